@@ -1,0 +1,1 @@
+"""What makes snapshots: sources, intake, publish, and the command `sheaf`."""

@@ -1,0 +1,76 @@
+"""What a source yields: captures, records that were left out, and faults."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A capture: the columns of schema.CAPTURE, its identity, and its sets by domain and type.
+
+    `fetch_time` is an aware UTC datetime. Texts hold no character that XML 1.0 forbids.
+    """
+
+    identity: str
+    url: str
+    url_surtkey: str
+    sets: tuple[str, ...] = ()
+    url_bytes: bytes | None = None
+    url_host_name: str | None = None
+    url_host_registered_domain: str | None = None
+    fetch_date: str | None = None
+    fetch_time: datetime | None = None
+    fetch_status: int | None = None
+    fetch_redirect: str | None = None
+    content_digest: str | None = None
+    content_length: int | None = None
+    content_mime_type: str | None = None
+    content_mime_detected: str | None = None
+    content_charset: str | None = None
+    content_languages: str | None = None
+    content_truncated: str | None = None
+    title: str | None = None
+    refers_to_url: str | None = None
+    refers_to_date: str | None = None
+    warc_record_type: str = "response"
+    warc_filename: str = ""
+    warc_record_offset: int | None = None
+    warc_record_length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A record that is not published: `reason` is a record type, or the rule that left it out."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault in the data: the columns of schema.FAULT. `code` is a key of fault.CODES."""
+
+    source: str
+    place: int | None
+    code: str
+    field: str | None = None
+    detail: str = ""
+    done: str = ""
+
+
+Event = Capture | Skipped | Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What of an archive is published, and what a reader may spend on one record."""
+
+    redirects: bool = False
+    errors: bool = False
+    domain_sets: bool = True
+    mime_sets: bool = True
+    head_bytes: int = field(default=1 << 18)
+    """Bytes of a payload, before and after decoding, that are looked at for type and title."""
+
+
+Events = Iterator[Event]

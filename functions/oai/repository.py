@@ -1,0 +1,87 @@
+"""The seam between the protocol and the snapshots: parsed values in, records out.
+
+Below it there is no XML, no HTTP and no clock; above it there is no SQL.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from functions.snapshot.manifest import Manifest, Span
+from functions.snapshot.pointer import Pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a list asks for: items of `kinds` in `set` (None: all) at positions within `span`."""
+
+    kinds: tuple[str, ...]
+    span: Span
+    set: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A listed version of an item.
+
+    `sets` are the most specific ones, sorted. `fields` holds the columns of the item's kind
+    (schema.CAPTURE for a capture) and is empty for a tombstone and where only a header was asked.
+    """
+
+    position: int
+    identifier: str
+    kind: str
+    datestamp: datetime
+    deleted: bool
+    sets: tuple[str, ...]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SetRow:
+    """A set of a snapshot and how many records its listing has, tombstones included."""
+
+    spec: str
+    records: int
+
+
+class Repository(Protocol):
+    """Answers from the snapshots of one store. Every method may raise StoreError."""
+
+    def pointer(self) -> Pointer:
+        """Read the pointer, anew at each call; an empty one where nothing was ever published."""
+        ...
+
+    def manifest(self, snapshot: int) -> Manifest:
+        """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
+        ...
+
+    def size(self, manifest: Manifest, selection: Selection) -> int:
+        """Return how many records the list has: exact where the span is of whole sequences.
+
+        A span that begins within a sequence (a harvest that outlived its snapshot) gives an
+        estimate for that sequence, never below 0.
+        """
+        ...
+
+    def page(
+        self, manifest: Manifest, selection: Selection, limit: int, *, headers: bool
+    ) -> tuple[Record, ...]:
+        """Return the first `limit` records of the selection, by position; fewer at its end only.
+
+        With `headers` the records come without fields.
+        """
+        ...
+
+    def record(self, manifest: Manifest, identifier: str) -> Record | None:
+        """Return the item's listed version, or None where the snapshot has no such item."""
+        ...
+
+    def sets(self, manifest: Manifest, after: str, limit: int) -> tuple[SetRow, ...]:
+        """Return up to `limit` sets whose specification sorts behind `after` ("" for the start)."""
+        ...
+
+    def has_set(self, manifest: Manifest, spec: str) -> bool:
+        """Tell whether the snapshot has the set."""
+        ...

@@ -1,0 +1,241 @@
+"""The configuration: `sheaf.toml`, overridden by environment variables `SHEAF_*`.
+
+Each key is a row of the table below; a value that is not what its row asks for is refused with
+the key, the value and what was expected.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from functions.snapshot import identifier, setspec
+from functions.snapshot.errors import ConfigurationError
+
+_EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
+_URL = re.compile(r"https?://[^\s?#]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the configuration: name, default, test of a value, what is expected, meaning."""
+
+    name: str
+    default: Any
+    test: Callable[[Any], bool]
+    expected: str
+    meaning: str
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
+def _number(low: int, high: int) -> Callable[[Any], bool]:
+    return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _emails(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and value != []
+        and all(isinstance(e, str) and _EMAIL.fullmatch(e) for e in value)
+    )
+
+
+def _names(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        setspec.is_valid(spec) and _text(name) for spec, name in value.items()
+    )
+
+
+_YES_NO = "true or false"
+
+KEYS: tuple[Key, ...] = (
+    Key("repository.name", "An unnamed repository", _text, "a text", "repositoryName of Identify"),
+    Key(
+        "repository.admin_emails",
+        ["admin@example.org"],
+        _emails,
+        "a list of one or more e-mail addresses",
+        "adminEmail of Identify",
+    ),
+    Key(
+        "repository.namespace",
+        "example.org",
+        lambda v: isinstance(v, str) and identifier.is_namespace(v),
+        "a domain name such as archive.example.org",
+        "namespace of the OAI identifiers; not to be changed once published",
+    ),
+    Key(
+        "repository.base_url",
+        "",
+        lambda v: v == "" or (_text(v) and bool(_URL.fullmatch(v))),
+        "an http or https URL without ? and #, or empty",
+        "the OAI base URL; empty: the address under which the request came",
+    ),
+    Key("store.uri", "store", _text, "a folder", "where the store lies, seen from sheaf.toml"),
+    Key(
+        "pages.records",
+        1000,
+        _number(1, 10_000),
+        "a number from 1 to 10000",
+        "records of one page of ListRecords",
+    ),
+    Key(
+        "pages.identifiers",
+        2000,
+        _number(1, 20_000),
+        "a number from 1 to 20000",
+        "headers of one page of ListIdentifiers",
+    ),
+    Key(
+        "pages.sets",
+        1000,
+        _number(1, 10_000),
+        "a number from 1 to 10000",
+        "sets of one page of ListSets",
+    ),
+    Key("documents.redirects", False, _flag, _YES_NO, "publish captures with a 3xx status"),
+    Key("documents.errors", False, _flag, _YES_NO, "publish captures with a 4xx or 5xx status"),
+    Key("sets.collection", True, _flag, _YES_NO, "sets by collection (`ingest --collection`)"),
+    Key("sets.domain", True, _flag, _YES_NO, "sets by registered domain, then host"),
+    Key("sets.mime", True, _flag, _YES_NO, "sets by media type"),
+    Key(
+        "sets.names",
+        {},
+        _names,
+        "a table from set specifications to names",
+        "setName where the made one is not good enough",
+    ),
+    Key(
+        "publish.lead",
+        2,
+        _number(1, 3600),
+        "seconds from 1 to 3600",
+        "how far ahead the instant of a publish's effect is chosen",
+    ),
+    Key(
+        "publish.memory",
+        2048,
+        _number(256, 1_048_576),
+        "megabytes from 256",
+        "memory for sorting; what is larger is sorted on disk",
+    ),
+    Key(
+        "serve.pointer_seconds",
+        2,
+        _number(0, 3600),
+        "seconds from 0 to 3600",
+        "how long a reader keeps the pointer before it reads it anew",
+    ),
+    Key(
+        "serve.clock_allowance",
+        5,
+        _number(1, 3600),
+        "seconds from 1 to 3600",
+        "how far responseDate is set back: more than twice the clock skew to be tolerated",
+    ),
+)
+
+_BY_NAME = {key.name: key for key in KEYS}
+_SECTIONS = {key.name.partition(".")[0] for key in KEYS}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The values of every key, defaults filled in."""
+
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+def parse(text: str, environment: Mapping[str, str], source: str = "sheaf.toml") -> Configuration:
+    """Return the configuration of a TOML text, overridden by the environment.
+
+    `SHEAF_PAGES_RECORDS=500` stands for `pages.records = 500`; lists and tables are written as in
+    TOML. Raises ConfigurationError for what cannot be read, an unknown key, or a wrong value.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{source} is not TOML: {error}") from error
+    values = {key.name: key.default for key in KEYS}
+    for section, content in document.items():
+        if section not in _SECTIONS or not isinstance(content, dict):
+            raise _unknown(source, section, sorted(_SECTIONS))
+        for name, value in content.items():
+            values[_known(source, f"{section}.{name}")] = value
+            _check(source, f"{section}.{name}", value)
+    for variable in sorted(environment):
+        name = _variables().get(variable)
+        if name is not None:
+            values[name] = _from_variable(name, environment[variable])
+            _check("the environment", name, values[name], variable)
+    return Configuration(values)
+
+
+def template() -> str:
+    """Return a `sheaf.toml` that holds every key with its default and its meaning."""
+    lines: list[str] = ["# Sheaf's configuration. Each value below is the default."]
+    section = ""
+    for key in KEYS:
+        head, _, name = key.name.partition(".")
+        if head != section:
+            section = head
+            lines += ["", f"[{section}]"]
+        lines += [f"# {key.meaning} ({key.expected})", f"# {name} = {_toml(key.default)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _variables() -> dict[str, str]:
+    return {"SHEAF_" + key.name.upper().replace(".", "_"): key.name for key in KEYS}
+
+
+def _from_variable(name: str, text: str) -> Any:
+    if isinstance(_BY_NAME[name].default, str):
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _known(source: str, name: str) -> str:
+    if name not in _BY_NAME:
+        section = name.partition(".")[0]
+        known = sorted(k.partition(".")[2] for k in _BY_NAME if k.startswith(section + "."))
+        raise _unknown(source, name, known)
+    return name
+
+
+def _unknown(source: str, name: str, known: list[str]) -> ConfigurationError:
+    return ConfigurationError(f"{source}: unknown key {name}; known there: {', '.join(known)}")
+
+
+def _check(source: str, name: str, value: Any, variable: str = "") -> None:
+    key = _BY_NAME[name]
+    if not key.test(value):
+        where = f" ({variable})" if variable else ""
+        raise ConfigurationError(
+            f"{source}: {name}{where} is {_toml(value)}, expected {key.expected}"
+        )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{k}" = {_toml(v)}' for k, v in value.items()) + "}"
+    return str(value)

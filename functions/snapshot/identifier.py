@@ -1,0 +1,43 @@
+"""Identifiers: an item's identity comes from its content, so the same input gives the same items.
+
+The local part is 24 characters of lower-case base32 (RFC 4648), 120 bits of a SHA-256.
+"""
+
+import base64
+import hashlib
+import re
+
+_LENGTH = 15  # bytes; a multiple of five, so that base32 needs no padding
+_NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+")
+
+
+def capture_identity(
+    url: bytes, date: str | None, status: int | None, digest: str | None, ordinal: int = 0
+) -> str:
+    """Return the local identifier of a capture.
+
+    `url` is the URL's bytes as the archive has them, `date` the capture's date to the second as
+    W3CDTF text (or as much of it as the file has), `status` the HTTP status, `digest` the base32
+    SHA-1 of the payload, `ordinal` how many captures with the same four came before it in the
+    same file. ARC and WARC copies of one crawl thus get the same identifier.
+    """
+    rest = (date or "", "" if status is None else str(status), digest or "", str(ordinal))
+    # The URL's length leads, so that no URL can imitate the fields behind it.
+    text = str(len(url)).encode() + b" " + url + b"".join(b"\n" + r.encode() for r in rest)
+    digest_bytes = hashlib.sha256(text).digest()[:_LENGTH]
+    return base64.b32encode(digest_bytes).decode("ascii").lower()
+
+
+def is_namespace(text: str) -> bool:
+    """Tell whether `text` may be an oai-identifier's repositoryIdentifier: a dotted domain name."""
+    return _NAMESPACE.fullmatch(text) is not None
+
+
+def to_oai(namespace: str, local: str) -> str:
+    """Return `oai:namespace:local` (OAI guidelines, oai-identifier)."""
+    return f"oai:{namespace}:{local}"
+
+
+def lookup_key(identifier: str) -> int:
+    """Return the key under which the look-up table holds `identifier`: 63 bits, unsigned."""
+    return int.from_bytes(hashlib.sha256(identifier.encode()).digest()[:8], "big") >> 1

@@ -1,0 +1,55 @@
+"""The layout of a store: one for a folder and for S3, so that a store can be copied either way.
+
+current.json                      the pointer, the only object that is ever replaced
+snapshots/<n>/manifest.json       one snapshot
+snapshots/<n>/views.sql           the same snapshot as views for plain DuckDB
+snapshots/leaves/<digest>.json    what a manifest says of up to LEAF_FILES data files
+records/<table>/<digest>.parquet  data files, named by their content
+intake/<run>/...                  what was ingested and is not published yet
+"""
+
+import re
+
+POINTER = "current.json"
+INTAKE = "intake/"
+RUN_SUMMARY = "run.json"
+
+GROUP_ROWS = 4096
+"""Rows of a row group: what one page reads. Measured best between 2,000 and 10,000."""
+FILE_GROUPS = 32
+"""Row groups of a data file: few, because a reader plans over the whole footer."""
+LEAF_FILES = 64
+"""Data files that one leaf of the manifest describes."""
+
+_DIGEST = re.compile(r"[0-9a-f]{32}")
+
+
+def manifest_key(snapshot: int) -> str:
+    """Return where the manifest of snapshot number `snapshot` lies."""
+    return f"snapshots/{snapshot}/manifest.json"
+
+
+def views_key(snapshot: int) -> str:
+    """Return where the SQL views of snapshot number `snapshot` lie."""
+    return f"snapshots/{snapshot}/views.sql"
+
+
+def leaf_key(digest: str) -> str:
+    """Return where the leaf whose content has `digest` (32 hexadecimal digits) lies."""
+    return f"snapshots/leaves/{_checked(digest)}.json"
+
+
+def data_key(table: str, digest: str) -> str:
+    """Return where the data file of `table` whose content has `digest` lies."""
+    return f"records/{table}/{_checked(digest)}.parquet"
+
+
+def run_prefix(run: str) -> str:
+    """Return the prefix of everything that intake run `run` holds."""
+    return f"{INTAKE}{run}/"
+
+
+def _checked(digest: str) -> str:
+    if not _DIGEST.fullmatch(digest):
+        raise ValueError(f"{digest!r} is not a digest of 32 hexadecimal digits")
+    return digest

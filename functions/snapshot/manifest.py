@@ -1,0 +1,247 @@
+"""The manifest: a small tree of immutable files that says what a snapshot holds and where.
+
+The root names the sequences and, for each table, its leaves; a leaf names data files and their
+row groups. Root and leaves are JSON. Leaves are named by their content, so snapshots share them.
+"""
+
+import json
+from bisect import bisect_left
+from collections.abc import Mapping
+from collections.abc import Sequence as Series
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from functions.snapshot import instant, schema
+from functions.snapshot.errors import DamagedStore, NewerSchema
+
+Key = int | str | tuple[str, int] | None
+"""A bound of a row group: its first columns in schema.ORDER, or None where none is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """Rows that are read together: bounds, count, and the byte range that holds them."""
+
+    first: Key
+    last: Key
+    rows: int
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file: key, size in bytes, length of its footer, and its row groups in order."""
+
+    key: str
+    bytes: int
+    footer: int
+    groups: tuple[RowGroup, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file."""
+        return sum(group.rows for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """Up to layout.LEAF_FILES data files of one table, in the table's order."""
+
+    files: tuple[DataFile, ...]
+
+    def to_json(self) -> bytes:
+        """Return the leaf as the store holds it; the same leaf gives the same bytes."""
+        files = [
+            {
+                "key": f.key,
+                "bytes": f.bytes,
+                "footer": f.footer,
+                "groups": [[g.first, g.last, g.rows, g.offset, g.length] for g in f.groups],
+            }
+            for f in self.files
+        ]
+        return json.dumps(
+            {"schema": schema.VERSION, "files": files}, separators=(",", ":")
+        ).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> "Leaf":
+        """Read what `to_json` wrote. Raises NewerSchema or DamagedStore."""
+        document = _document(data, "a leaf")
+        try:
+            return Leaf(
+                tuple(
+                    DataFile(
+                        f["key"],
+                        f["bytes"],
+                        f["footer"],
+                        tuple(
+                            RowGroup(_key(first), _key(last), rows, offset, length)
+                            for first, last, rows, offset, length in f["groups"]
+                        ),
+                    )
+                    for f in document["files"]
+                )
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedStore(f"a leaf of the manifest is damaged: {error!r}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class LeafReference:
+    """What the root says of a leaf: key, the bounds and number of its rows, its data's bytes."""
+
+    key: str
+    first: Key
+    last: Key
+    rows: int
+    files: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A publish: number, the instant of its effect, its positions, and what is listed of them.
+
+    `records` counts, by kind, the versions of this sequence that are still in the listing.
+    """
+
+    number: int
+    effective: datetime
+    first: int
+    last: int
+    records: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Positions from `first` to `last`, both included; empty where last < first."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A snapshot: what is in effect, from when, and the leaves of each table."""
+
+    snapshot: int
+    effective: datetime
+    namespace: str
+    sequences: tuple[Sequence, ...]
+    tables: Mapping[str, tuple[LeafReference, ...]]
+    sets: int = 0
+    libraries: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def last_position(self) -> int:
+        """The highest position that was ever given out; 0 before the first."""
+        return self.sequences[-1].last if self.sequences else 0
+
+    @property
+    def earliest(self) -> datetime:
+        """The floor of all datestamps, tombstones' included."""
+        return self.sequences[0].effective if self.sequences else self.effective
+
+    def kinds(self) -> Mapping[str, int]:
+        """Return the number of listed records of each kind, tombstones included."""
+        total: dict[str, int] = {}
+        for sequence in self.sequences:
+            for kind, count in sequence.records.items():
+                total[kind] = total.get(kind, 0) + count
+        return total
+
+    def rows(self, table: str) -> int:
+        """Return the number of rows in the data files of `table`."""
+        return sum(leaf.rows for leaf in self.tables.get(table, ()))
+
+    def selected(self, start: datetime | None, end: datetime | None) -> tuple[Sequence, ...]:
+        """Return the sequences whose datestamp lies between `start` and `end`, both included."""
+        return tuple(
+            s
+            for s in self.sequences
+            if (start is None or s.effective >= start) and (end is None or s.effective <= end)
+        )
+
+    def sequence_of(self, position: int) -> Sequence:
+        """Return the sequence that gave out `position`. Raises ValueError where none did."""
+        index = bisect_left(self.sequences, position, key=lambda s: s.last)
+        if index == len(self.sequences) or position < self.sequences[index].first:
+            raise ValueError(f"no sequence of snapshot {self.snapshot} gave position {position}")
+        return self.sequences[index]
+
+    def to_json(self) -> bytes:
+        """Return the root of the manifest as the store holds it."""
+        document = {
+            "schema": schema.VERSION,
+            "snapshot": self.snapshot,
+            "effective": instant.to_text(self.effective),
+            "namespace": self.namespace,
+            "sets": self.sets,
+            "libraries": dict(self.libraries),
+            "sequences": [
+                [s.number, instant.to_text(s.effective), s.first, s.last, dict(s.records)]
+                for s in self.sequences
+            ],
+            "tables": {
+                table: [asdict(leaf) for leaf in leaves] for table, leaves in self.tables.items()
+            },
+        }
+        return json.dumps(document, indent=1).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> "Manifest":
+        """Read what `to_json` wrote. Raises NewerSchema or DamagedStore."""
+        document = _document(data, "the manifest")
+        try:
+            return Manifest(
+                snapshot=document["snapshot"],
+                effective=instant.from_text(document["effective"]),
+                namespace=document["namespace"],
+                sets=document["sets"],
+                libraries=document["libraries"],
+                sequences=tuple(
+                    Sequence(number, instant.from_text(effective), first, last, records)
+                    for number, effective, first, last, records in document["sequences"]
+                ),
+                tables={
+                    table: tuple(
+                        LeafReference(
+                            **{**leaf, "first": _key(leaf["first"]), "last": _key(leaf["last"])}
+                        )
+                        for leaf in leaves
+                    )
+                    for table, leaves in document["tables"].items()
+                },
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamagedStore(f"the manifest is damaged: {error!r}") from error
+
+
+def overlapping(parts: Series[Any], first: Key, last: Key) -> Series[Any]:
+    """Return the run of `parts` (leaves or row groups, in order) that can hold first..last."""
+    start = bisect_left(parts, first, key=lambda part: part.last)
+    end = start
+    while end < len(parts) and parts[end].first <= last:
+        end += 1
+    return parts[start:end]
+
+
+def _document(data: bytes, what: str) -> Any:
+    try:
+        document = json.loads(data)
+        version = document["schema"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedStore(f"{what} of a snapshot is damaged: {error!r}") from error
+    if not isinstance(version, int) or version > schema.VERSION:
+        raise NewerSchema(
+            f"the store has schema {version}, this Sheaf reads up to {schema.VERSION}: "
+            "install a later Sheaf"
+        )
+    return document
+
+
+def _key(value: Any) -> Key:
+    return tuple(value) if isinstance(value, list) else value

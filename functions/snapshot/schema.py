@@ -1,0 +1,133 @@
+"""The schema of a store: each table, each column with its type, meaning and an example.
+
+Types are DuckDB's names; times are UTC without a zone; text is UTF-8 without what XML forbids.
+"""
+
+from dataclasses import dataclass
+
+VERSION = 1
+"""The store's schema version. A store of a higher one is refused, never guessed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, DuckDB type, meaning, and an example as SQL would print it."""
+
+    name: str
+    type: str
+    meaning: str
+    example: str
+
+
+ITEM = (
+    Column("position", "BIGINT", "place in the log of published versions; never reused", "4711"),
+    Column("sequence", "INTEGER", "number of the publish that gave the position", "1"),
+    Column("identifier", "VARCHAR", "OAI identifier", "oai:webarchiv.cz:k3j2..."),
+    Column("kind", "VARCHAR", "what the item is: capture, template or fileset", "capture"),
+    Column("deleted", "BOOLEAN", "true for a tombstone, which keeps only these columns", "false"),
+    Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
+)
+
+CAPTURE = (
+    Column("url", "VARCHAR", "URL; bytes beyond ASCII, spaces and controls as %XX", "http://a.cz/"),
+    Column("url_bytes", "BLOB", "the URL's bytes as archived, where url had to differ", "NULL"),
+    Column("url_surtkey", "VARCHAR", "SURT, the sort key", "cz,a)/"),
+    Column("url_host_name", "VARCHAR", "host, lower case, IDN as punycode", "www.a.cz"),
+    Column("url_host_registered_domain", "VARCHAR", "domain by the public suffix list", "a.cz"),
+    Column("fetch_date", "VARCHAR", "date as exact as the file has it (W3CDTF)", "2007-11-05"),
+    Column("fetch_time", "TIMESTAMP", "the same as a time, where exact to the second", "NULL"),
+    Column("fetch_status", "SMALLINT", "HTTP status; NULL where there is none", "200"),
+    Column("fetch_redirect", "VARCHAR", "Location of a redirect, as sent", "NULL"),
+    Column("content_digest", "VARCHAR", "SHA-1 of the payload, base32", "3I42H3S6NNFQ2MSVX7XZ..."),
+    Column("content_length", "BIGINT", "bytes of payload that the archive holds", "5120"),
+    Column("content_mime_type", "VARCHAR", "media type as the server declared it", "text/html"),
+    Column("content_mime_detected", "VARCHAR", "media type by the content's first bytes", "NULL"),
+    Column("content_charset", "VARCHAR", "character encoding, WHATWG name", "windows-1250"),
+    Column("content_languages", "VARCHAR", "declared languages, comma separated", "cs"),
+    Column("content_truncated", "VARCHAR", "why the payload is not whole", "length"),
+    Column("title", "VARCHAR", "title of an HTML page", "Zprávy"),
+    Column("refers_to_url", "VARCHAR", "URL of a revisit's original, where said", "NULL"),
+    Column("refers_to_date", "VARCHAR", "date of a revisit's original, where said", "NULL"),
+    Column("warc_record_type", "VARCHAR", "response, resource or revisit", "response"),
+    Column("warc_filename", "VARCHAR", "archive file, without its folder", "crawl-1.warc.gz"),
+    Column("warc_record_offset", "BIGINT", "first byte of the record (or gzip member)", "1024"),
+    Column("warc_record_length", "BIGINT", "bytes of the record as stored", "2048"),
+)
+
+LOCATION = frozenset({"warc_filename", "warc_record_offset", "warc_record_length"})
+"""Where a copy lies. A second copy of a capture elsewhere is no change of the capture."""
+
+FAULT = (
+    Column("source", "VARCHAR", "file in which the fault was found", "crawl-1.warc.gz"),
+    Column("place", "BIGINT", "byte offset in the file; NULL where none applies", "1024"),
+    Column("code", "VARCHAR", "what is wrong, from the table of faults", "payload-short"),
+    Column("field", "VARCHAR", "which field of the record, where one applies", "WARC-Date"),
+    Column("detail", "VARCHAR", "what was found", "declared 5120 bytes, found 17"),
+    Column("done", "VARCHAR", "what was done about it", "published as truncated"),
+)
+
+SOURCE = (
+    Column("source", "VARCHAR", "archive file, without its folder", "crawl-1.warc.gz"),
+    Column("digest", "VARCHAR", "SHA-256 of the file, hexadecimal", "9f86d08..."),
+    Column("path", "VARCHAR", "where the file was read", "crawls/crawl-1.warc.gz"),
+    Column("format", "VARCHAR", "arc, warc or wacz, with .gz where compressed", "warc.gz"),
+    Column("bytes", "BIGINT", "size of the file", "1289228"),
+    Column("captures", "BIGINT", "captures that it gave", "97"),
+    Column("skipped", "BIGINT", "records that are no documents or that a rule left out", "105"),
+    Column("faults", "BIGINT", "faults found in it", "0"),
+)
+
+SETS = (
+    Column("set_spec", "VARCHAR", "the set", "mime:text:html"),
+    Column("records", "BIGINT", "records in the listing, tombstones included", "412"),
+    Column(
+        "counts",
+        "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT)[]",
+        "records by publish and kind",
+        "[{1, capture, 412}]",
+    ),
+    Column(
+        "ranges",
+        "STRUCT(first BIGINT, last BIGINT, copied BOOLEAN)[]",
+        "positions between which its records lie, ascending",
+        "[{1, 978, false}]",
+    ),
+)
+
+LOOKUP = (
+    Column("key", "BIGINT", "key of the identifier", "81985529216486895"),
+    Column("position", "BIGINT", "a position that the identifier was given", "4711"),
+)
+
+DEAD = (Column("position", "BIGINT", "a position whose item has a later version", "17"),)
+
+COPY_OF = Column("listing", "VARCHAR", "the set that this copy of a record belongs to", "mime:x:y")
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "records": ITEM + CAPTURE,
+    "copies": (COPY_OF, *ITEM, *CAPTURE),
+    "sets": SETS,
+    "lookup": LOOKUP,
+    "dead": DEAD,
+    "faults": FAULT,
+    "sources": SOURCE,
+}
+
+ORDER: dict[str, tuple[str, ...]] = {
+    "records": ("position",),
+    "copies": ("listing", "position"),
+    "sets": ("set_spec",),
+    "lookup": ("key", "position"),
+    "dead": ("position",),
+    "faults": ("source", "place", "code", "field", "detail"),
+    "sources": ("source", "digest"),
+}
+"""The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
+
+KEY: dict[str, int] = {"records": 1, "copies": 2, "sets": 1, "lookup": 1, "dead": 1}
+"""How many of a table's ORDER columns bound its row groups; a table not named has no look-up."""
+
+
+def names(table: str) -> tuple[str, ...]:
+    """Return the names of the columns of `table`, in their order."""
+    return tuple(column.name for column in TABLES[table])

@@ -1,0 +1,70 @@
+"""Set specifications: hierarchies of levels, each level escaped reversibly.
+
+OAI-PMH 2.0 (section 2.6) allows a level the characters `A-Z a-z 0-9 - _ . ! ~ * ' ( )`. Whatever
+else a name holds becomes `!XX` for each byte of its UTF-8 form, `!` itself included.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~*'()")
+_ESCAPE = re.compile(rb"!([0-9A-F]{2})")
+_SPEC = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(:[A-Za-z0-9\-_.!~*'()]+)*")
+
+
+def escape(name: str) -> str:
+    """Return `name` as one level of a set specification; an empty name becomes `!`."""
+    if not name:
+        return "!"
+    return "".join(chr(b) if b in _PLAIN else f"!{b:02X}" for b in name.encode("utf-8"))
+
+
+def unescape(level: str) -> str:
+    """Return the name that `escape` turned into `level`."""
+    if level == "!":
+        return ""
+    raw = _ESCAPE.sub(lambda m: bytes([int(m.group(1), 16)]), level.encode("ascii"))
+    return raw.decode("utf-8", "replace")
+
+
+def join(*names: str) -> str:
+    """Return the specification whose levels are `names`, from the root down, each escaped."""
+    return ":".join(map(escape, names))
+
+
+def split(spec: str) -> tuple[str, ...]:
+    """Return the names of the levels of `spec`, from the root down."""
+    return tuple(map(unescape, spec.split(":")))
+
+
+def is_valid(spec: str) -> bool:
+    """Tell whether `spec` has the form that the protocol's schema asks of a setSpec."""
+    return _SPEC.fullmatch(spec) is not None
+
+
+def lineage(spec: str) -> tuple[str, ...]:
+    """Return `spec` and all its ancestors, the root first."""
+    levels = spec.split(":")
+    return tuple(":".join(levels[: n + 1]) for n in range(len(levels)))
+
+
+def most_specific(specs: Iterable[str]) -> tuple[str, ...]:
+    """Return `specs` sorted, without repetition, and without those that are another's ancestor."""
+    given = sorted(set(specs))
+    above = {a for spec in given for a in lineage(spec)[:-1]}
+    return tuple(spec for spec in given if spec not in above)
+
+
+def name(spec: str, names: dict[str, str]) -> str:
+    """Return the set's name for people: the configured one, or one made of the levels."""
+    return names.get(spec) or _made_name(split(spec))
+
+
+def _made_name(levels: Sequence[str]) -> str:
+    if levels[0] == "domain":
+        return "Captures of " + (".".join(reversed(levels[1:])) or "web sites, by domain")
+    if levels[0] == "mime":
+        return "Captures of type " + ("/".join(levels[1:]) or "any, by media type")
+    if levels[0] == "collection":
+        return "Collection " + (" / ".join(levels[1:]) or "(all)")
+    return " / ".join(levels)

@@ -1,0 +1,57 @@
+"""The seam between Sheaf and where its objects lie: a folder, or a bucket."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+
+class Reader(Protocol):
+    """Reads objects by key; keys are relative, with `/` between their parts.
+
+    Every method raises MissingObject where there is no such object, and StoreError where the
+    store itself does not answer.
+    """
+
+    @property
+    def address(self) -> str:
+        """The store's own address, as people write it: a folder's path or a URI."""
+        ...
+
+    def read(self, key: str) -> bytes:
+        """Return the whole object."""
+        ...
+
+    def local(self, key: str, span: tuple[int, int] | None = None) -> Path:
+        """Return a file in which at least bytes `span` (offset, length) and the footer are right.
+
+        Without `span` the whole file is right. The file is the reader's: do not write to it.
+        """
+        ...
+
+
+class Writer(Reader, Protocol):
+    """Also writes. Whoever reads meanwhile sees an object whole or not at all."""
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        """Write an object that is named by its content; one that is there already stays."""
+        ...
+
+    def create(self, key: str, data: bytes) -> None:
+        """Write a small object that must not be there yet. Raises Conflict if it is."""
+        ...
+
+    def tag(self, key: str) -> str | None:
+        """Return a tag that changes whenever the object does, or None where there is none."""
+        ...
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> None:
+        """Replace the object if its tag is still `tag` (None: if absent), else raise Conflict."""
+        ...
+
+    def remove(self, key: str) -> None:
+        """Remove the object; one that is not there is no error."""
+        ...
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        ...
