@@ -41,3 +41,7 @@ def to_oai(namespace: str, local: str) -> str:
 def lookup_key(identifier: str) -> int:
     """Return the key under which the look-up table holds `identifier`: 63 bits, unsigned."""
     return int.from_bytes(hashlib.sha256(identifier.encode()).digest()[:8], "big") >> 1
+
+
+LOOKUP_KEY = "(('0x' || left(sha256(identifier), 16))::UBIGINT >> 1)::BIGINT"
+"""`lookup_key` of a column `identifier`, as DuckDB's SQL."""

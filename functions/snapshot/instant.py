@@ -1,4 +1,4 @@
-"""Instants: UTC, to the second, in the form that OAI-PMH gives them (section 3.3 of the protocol)."""
+"""Instants: UTC, to the second, in the form of OAI-PMH 2.0, section 3.3."""
 
 from datetime import UTC, datetime
 

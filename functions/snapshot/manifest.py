@@ -100,6 +100,10 @@ class LeafReference:
     files: int
     bytes: int
 
+    def meets(self, first: Key, last: Key) -> bool:
+        """Tell whether its rows can lie between first and last; `last` of None: to the end."""
+        return not (self.last < first or (last is not None and self.first > last))  # type: ignore[operator]
+
 
 @dataclass(frozen=True, slots=True)
 class Sequence:

@@ -44,8 +44,11 @@ class Writer(Reader, Protocol):
         """Return a tag that changes whenever the object does, or None where there is none."""
         ...
 
-    def replace(self, key: str, data: bytes, tag: str | None) -> None:
-        """Replace the object if its tag is still `tag` (None: if absent), else raise Conflict."""
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        """Replace the object if its tag is still `tag` (None: if absent); return the new tag.
+
+        Raises Conflict if somebody else has replaced it meanwhile.
+        """
         ...
 
     def remove(self, key: str) -> None:

@@ -1,0 +1,134 @@
+"""The build: the tables of the next snapshot, out of the intake and the last snapshot."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from builder import intake, listing, merge
+from builder.snapshot import Draft
+from functions.oai import engine
+from functions.snapshot import identifier
+from functions.snapshot.manifest import Manifest, Sequence
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_LOOKUP = (
+    f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM read_parquet($files) "
+    "ORDER BY key, position"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What an intake comes to; `manifest` is None where it changes nothing at all."""
+
+    manifest: Manifest | None
+    records: int
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    faults: int = 0
+
+
+class Build:
+    """One attempt to build on the snapshot `before`."""
+
+    def __init__(
+        self,
+        store: Writer,
+        connection: engine.Connection,
+        draft: Draft,
+        catalogue: Catalogue,
+        before: Manifest,
+    ) -> None:
+        self._store = store
+        self._connection = connection
+        self._draft = draft
+        self._catalogue = catalogue
+        self._before = before
+
+    def run(
+        self, runs: list[intake.Run], libraries: Mapping[str, str], say: Callable[[str], None]
+    ) -> Built:
+        """Write the tables and return the manifest; its snapshot's number and instant come later.
+
+        A sequence that is new has the instant of the snapshot before it, until it is stamped.
+        """
+        previous = merge.Previous(
+            self._files("lookup"), self._files("records"), self._files("dead")
+        )
+        captures = self._intake(runs, "captures")
+        say("comparing the intake with the last snapshot")
+        merged = merge.merge(self._connection, captures, self._before.namespace, previous)
+        after = self._before
+        if merged.new or merged.changed:
+            say(f"writing {merged.new:,} new and {merged.changed:,} changed records")
+            after = self._items()
+        all_of_it = tuple(column.name for column in intake.TABLES["faults"])
+        faults = self._added("faults", runs, all_of_it)
+        sources = self._added("sources", runs, ("source", "digest"))
+        records = sum(after.kinds().values())
+        counts = (records, merged.new, merged.changed, merged.unchanged, faults)
+        if after is self._before and not faults and not sources:
+            return Built(None, *counts)
+        return Built(replace(after, tables=self._draft.tables, libraries=dict(libraries)), *counts)
+
+    def _items(self) -> Manifest:
+        """Write what the new and changed items need; return the manifest with a new sequence."""
+        number = len(self._before.sequences) + 1
+        base = self._before.last_position + 1
+        fresh = engine.stream(
+            self._connection, f"SELECT * FROM fresh ORDER BY {merge.NATURAL_ORDER}"
+        )
+        files = self._draft.add("records", fresh, {"position": base, "sequence": number})
+        last = base + sum(file.rows for file in files) - 1
+        paths = {"files": self._draft.paths(files)}
+        listing.index(self._connection, paths["files"], self._files("sets"), number, base)
+        self._draft.add("copies", engine.stream(self._connection, listing.COPIES, paths))
+        self._draft.add("lookup", engine.stream(self._connection, _LOOKUP, paths))
+        superseded = "SELECT position FROM superseded ORDER BY position"
+        self._draft.add("dead", engine.stream(self._connection, superseded))
+        sets = self._draft.add("sets", engine.stream(self._connection, listing.SETS), instead=True)
+        return replace(
+            self._before,
+            sequences=(*self._sequences(), self._sequence(number, base, last)),
+            sets=sum(file.rows for file in sets),
+        )
+
+    def _sequences(self) -> list[Sequence]:
+        """Return the earlier sequences, less the versions that are superseded now."""
+        rows = self._connection.execute(
+            "SELECT sequence, kind, count(*) FROM superseded GROUP BY ALL"
+        ).fetchall()
+        gone = {(sequence, kind): count for sequence, kind, count in rows}
+        return [
+            replace(s, records={k: n - gone.get((s.number, k), 0) for k, n in s.records.items()})
+            for s in self._before.sequences
+        ]
+
+    def _sequence(self, number: int, first: int, last: int) -> Sequence:
+        kinds = self._connection.execute(
+            "SELECT kind, count(*) FROM fresh GROUP BY kind ORDER BY kind"
+        ).fetchall()
+        return Sequence(number, self._before.effective, first, last, dict(kinds))
+
+    def _added(self, table: str, runs: list[intake.Run], key: tuple[str, ...]) -> int:
+        """Add the intake's rows whose `key` the last snapshot lacks; return how many."""
+        order = ", ".join(f"{column.name} NULLS FIRST" for column in intake.TABLES[table])
+        values = {"files": self._intake(runs, table)}
+        known = ""
+        if earlier := self._files(table):
+            values["earlier"] = earlier
+            same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
+            known = f"WHERE NOT EXISTS (SELECT 1 FROM read_parquet($earlier) e WHERE {same})"
+        sql = (
+            f"SELECT DISTINCT ON ({', '.join(key)}) * FROM read_parquet($files) i {known} "
+            f"ORDER BY {order}"
+        )
+        files = self._draft.add(table, engine.stream(self._connection, sql, values))
+        return sum(file.rows for file in files)
+
+    def _files(self, table: str) -> list[str]:
+        return self._draft.paths(self._catalogue.files(self._before, table))
+
+    def _intake(self, runs: list[intake.Run], table: str) -> list[str]:
+        return [path for run in runs for path in intake.files(self._store, run, table)]

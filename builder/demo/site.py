@@ -1,0 +1,171 @@
+"""The demo's web site: the stored pages, served over real HTTP on the loopback interface.
+
+One server answers for several hosts; the Host header tells which one is asked.
+"""
+
+import gzip
+import html
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, unquote_plus
+
+PAGES = Path(__file__).parent / "pages"
+
+HOSTS = {"www.example.org": "www", "blog.example.org": "blog", "data.example.com": "data"}
+"""The hosts that the site answers for, and the folder of each."""
+
+SEEDS = tuple(f"http://{host}/" for host in HOSTS)
+
+_HTML = "text/html; charset=utf-8"
+_TYPES = {
+    ".css": "text/css",
+    ".gif": "image/gif",
+    ".html": _HTML,
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".rss": "application/rss+xml",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".xml": "application/xml",
+}
+
+_Address = tuple[str, str]  # a host and a decoded path
+
+_BARE_HTML: frozenset[_Address] = frozenset({("www.example.org", "/historie.html")})
+"""Pages whose header says no charset: only the page itself tells."""
+
+_GZIPPED: frozenset[_Address] = frozenset({("blog.example.org", "/")})
+"""What is sent compressed to a client that accepts it."""
+
+_REDIRECTS: dict[_Address, str] = {
+    ("www.example.org", "/oteviraci-doba"): "http://www.example.org/kontakt.html"
+}
+
+_RENAMED: dict[_Address, str] = {
+    ("www.example.org", "/katalog.html"): "/katalog",
+    ("www.example.org", "/akce/ctenarska-noc.html"): "/akce/čtenářská-noc.html",
+}
+"""Files that are served under another path than their own."""
+
+_MISSING = """<!DOCTYPE html>
+<html lang="cs"><head><title>Stránka nenalezena</title></head>
+<body><p>Tady nic není. <a href="/">Zpět na úvod</a></p></body></html>
+""".encode()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the site says to one request: a status, headers and a body."""
+
+    status: HTTPStatus
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class Site:
+    """The pages by host and path, and how often each was asked for."""
+
+    def __init__(self, pages: Path = PAGES) -> None:
+        self._files = {
+            address: file
+            for host, folder in HOSTS.items()
+            for address, file in _addresses(host, pages / folder)
+        }
+        self._visits: Counter[_Address] = Counter()
+
+    def answer(self, host: str, target: str, accepts_gzip: bool = False) -> Answer:
+        """Return the answer to a GET of `target`, a path with or without a query, at `host`."""
+        path, _, query = target.partition("?")
+        address = (host.partition(":")[0].lower(), unquote(path))
+        if location := _REDIRECTS.get(address):
+            moved = f'<a href="{location}">Přestěhováno</a>\n'.encode()
+            return Answer(
+                HTTPStatus.MOVED_PERMANENTLY,
+                (("Location", location), ("Content-Type", _HTML)),
+                moved,
+            )
+        file = self._files.get(address)
+        if file is None:
+            return Answer(HTTPStatus.NOT_FOUND, (("Content-Type", _HTML),), _MISSING)
+        self._visits[address] += 1
+        body = _filled(file.read_bytes(), self._visits[address], query)
+        kind = "text/html" if address in _BARE_HTML else _TYPES[file.suffix]
+        headers = [("Content-Type", kind)]
+        if address in _GZIPPED:
+            headers.append(("Vary", "Accept-Encoding"))
+            if accepts_gzip:
+                headers.append(("Content-Encoding", "gzip"))
+                body = gzip.compress(body, mtime=0)
+        return Answer(HTTPStatus.OK, tuple(headers), body)
+
+
+def _addresses(host: str, folder: Path) -> Iterator[tuple[_Address, Path]]:
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in _TYPES:
+            path = "/" + file.relative_to(folder).as_posix().removesuffix("index.html")
+            yield (host, _RENAMED.get((host, path), path)), file
+
+
+def _filled(body: bytes, visit: int, query: str) -> bytes:
+    asked = html.escape(unquote_plus(query)).encode()
+    return body.replace(b"{{visit}}", b"%d" % visit).replace(b"{{query}}", asked)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing the server waits for its threads
+
+    def __init__(self, site: Site, clock: Callable[[], datetime]) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.site = site
+        self.clock = clock
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 10
+    server: _Server
+
+    def do_GET(self) -> None:
+        """Answer one GET and close the connection."""
+        accepts_gzip = "gzip" in self.headers.get("Accept-Encoding", "")
+        answer = self.server.site.answer(self.headers.get("Host", ""), self.path, accepts_gzip)
+        self.send_response_only(answer.status)
+        self.send_header("Server", "lipova")
+        now = self.server.clock().astimezone(UTC)
+        self.send_header("Date", format_datetime(now, usegmt=True))
+        for name, value in answer.headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: the crawl's own summary is what the demo shows."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@contextmanager
+def serve(clock: Callable[[], datetime] = _now) -> Iterator[tuple[str, int]]:
+    """Serve the site while the block runs; gives the address and the port to connect to."""
+    with _Server(Site(), clock) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="demo-site")
+        thread.start()
+        try:
+            yield "127.0.0.1", server.server_port
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,229 @@
+"""Ingest: archive files in, a run of intake out; one file a task, tasks side by side."""
+
+import hashlib
+import io
+import multiprocessing
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from queue import Empty
+from typing import Any, BinaryIO
+
+from builder import intake
+from builder.errors import UsageError
+from builder.sources import recognise
+from builder.sources.event import Capture, Fault, Rules
+from builder.sources.webarchive import read
+from functions.snapshot import setspec
+from functions.snapshot.errors import StoreError
+from functions.snapshot.store import Writer
+
+_REPORT_EVERY = 500  # events
+_HEAD = 1 << 16  # bytes by which a file is recognised
+_reports: Any = None  # in a worker process: where it reports its progress
+
+Advance = Callable[[int, int, int], None]
+"""Told of bytes read, captures found and files finished since the last call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One archive file to read: where, what to do with it, and where its rows go."""
+
+    number: int
+    path: Path
+    folder: Path
+    sets: tuple[str, ...]
+    rules: Rules
+
+
+def find(sources: Sequence[str]) -> list[Path]:
+    """Return the files that the sources name: files themselves, and all that folders hold.
+
+    Raises UsageError for a source that is not there, and for a folder without files.
+    """
+    found: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if "://" in source:
+            raise UsageError(f"{source}: only files and folders can be ingested so far")
+        if path.is_dir():
+            inside = sorted(
+                p
+                for p in path.rglob("*")
+                if p.is_file() and not any(x.startswith(".") for x in p.relative_to(path).parts)
+            )
+            if not inside:
+                raise UsageError(f"{source} is an empty folder: expected archive files in it")
+            found += inside
+        elif path.exists():
+            found.append(path)
+        else:
+            raise UsageError(f"{source}: no such file or folder")
+    return list(dict.fromkeys(found))
+
+
+def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
+    """Return the sets of `--collection` values, whose levels are separated by colons."""
+    specs = []
+    for collection in collections:
+        levels = collection.split(":")
+        if not all(levels):
+            raise UsageError(f"--collection {collection!r}: a level between colons is empty")
+        specs.append(setspec.join("collection", *levels))
+    return setspec.most_specific(specs)
+
+
+def ingest(
+    store: Writer,
+    paths: Sequence[Path],
+    sets: tuple[str, ...],
+    rules: Rules,
+    jobs: int,
+    now: datetime,
+    advance: Advance,
+) -> intake.Run:
+    """Read the archive files and commit what they gave as one run of intake.
+
+    Raises UsageError where not one of the files is an archive; then nothing is written.
+    """
+    with tempfile.TemporaryDirectory(prefix="sheaf-ingest-") as scratch:
+        folder = Path(scratch)
+        tasks = [Task(n, path, folder, sets, rules) for n, path in enumerate(paths)]
+        results = _parallel(tasks, jobs, advance) if jobs > 1 else _serial(tasks, advance)
+        run = intake.Run(f"{now:%Y%m%dT%H%M%SZ}-{os.getpid():x}", tuple(results))
+        if all(source.format == "" for source in run.sources):
+            raise UsageError(_no_archive(run.sources))
+        intake.commit(store, run, folder)
+    return run
+
+
+def _no_archive(sources: Sequence[intake.Source]) -> str:
+    kinds = "an ARC, WARC or WACZ file"
+    if len(sources) == 1:
+        (source,) = sources
+        codes = ", ".join(source.codes)
+        return f"{source.path} is not {kinds} ({codes}): nothing was ingested"
+    return f"none of the {len(sources)} files is {kinds}: nothing was ingested"
+
+
+def _serial(tasks: Sequence[Task], advance: Advance) -> Iterator[intake.Source]:
+    for task in tasks:
+        yield _read(task, advance)
+
+
+def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[intake.Source]:
+    context = multiprocessing.get_context("spawn")
+    with context.Manager() as manager:
+        reports = manager.Queue()
+        pool = ProcessPoolExecutor(
+            min(jobs, len(tasks)), context, initializer=_begin, initargs=(reports,)
+        )
+        try:
+            futures = [pool.submit(_work, task) for task in tasks]
+            for future in futures:
+                while not future.done() or not reports.empty():
+                    try:
+                        advance(*reports.get(timeout=0.2))
+                    except Empty:
+                        continue
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin(reports: Any) -> None:
+    global _reports
+    _reports = reports
+
+
+def _work(task: Task) -> intake.Source:
+    return _read(task, lambda *report: _reports.put(report))
+
+
+def _read(task: Task, advance: Advance) -> intake.Source:
+    """Read one file, write its captures and faults, and return what it gave."""
+    try:
+        with task.path.open("rb") as file:
+            form = recognise.recognise(file.read(_HEAD)) or ""
+            file.seek(0)
+            stream: Any = file if form == "wacz" else _Measured(file)
+            source = _rows(task, stream, form, advance)
+            if form == "wacz":
+                file.seek(0)
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            else:
+                digest = stream.finish()
+            return replace(source, digest=digest)
+    except OSError as error:
+        raise StoreError(f"{task.path} cannot be read: {error.strerror or error}") from error
+
+
+def _rows(task: Task, stream: BinaryIO, form: str, advance: Advance) -> intake.Source:
+    name = task.path.name
+    part = intake.Part(task.folder, f"{task.number:06}")
+    skips: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    captures = reported = before = 0
+    try:
+        for number, event in enumerate(read(stream, name, task.rules), 1):
+            if isinstance(event, Capture):
+                captures += 1
+                part.capture(event, tuple(sorted(event.sets + task.sets)))
+            elif isinstance(event, Fault):
+                codes[event.code] += 1
+                part.fault(event)
+            else:
+                skips[event.reason] += 1
+            if number % _REPORT_EVERY == 0:
+                advance(stream.tell() - before, captures - reported, 0)
+                before, reported = stream.tell(), captures
+    finally:
+        part.close()
+    size = task.path.stat().st_size
+    advance(max(0, size - before), captures - reported, 1)
+    return intake.Source(
+        source=name,
+        digest="",
+        path=str(task.path),
+        format=form,
+        bytes=size,
+        captures=captures,
+        skipped=skips.total(),
+        faults=codes.total(),
+        skips=dict(skips),
+        codes=dict(codes),
+    )
+
+
+class _Measured(io.RawIOBase):
+    """A file read forwards only, hashed on the way."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._digest.update(data)
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+    def finish(self) -> str:
+        """Read what is left, and return the SHA-256 of the whole."""
+        while self.read(1 << 20):
+            pass
+        return self._digest.hexdigest()

@@ -1,0 +1,116 @@
+"""Intake: what was ingested and is not published yet, one run at a time.
+
+A run is written on this machine and moved into the store when it is whole; its summary comes
+last, and only a run that has one counts. A run that was cut off leaves nothing that is seen.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from builder.parquet import RowWriter
+from builder.sources.event import Capture, Fault
+from functions.snapshot import layout, schema
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.store import Writer
+
+CAPTURES = (
+    schema.Column("identity", "VARCHAR", "local part of the identifier", "k3j2..."),
+    schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[mime:text:html]"),
+    *schema.CAPTURE,
+)
+TABLES = {"captures": CAPTURES, "faults": schema.FAULT, "sources": schema.SOURCE}
+
+_FIELDS = tuple(column.name for column in schema.CAPTURE)
+_FAULT = tuple(column.name for column in schema.FAULT)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one archive file gave: the columns of schema.SOURCE; `skips` counts by reason."""
+
+    source: str
+    digest: str
+    path: str
+    format: str
+    bytes: int
+    captures: int
+    skipped: int
+    faults: int
+    skips: Mapping[str, int]
+    codes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run of `sheaf ingest`."""
+
+    name: str
+    sources: tuple[Source, ...]
+
+
+class Part:
+    """Writes the captures and faults of one archive file into a folder on this machine."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.captures = RowWriter(folder / f"captures-{name}.parquet", CAPTURES)
+        self.faults = RowWriter(folder / f"faults-{name}.parquet", schema.FAULT)
+
+    def capture(self, capture: Capture, sets: tuple[str, ...]) -> None:
+        """Add a capture that is in `sets`."""
+        values = [getattr(capture, name) for name in _FIELDS]
+        self.captures.append((capture.identity, sets, *values))
+
+    def fault(self, fault: Fault) -> None:
+        """Add a fault."""
+        self.faults.append(tuple(getattr(fault, name) for name in _FAULT))
+
+    def close(self) -> None:
+        """Finish both files."""
+        self.captures.close()
+        self.faults.close()
+
+
+def commit(store: Writer, run: Run, folder: Path) -> None:
+    """Move a run's files from `folder` into the store; its summary makes it count."""
+    prefix = layout.run_prefix(run.name)
+    writer = RowWriter(folder / "sources.parquet", schema.SOURCE)
+    for source in run.sources:
+        writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
+    writer.close()
+    for path in sorted(folder.glob("*.parquet")):
+        with path.open("rb") as file:
+            store.put(prefix + path.name, file)
+    document = {"schema": schema.VERSION, "sources": [asdict(s) for s in run.sources]}
+    store.create(prefix + layout.RUN_SUMMARY, json.dumps(document, indent=1).encode())
+
+
+def runs(store: Writer) -> Iterator[Run]:
+    """Yield the finished runs in the order of their names. Raises DamagedStore."""
+    for key in store.keys(layout.INTAKE):
+        if key.endswith("/" + layout.RUN_SUMMARY):
+            try:
+                document = json.loads(store.read(key))
+                known = {f.name for f in fields(Source)}
+                sources = tuple(
+                    Source(**{k: v for k, v in s.items() if k in known})
+                    for s in document["sources"]
+                )
+            except (ValueError, KeyError, TypeError) as error:
+                raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+            yield Run(key.split("/")[1], sources)
+
+
+def files(store: Writer, run: Run, table: str) -> list[str]:
+    """Return this machine's paths of the run's Parquet files of `table`."""
+    keys = store.keys(f"{layout.run_prefix(run.name)}{table}")
+    return [str(store.local(key)) for key in keys]
+
+
+def discard(store: Writer, run: Run) -> None:
+    """Remove a run. Its summary goes first, so that no half of it ever counts."""
+    prefix = layout.run_prefix(run.name)
+    store.remove(prefix + layout.RUN_SUMMARY)
+    for key in list(store.keys(prefix)):
+        store.remove(key)

@@ -1,0 +1,232 @@
+"""Parquet files, written: the only file that imports pyarrow."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from functions.snapshot import layout, schema
+from functions.snapshot.errors import SheafError
+from functions.snapshot.manifest import Key, RowGroup
+
+_TYPES: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "SMALLINT": pa.int16(),
+    "BOOLEAN": pa.bool_(),
+    "VARCHAR": pa.string(),
+    "BLOB": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT)[]": pa.list_(
+        pa.struct([("sequence", pa.int32()), ("kind", pa.string()), ("records", pa.int64())])
+    ),
+    "STRUCT(first BIGINT, last BIGINT, copied BOOLEAN)[]": pa.list_(
+        pa.struct([("first", pa.int64()), ("last", pa.int64()), ("copied", pa.bool_())])
+    ),
+}
+
+_SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
+"""Columns whose bounds are kept for analysts; bounds of every column would bloat the footer."""
+
+
+class UnsortedTable(SheafError):
+    """Rows came in another order than their table's; a fault of Sheaf, not of its input."""
+
+
+class Stream(Protocol):
+    """What an Arrow C stream is to us: something that pyarrow can read batches from."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the stream's capsule."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A finished data file on this machine: digest of its bytes, size, footer, row groups."""
+
+    path: Path
+    digest: str
+    bytes: int
+    footer: int
+    groups: tuple[RowGroup, ...]
+
+
+def arrow_schema(columns: Iterable[schema.Column]) -> pa.Schema:
+    """Return the Arrow schema of a table's columns."""
+    return pa.schema([(column.name, _TYPES[column.type]) for column in columns])
+
+
+class RowWriter:
+    """Writes rows as they come; at most `batch` of them are held in memory."""
+
+    def __init__(self, path: Path, columns: Sequence[schema.Column], batch: int = 4096) -> None:
+        self._schema = arrow_schema(columns)
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._rows: list[tuple[Any, ...]] = []
+        self._batch = batch
+
+    def append(self, row: tuple[Any, ...]) -> None:
+        """Add a row: one value for each column, in their order."""
+        self._rows.append(row)
+        if len(self._rows) >= self._batch:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left and the footer."""
+        self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            columns = list(zip(*self._rows, strict=True))
+            arrays = [
+                pa.array(values, field.type)
+                for values, field in zip(columns, self._schema, strict=True)
+            ]
+            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+            self._rows.clear()
+
+
+def write_table(
+    stream: Stream, table: str, folder: Path, constants: Mapping[str, int] | None = None
+) -> Iterator[Written]:
+    """Write a table's sorted rows as data files in `folder`, one after the other.
+
+    `constants` may give `position`, that of the first row (the next follow by one), and
+    `sequence`, the same for all; the stream then lacks these columns.
+    """
+    target = arrow_schema(schema.TABLES[table])
+    given = dict(constants or {})
+    gate = _Gate(table)
+    rows_of_file = layout.GROUP_ROWS * layout.FILE_GROUPS
+    number = 0
+    for groups in _chunked(_grouped(stream, target, given), layout.FILE_GROUPS):
+        path = folder / f"{table}-{given.get('position', 0)}-{number}.parquet"
+        number += rows_of_file
+        yield _write_file(path, table, target, map(gate.passed, groups))
+
+
+class _Gate:
+    """Refuses row groups that are out of order: nothing unsorted is ever published."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self._keys = schema.ORDER[table][: schema.KEY.get(table, 0)]
+        if table == "records":  # positions are counted, so look at what they follow
+            self._keys = ("kind", "url_surtkey")
+        self._last: tuple[Any, ...] | None = None
+
+    def passed(self, group: pa.Table) -> pa.Table:
+        first, last = (
+            tuple(_bound(group.column(key)[index].as_py()) for key in self._keys)
+            for index in (0, group.num_rows - 1)
+        )
+        if first > last or (self._last is not None and first < self._last):
+            raise UnsortedTable(f"the rows of {self._table} are not in order near {first}")
+        self._last = last
+        return group
+
+
+def _write_file(path: Path, table: str, target: pa.Schema, groups: Iterable[pa.Table]) -> Written:
+    keys = schema.ORDER[table][: schema.KEY.get(table, 0)]
+    bounds: list[tuple[Key, Key]] = []
+    kept = [n for n in target.names if n in keys or n in _SEARCHED] or False
+    writer = pq.ParquetWriter(
+        path, target, compression="zstd", compression_level=3, write_statistics=kept
+    )
+    try:
+        for group in groups:
+            bounds.append((_key(group, keys, 0), _key(group, keys, group.num_rows - 1)))
+            writer.write_table(group, row_group_size=layout.GROUP_ROWS)
+    finally:
+        writer.close()
+    metadata = pq.read_metadata(path)
+    spans = [_span(metadata.row_group(n)) for n in range(metadata.num_row_groups)]
+    return Written(
+        path,
+        _digest(path),
+        path.stat().st_size,
+        metadata.serialized_size + 8,  # the footer's length and the closing magic follow it
+        tuple(
+            RowGroup(first, last, rows, offset, length)
+            for (first, last), (rows, offset, length) in zip(bounds, spans, strict=True)
+        ),
+    )
+
+
+def _grouped(stream: Stream, target: pa.Schema, given: Mapping[str, int]) -> Iterator[pa.Table]:
+    """Yield the stream's rows in tables of GROUP_ROWS rows, the last one perhaps shorter."""
+    position = given.get("position", 0)
+    for rows in _rechunked(stream, layout.GROUP_ROWS):
+        values = {name: rows.column(name) for name in rows.column_names}
+        if given:
+            count = rows.num_rows
+            values["position"] = pa.array(range(position, position + count), pa.int64())
+            values["sequence"] = pa.array([given["sequence"]] * count, pa.int32())
+            position += count
+        yield pa.table([values[f.name].cast(f.type) for f in target], schema=target)
+
+
+def _rechunked(stream: Stream, rows: int) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    count = 0
+    reader = pa.RecordBatchReader.from_stream(stream)
+    for batch in reader:
+        held.append(batch)
+        count += batch.num_rows
+        if count >= rows:
+            table = pa.Table.from_batches(held)
+            whole = count - count % rows
+            for start in range(0, whole, rows):
+                yield table.slice(start, rows)
+            held = table.slice(whole).to_batches()
+            count -= whole
+    if count:
+        yield pa.Table.from_batches(held)
+
+
+def _chunked(tables: Iterator[pa.Table], size: int) -> Iterator[Iterator[pa.Table]]:
+    """Yield the tables in runs of `size`; each run is to be used up before the next is asked."""
+    for first in tables:
+
+        def run(first: pa.Table = first) -> Iterator[pa.Table]:
+            yield first
+            for _, table in zip(range(size - 1), tables, strict=False):
+                yield table
+
+        yield run()
+
+
+def _bound(value: Any) -> Any:
+    return "" if value is None else value
+
+
+def _key(rows: pa.Table, keys: Sequence[str], index: int) -> Key:
+    values = tuple(rows.column(key)[index].as_py() for key in keys)
+    if not values:
+        return None
+    return values if len(values) > 1 else values[0]
+
+
+def _span(group: Any) -> tuple[int, int, int]:
+    """Return a row group's rows, and the offset and length of its bytes."""
+    starts, ends = [], []
+    for index in range(group.num_columns):
+        column = group.column(index)
+        start = column.data_page_offset
+        if column.has_dictionary_page:
+            start = min(start, column.dictionary_page_offset)
+        starts.append(start)
+        ends.append(start + column.total_compressed_size)
+    return group.num_rows, min(starts), max(ends) - min(starts)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]

@@ -1,0 +1,141 @@
+"""Stores that can be written to. A folder is one; the seam is functions.snapshot.store.Writer."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from functions.snapshot.errors import Conflict, StoreError
+from functions.store.folder import FolderReader
+
+_TEMPORARY = ".tmp"
+_LOCK = ".lock"
+
+
+def open_store(address: str, base: Path) -> "FolderStore":
+    """Return the store at `address`, a folder's path seen from `base`.
+
+    Raises StoreError for an address that is not a folder's.
+    """
+    if "://" in address:
+        raise StoreError(f"{address}: only a folder can be a store so far, expected a path")
+    return FolderStore((base / address).resolve())
+
+
+class FolderStore(FolderReader):
+    """A folder. Every write goes to a temporary file that is synced and then takes its place."""
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        """Write an object that is named by its content; one that is there already stays."""
+        target = self.path(key)
+        if target.exists():
+            return
+        with self._written(key) as temporary:
+            with temporary.open("wb") as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+                _sync(out)
+            temporary.replace(target)
+            _sync_folder(target.parent)
+
+    def create(self, key: str, data: bytes) -> None:
+        """Write an object that must not be there yet. Raises Conflict if it is."""
+        target = self.path(key)
+        with self._written(key) as temporary:
+            with temporary.open("wb") as out:
+                out.write(data)
+                _sync(out)
+            try:
+                os.link(temporary, target)
+            except FileExistsError as error:
+                raise Conflict(f"{target} is there already") from error
+            _sync_folder(target.parent)
+
+    def tag(self, key: str) -> str | None:
+        """Return the digest of the object, or None where there is none."""
+        path = self.path(key)
+        return hashlib.sha256(self.read(key)).hexdigest() if path.exists() else None
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        """Replace the object if its tag is still `tag`, under the store's lock."""
+        with self._lock(), self._written(key) as temporary:
+            if self.tag(key) != tag:
+                raise Conflict(f"{self.path(key)} was changed by somebody else")
+            with temporary.open("wb") as out:
+                out.write(data)
+                _sync(out)
+            temporary.replace(self.path(key))
+            _sync_folder(self.path(key).parent)
+        return hashlib.sha256(data).hexdigest()
+
+    def remove(self, key: str) -> None:
+        """Remove the object, and the folders that it leaves empty."""
+        path = self.path(key)
+        with self._wrapped(path):
+            path.unlink(missing_ok=True)
+            for parent in path.parents:
+                if parent == self.root or any(parent.iterdir()):
+                    break
+                parent.rmdir()
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        folder = self.root / prefix.rpartition("/")[0]
+        found = (p.relative_to(self.root).as_posix() for p in folder.rglob("*") if p.is_file())
+        yield from sorted(k for k in found if k.startswith(prefix) and not k.startswith("."))
+
+    @contextlib.contextmanager
+    def _written(self, key: str) -> Iterator[Path]:
+        """Give a temporary file, and see that the folders of `key` and of the file exist."""
+        target = self.path(key)
+        with self._wrapped(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            scratch = self.root / _TEMPORARY
+            scratch.mkdir(exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=scratch)
+            os.close(handle)
+            temporary = Path(name)
+            try:
+                temporary.chmod(0o644)
+                yield temporary
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _wrapped(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise StoreError(
+                    f"{self.root}: the disk is full; free some space and run again "
+                    "(what was published stays as it was)"
+                ) from error
+            raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Hold the store's lock, so that comparing and replacing are one step."""
+        with self._wrapped(self.root / _LOCK):
+            self.root.mkdir(parents=True, exist_ok=True)
+            with (self.root / _LOCK).open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+
+
+def _sync(out: BinaryIO) -> None:
+    out.flush()
+    os.fsync(out.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,267 @@
+"""The repository over DuckDB: answers from the Parquet files of a store's snapshots."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from functions.oai import engine
+from functions.oai.repository import Record, Selection, SetRow
+from functions.snapshot import identifier, schema
+from functions.snapshot.manifest import (
+    DataFile,
+    Key,
+    Manifest,
+    RowGroup,
+    Span,
+)
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Reader
+from functions.store.catalog import Cache, Catalogue
+
+_HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets")
+_FIELDS = tuple(n for n in schema.names("records") if n not in _HEADER)
+_IN_SET = "len(list_filter(sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
+_LIVE = (
+    "position NOT IN (SELECT position FROM read_parquet($dead) "
+    "WHERE position BETWEEN $first AND $last)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Positions that may hold members of a set: in the main files, or in the set's own copy."""
+
+    first: int
+    last: int
+    copied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """A set's listing: records by sequence and kind, and where they lie."""
+
+    counts: tuple[tuple[int, str, int], ...]
+    ranges: tuple[_Range, ...]
+
+
+class DuckRepository:
+    """Implements functions.oai.repository.Repository over a store. Safe to use from threads."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._catalogue = Catalogue(reader)
+        self._connection = engine.connect()
+        self._thread = threading.local()
+        self._cache = Cache()
+
+    def pointer(self) -> Pointer:
+        """Read the pointer, anew at each call; an empty one where there is none."""
+        return self._catalogue.pointer()
+
+    def manifest(self, snapshot: int) -> Manifest:
+        """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
+        return self._catalogue.manifest(snapshot)
+
+    def size(self, manifest: Manifest, selection: Selection) -> int:
+        """Return how many records the list has (see Repository.size)."""
+        shares = _shares(manifest, selection.span)
+        if selection.set is None:
+            counts: Sequence[tuple[int, str, int]] = [
+                (s.number, kind, n) for s in manifest.sequences for kind, n in s.records.items()
+            ]
+        else:
+            counts = self._listing(manifest, selection.set).counts
+        return sum(
+            round(n * shares.get(number, 0))
+            for number, kind, n in counts
+            if kind in selection.kinds
+        )
+
+    def page(
+        self, manifest: Manifest, selection: Selection, limit: int, *, headers: bool
+    ) -> tuple[Record, ...]:
+        """Return the first `limit` records of the selection, by position."""
+        found: list[Record] = []
+        for part in self._ranges(manifest, selection):
+            for file, groups in self._runs(manifest, part, selection.set, limit):
+                if len(found) >= limit:
+                    return tuple(found)
+                found += self._read(
+                    manifest, selection, part, file, groups, limit - len(found), headers=headers
+                )
+        return tuple(found[:limit])
+
+    def record(self, manifest: Manifest, identifier_: str) -> Record | None:
+        """Return the item's listed version, or None where the snapshot has no such item."""
+        key = identifier.lookup_key(identifier_)
+        positions: list[int] = []
+        for file, _ in self._catalogue.groups(manifest, "lookup", key, key):
+            rows = self._rows(
+                "SELECT position FROM read_parquet($file) WHERE key = $key", file, key=key
+            )
+            positions += [position for (position,) in rows]
+        for position in sorted(positions, reverse=True):
+            selection = Selection(tuple(manifest.kinds()), Span(position, position))
+            for record in self.page(manifest, selection, 1, headers=False):
+                if record.identifier == identifier_:
+                    return record
+        return None
+
+    def sets(self, manifest: Manifest, after: str, limit: int) -> tuple[SetRow, ...]:
+        """Return up to `limit` sets whose specification sorts behind `after`."""
+        found: list[SetRow] = []
+        for file, _ in self._catalogue.groups(manifest, "sets", after, None):
+            rows = self._rows(
+                "SELECT set_spec, records FROM read_parquet($file) WHERE set_spec > $after "
+                "ORDER BY set_spec LIMIT $limit",
+                file,
+                after=after,
+                limit=limit - len(found),
+            )
+            found += [SetRow(spec, records) for spec, records in rows]
+            if len(found) >= limit:
+                break
+        return tuple(found)
+
+    def has_set(self, manifest: Manifest, spec: str) -> bool:
+        """Tell whether the snapshot has the set."""
+        return self._listing(manifest, spec).counts != ()
+
+    def _ranges(self, manifest: Manifest, selection: Selection) -> Iterator[_Range]:
+        span = selection.span
+        if selection.set is None:
+            yield _Range(span.first, min(span.last, manifest.last_position), copied=False)
+            return
+        for part in self._listing(manifest, selection.set).ranges:
+            first, last = max(part.first, span.first), min(part.last, span.last)
+            if first <= last:
+                yield _Range(first, last, part.copied)
+
+    def _runs(
+        self, manifest: Manifest, part: _Range, spec: str | None, limit: int
+    ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
+        """Yield runs of row groups of one file, as few as are likely to fill the page."""
+        if part.copied:
+            assert spec is not None
+            bounds = self._catalogue.groups(
+                manifest, "copies", (spec, part.first), (spec, part.last)
+            )
+        else:
+            bounds = self._catalogue.groups(manifest, "records", part.first, part.last)
+        dense = spec is None or part.copied
+        wanted = 1
+        for file, groups in bounds:
+            start = 0
+            while start < len(groups):
+                end = start + wanted
+                if dense:
+                    rows, end = 0, start
+                    while end < len(groups) and (rows < limit or end == start):
+                        rows += _rows_in(groups[end], part)
+                        end += 1
+                yield file, groups[start:end]
+                start, wanted = end, min(wanted * 2, 8)
+
+    def _read(
+        self,
+        manifest: Manifest,
+        selection: Selection,
+        part: _Range,
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        limit: int,
+        *,
+        headers: bool,
+    ) -> list[Record]:
+        columns = _HEADER if headers else _HEADER + _FIELDS
+        low = _position(groups[0].first, selection.set, part.first)
+        high = _position(groups[-1].last, selection.set, part.last)
+        values: dict[str, Any] = {
+            "first": max(part.first, low),
+            "last": min(part.last, high),
+            "kinds": list(selection.kinds),
+            "limit": limit,
+        }
+        conditions = ["position BETWEEN $first AND $last", "list_contains($kinds, kind)"]
+        if selection.set is not None:
+            conditions.append("listing = $set" if part.copied else _IN_SET)
+            values["set"] = selection.set
+        dead = self._dead(manifest, values["first"], values["last"])
+        if dead:
+            conditions.append(_LIVE)
+            values["dead"] = dead
+        sql = (
+            f"SELECT {', '.join(columns)} FROM read_parquet($file) "
+            f"WHERE {' AND '.join(conditions)} ORDER BY position LIMIT $limit"
+        )
+        span = (groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset)
+        stamps = self._stamps(manifest)
+        return [_record(row, stamps) for row in self._rows(sql, file, span, **values)]
+
+    def _dead(self, manifest: Manifest, first: int, last: int) -> list[str]:
+        return [
+            str(self._catalogue.reader.local(file.key))
+            for file, _ in self._catalogue.groups(manifest, "dead", first, last)
+        ]
+
+    def _listing(self, manifest: Manifest, spec: str) -> _Listing:
+        def read() -> _Listing:
+            for file, _ in self._catalogue.groups(manifest, "sets", spec, spec):
+                sql = "SELECT counts, ranges FROM read_parquet($file) WHERE set_spec = $set"
+                for counts, ranges in self._rows(sql, file, set=spec):
+                    return _Listing(
+                        tuple((c["sequence"], c["kind"], c["records"]) for c in counts),
+                        tuple(_Range(r["first"], r["last"], r["copied"]) for r in ranges),
+                    )
+            return _Listing((), ())
+
+        return self._cache.get((manifest.snapshot, spec), read)
+
+    def _stamps(self, manifest: Manifest) -> dict[int, datetime]:
+        return self._cache.get(
+            (manifest.snapshot, None), lambda: {s.number: s.effective for s in manifest.sequences}
+        )
+
+    def _rows(
+        self, sql: str, file: DataFile, span: tuple[int, int] | None = None, **values: Any
+    ) -> list[tuple[Any, ...]]:
+        values["file"] = str(self._catalogue.reader.local(file.key, span))
+        cursor = getattr(self._thread, "cursor", None)
+        if cursor is None:
+            cursor = self._thread.cursor = self._connection.cursor()
+        with engine.reading(file.key):
+            rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
+            return rows
+
+
+def _record(row: tuple[Any, ...], stamps: dict[int, datetime]) -> Record:
+    position, sequence, name, kind, deleted, sets = row[:6]
+    fields = {} if deleted else dict(zip(_FIELDS, row[6:], strict=False))
+    return Record(position, name, kind, stamps[sequence], deleted, tuple(sets or ()), fields)
+
+
+def _shares(manifest: Manifest, span: Span) -> dict[int, float]:
+    """Return for each sequence in the span the share of its positions that the span holds."""
+    shares = {}
+    for s in manifest.sequences:
+        inside = min(s.last, span.last) - max(s.first, span.first) + 1
+        if inside > 0:
+            shares[s.number] = inside / (s.last - s.first + 1)
+    return shares
+
+
+def _position(key: Key, spec: str | None, default: int) -> int:
+    """Return the position in a row group's bound, or `default` where it is another listing's."""
+    if isinstance(key, tuple):
+        return key[1] if key[0] == spec else default
+    return key if isinstance(key, int) else default
+
+
+def _rows_in(group: RowGroup, part: _Range) -> int:
+    """Return about how many rows of the group lie within the range."""
+    if part.copied:
+        return group.rows
+    first = _position(group.first, None, part.first)
+    last = _position(group.last, None, part.last)
+    return min(last, part.last) - max(first, part.first) + 1

@@ -1,0 +1,88 @@
+"""DuckDB, opened so that it depends on nothing outside: the only file that imports it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from functions.snapshot.errors import DamagedStore, SheafError, StoreError
+
+Connection = duckdb.DuckDBPyConnection
+
+_BATCH = 1 << 16  # rows
+
+
+class QueryError(SheafError):
+    """An SQL statement that a person wrote cannot be carried out."""
+
+
+def connect(
+    *, threads: int = 1, memory_megabytes: int = 512, scratch: Path | None = None
+) -> Connection:
+    """Return a connection to a database in memory (with `scratch`: on disk, for large sorts).
+
+    No extension is ever fetched. One thread reads one row group at a time, which is what a page
+    costs least with.
+    """
+    settings: dict[str, Any] = {
+        "threads": threads,
+        "memory_limit": f"{memory_megabytes}MB",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    if scratch is None:
+        return duckdb.connect(":memory:", config=settings)
+    settings["temp_directory"] = str(scratch / "spill")
+    return duckdb.connect(str(scratch / "work.duckdb"), config=settings)
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Turn DuckDB's errors into errors of the store, naming `what` was read."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise StoreError(f"{what}: out of memory or scratch space: {_line(error)}") from error
+    except duckdb.IOException as error:
+        raise StoreError(f"{what} cannot be read or written: {_line(error)}") from error
+    except duckdb.Error as error:
+        raise DamagedStore(f"{what} is damaged: {_line(error)}") from error
+
+
+def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = None) -> Any:
+    """Carry out a statement and return its rows as an Arrow stream, read batch by batch."""
+    return connection.sql(sql, params=dict(values or {})).to_arrow_reader(_BATCH)
+
+
+def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
+    """Carry out a person's statement: the names of its columns, and its rows in batches.
+
+    Raises QueryError with DuckDB's own words for what it refuses.
+    """
+    with _asking():
+        cursor = connection.execute(sql)
+        names = [column[0] for column in cursor.description or ()]
+    return names, _rows(connection)
+
+
+def _rows(connection: Connection) -> Iterator[Sequence[Any]]:
+    while True:
+        with _asking():
+            rows = connection.fetchmany(10_000)
+        if not rows:
+            return
+        yield from rows
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise QueryError(str(error)) from error
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

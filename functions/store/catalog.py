@@ -1,0 +1,90 @@
+"""The catalogue: a store's pointer, manifests and leaves, read once and kept."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from functions.snapshot import layout
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.manifest import (
+    DataFile,
+    Key,
+    Leaf,
+    LeafReference,
+    Manifest,
+    RowGroup,
+    overlapping,
+)
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Reader
+
+T = TypeVar("T")
+
+
+class Cache:
+    """Keeps the `size` values that were asked for last. Give it what never changes."""
+
+    def __init__(self, size: int = 256) -> None:
+        self._size = size
+        self._values: OrderedDict[Any, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, make: Callable[[], T]) -> T:
+        """Return the value of `key`, made by `make` where it is not kept."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                found: T = self._values[key]
+                return found
+        value = make()
+        with self._lock:
+            self._values[key] = value
+            if len(self._values) > self._size:
+                self._values.popitem(last=False)
+        return value
+
+
+class Catalogue:
+    """What a store's snapshots hold. Safe to use from threads."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self._cache = Cache()
+
+    def pointer(self) -> Pointer:
+        """Read the pointer, anew at each call; an empty one where there is none."""
+        try:
+            return Pointer.from_json(self.reader.read(layout.POINTER))
+        except MissingObject:
+            return Pointer()
+
+    def manifest(self, snapshot: int) -> Manifest:
+        """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
+        key = layout.manifest_key(snapshot)
+        return self._cache.get(key, lambda: Manifest.from_json(self.reader.read(key)))
+
+    def files(self, manifest: Manifest, table: str) -> Iterator[DataFile]:
+        """Yield every data file of `table`."""
+        for reference in manifest.tables.get(table, ()):
+            yield from self._leaf(reference).files
+
+    def groups(
+        self, manifest: Manifest, table: str, first: Key, last: Key
+    ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
+        """Yield the files of `table` that can hold first..last, each with those row groups.
+
+        `last` of None means: to the end. Leaves of several publishes may overlap.
+        """
+        for reference in manifest.tables.get(table, ()):
+            if reference.meets(first, last):
+                for file in self._leaf(reference).files:
+                    end = file.groups[-1].last if last is None else last
+                    groups = overlapping(file.groups, first, end)
+                    if groups:
+                        yield file, groups
+
+    def _leaf(self, reference: LeafReference) -> Leaf:
+        return self._cache.get(
+            reference.key, lambda: Leaf.from_json(self.reader.read(reference.key))
+        )

@@ -1,0 +1,40 @@
+"""A folder as a store: the reading side."""
+
+from pathlib import Path
+
+from functions.snapshot.errors import MissingObject, StoreError
+
+
+class FolderReader:
+    """Reads the objects of a store that is a folder; implements functions.snapshot.store.Reader."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def address(self) -> str:
+        """The folder's path."""
+        return str(self.root)
+
+    def read(self, key: str) -> bytes:
+        """Return the whole object. Raises MissingObject or StoreError."""
+        try:
+            return self.path(key).read_bytes()
+        except FileNotFoundError as error:
+            raise MissingObject(f"{self.root} has no {key}") from error
+        except OSError as error:
+            raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
+
+    def local(self, key: str, span: tuple[int, int] | None = None) -> Path:
+        """Return the object's own file, in which every span is right."""
+        path = self.path(key)
+        if not path.is_file():
+            raise MissingObject(f"{self.root} has no {key}")
+        return path
+
+    def path(self, key: str) -> Path:
+        """Return where the object lies. Raises ValueError for a key that leads out of the store."""
+        parts = key.split("/")
+        if not all(parts) or {".", ".."} & set(parts) or "\0" in key:
+            raise ValueError(f"{key!r} is no key of a store")
+        return self.root.joinpath(*parts)
