@@ -24,7 +24,7 @@ _TYPES = (
     ("video", "mpeg", 1),
 )
 _START = datetime(2007, 11, 5, tzinfo=UTC)
-_WORDS = "zprávy sport kultura archiv obec škola knihovna věda počasí doprava mapa kniha".split()
+_WORDS = ("zprávy", "sport", "kultura", "archiv", "obec", "škola", "knihovna", "počasí", "mapa")
 
 
 def captures(count: int, seed: int = 1) -> Iterator[Capture]:

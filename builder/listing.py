@@ -64,7 +64,8 @@ gaps AS (
     SELECT *, cell - lag(cell) OVER (PARTITION BY listing ORDER BY cell) > 1 AS gap FROM touched
 ),
 islands AS (
-    SELECT *, count(*) FILTER (WHERE gap) OVER (PARTITION BY listing ORDER BY cell) AS island FROM gaps
+    SELECT *, count(*) FILTER (WHERE gap) OVER (PARTITION BY listing ORDER BY cell) AS island
+    FROM gaps
 )
 SELECT listing, min(first) AS first, max(last) AS last, false AS copied
 FROM islands GROUP BY listing, island

@@ -55,7 +55,9 @@ def merge(
         _match(connection, previous)
         _revise(connection)
     (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
-    (matched, changed) = _row(connection, "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised")
+    (matched, changed) = _row(
+        connection, "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
+    )
     return Merged(incoming - matched, changed, matched - changed)
 
 
@@ -133,7 +135,8 @@ def _revise(connection: engine.Connection) -> None:
     )
     connection.execute(
         "CREATE TABLE fresh AS SELECT identifier, 'capture' AS kind, false AS deleted, "
-        f"sets, {_COLUMNS} FROM incoming WHERE identifier NOT IN (SELECT identifier FROM old) UNION ALL "
+        f"sets, {_COLUMNS} FROM incoming WHERE identifier NOT IN (SELECT identifier FROM old) "
+        "UNION ALL "
         f"SELECT identifier, 'capture', false, sets, {_COLUMNS} FROM revised WHERE changed"
     )
     connection.execute(

@@ -19,7 +19,7 @@ from builder.views import views
 from functions.oai import engine
 from functions.snapshot import instant, layout
 from functions.snapshot.configuration import Configuration
-from functions.snapshot.errors import ConfigurationError, Conflict, SheafError
+from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Entry, Pointer
 from functions.snapshot.store import Writer
@@ -80,7 +80,13 @@ def _publish(store: Writer, configuration: Configuration, outside: Surroundings)
         raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
     built = Built(None, sum(before.kinds().values()))
     if runs:
-        built = _build(store, catalogue, before, runs, configuration["publish.memory"], outside)
+        memory = configuration["publish.memory"]
+        try:
+            built = _build(store, catalogue, before, runs, memory, outside)
+        except StoreError as error:
+            if store.tag(layout.POINTER) != tag:  # a faster publish took the intake away
+                raise Conflict("the intake was published by somebody else") from error
+            raise
     if built.manifest is not None:
         lead = configuration["publish.lead"]
         manifest = _commit(store, outside, pointer, tag, built, lead)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -52,8 +53,17 @@ class DuckRepository:
     def __init__(self, reader: Reader) -> None:
         self._catalogue = Catalogue(reader)
         self._connection = engine.connect()
-        self._thread = threading.local()
+        self._idle: list[engine.Connection] = []
+        self._lock = threading.Lock()
         self._cache = Cache()
+
+    def close(self) -> None:
+        """Let go of DuckDB; the repository answers no more."""
+        with self._lock:
+            for cursor in self._idle:
+                cursor.close()
+            self._idle.clear()
+            self._connection.close()
 
     def pointer(self) -> Pointer:
         """Read the pointer, anew at each call; an empty one where there is none."""
@@ -227,12 +237,20 @@ class DuckRepository:
         self, sql: str, file: DataFile, span: tuple[int, int] | None = None, **values: Any
     ) -> list[tuple[Any, ...]]:
         values["file"] = str(self._catalogue.reader.local(file.key, span))
-        cursor = getattr(self._thread, "cursor", None)
-        if cursor is None:
-            cursor = self._thread.cursor = self._connection.cursor()
-        with engine.reading(file.key):
+        with self._cursor() as cursor, engine.reading(file.key):
             rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
             return rows
+
+    @contextmanager
+    def _cursor(self) -> Iterator[engine.Connection]:
+        """Lend a cursor: one may serve one thread at a time."""
+        with self._lock:
+            cursor = self._idle.pop() if self._idle else self._connection.cursor()
+        try:
+            yield cursor
+        finally:
+            with self._lock:
+                self._idle.append(cursor)
 
 
 def _record(row: tuple[Any, ...], stamps: dict[int, datetime]) -> Record:

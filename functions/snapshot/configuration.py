@@ -182,16 +182,18 @@ def parse(text: str, environment: Mapping[str, str], source: str = "sheaf.toml")
     return Configuration(values)
 
 
-def template() -> str:
-    """Return a `sheaf.toml` that holds every key with its default and its meaning."""
-    lines: list[str] = ["# Sheaf's configuration. Each value below is the default."]
+def template(given: Mapping[str, Any]) -> str:
+    """Return a `sheaf.toml` with the given values, and every other key with its default."""
+    lines: list[str] = ["# Sheaf's configuration. A value behind # is the default."]
     section = ""
     for key in KEYS:
         head, _, name = key.name.partition(".")
         if head != section:
             section = head
             lines += ["", f"[{section}]"]
-        lines += [f"# {key.meaning} ({key.expected})", f"# {name} = {_toml(key.default)}"]
+        mark = "" if key.name in given else "# "
+        value = _toml(given.get(key.name, key.default))
+        lines += [f"# {key.meaning} ({key.expected})", f"{mark}{name} = {value}"]
     return "\n".join(lines) + "\n"
 
 

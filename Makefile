@@ -1,0 +1,36 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check bench format clean
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+# The main job, from a crawl to a harvest. INPUT="PATH..." takes your own files; ONCE=1 ends after it.
+demo: $(READY)
+	$(BIN)/sheaf demo $(if $(ONCE),--once) $(if $(PORT),--port $(PORT)) $(INPUT)
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+# Prints its tables; CAPTURES=N sets the size of the generated snapshot.
+bench: $(READY)
+	$(BIN)/python -m bench.pages $(if $(CAPTURES),--captures $(CAPTURES))
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build *.egg-info demo-store

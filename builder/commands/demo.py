@@ -1,0 +1,155 @@
+"""`sheaf demo`."""
+
+import argparse
+import shutil
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+from builder import ingest, intake
+from builder.build import Built
+from builder.context import Context
+from builder.demo import record
+from builder.demo.harvester import HarvestSummary, harvest
+from builder.errors import UsageError
+from builder.progress import Progress
+from builder.publish import Surroundings, publish
+from builder.server import LocalServer
+from builder.sources import domain
+from builder.sources.event import Rules
+from builder.store import FolderStore
+from functions.oai.duck import DuckRepository
+from functions.oai.handler import Application
+from functions.snapshot import configuration
+
+_MARK = ".sheaf-demo"
+_SETTINGS = {
+    "repository.name": "Sheaf's demonstration",
+    "repository.admin_emails": ["demo@example.org"],
+    "repository.namespace": "demo.example.org",
+    "pages.records": 20,
+    "sets.names": {"collection:demo": "Collection of the demonstration"},
+}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="archive files of your own")
+    parser.add_argument("--folder", default="demo-store", help="where it all goes; made anew")
+    parser.add_argument("--port", type=int, default=8080, help="port to serve at; 0 for any")
+    parser.add_argument("--once", action="store_true", help="end after the account")
+
+
+def run(context: Context) -> int:
+    """Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest."""
+    arguments = context.arguments
+    sources = list(arguments.sources)
+    paths = ingest.find(sources)  # a fault of the user is told before anything is made
+    folder = _folder(Path(arguments.folder))
+    (folder / "sheaf.toml").write_text(configuration.template(_SETTINGS), "utf-8")
+    settings = configuration.parse((folder / "sheaf.toml").read_text("utf-8"), {})
+    store = FolderStore((folder / "store").resolve())
+    if not sources:
+        context.say("recording a small site over HTTP, twice ...")
+        recording = record(folder / "crawl", context.now)
+        context.say(f"  {recording.summary.captures} captures in {recording.path}")
+        paths = [recording.path]
+    context.say("ingesting ...")
+    with Progress(sum(p.stat().st_size for p in paths), len(paths)) as bar:
+        sets = ingest.collection_sets(["demo"])
+        run_ = ingest.ingest(store, paths, sets, Rules(), 1, context.now(), bar.advance)
+    context.say("publishing ...")
+    libraries = {"publicsuffixlist": domain.version()}
+    outside = Surroundings(context.now, context.sleep, lambda text: None, libraries)
+    built = publish(store, settings, outside)
+    repository = DuckRepository(store)
+    application = Application(repository, settings, context.now)
+    server = LocalServer(application, "127.0.0.1", arguments.port, threads=4)
+    base = server.url
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    context.say(f"harvesting {base}/oai ...")
+    try:
+        harvested = harvest(f"{base}/oai")
+        context.result(
+            _account(run_, built, harvested, folder, base, once=arguments.once),
+            _document(run_, built, harvested, base),
+        )
+        if harvested.records != built.records:
+            context.say(f"sheaf: {built.records} records published, {harvested.records} harvested")
+            return 1
+        if not arguments.once:
+            thread.join()
+    except KeyboardInterrupt:
+        context.say("stopped")
+    finally:
+        server.close()
+        thread.join()
+        repository.close()
+    return 0
+
+
+def _folder(folder: Path) -> Path:
+    """Return the demo's folder, emptied; one that no demo made is not touched."""
+    if folder.exists():
+        if not (folder / _MARK).exists():
+            raise UsageError(f"{folder} is not a demo's: choose another by --folder")
+        shutil.rmtree(folder)
+    try:
+        folder.mkdir(parents=True)
+        (folder / _MARK).touch()
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}") from error
+    return folder
+
+
+def _account(
+    run: intake.Run,
+    built: Built,
+    harvested: HarvestSummary,
+    folder: Path,
+    base: str,
+    *,
+    once: bool,
+) -> str:
+    skips: Counter[str] = Counter()
+    for source in run.sources:
+        skips.update(source.skips)
+    passed = ", ".join(f"{n} {reason}" for reason, n in skips.most_common()) or "none"
+    faults = sum(source.faults for source in run.sources)
+    sets = built.manifest.sets if built.manifest else 0
+    sheaf = sys.argv[0]
+    lines = [
+        "",
+        f"  captures    {built.records:,} published from {len(run.sources)} archive files",
+        f"  left out    {passed}",
+        f"  faults      {faults}",
+        f"  sets        {sets:,}",
+        f"  harvested   {harvested.records:,} records, each once, in {harvested.pages} pages "
+        f"and {harvested.seconds:.2f} s over HTTP",
+        "",
+    ]
+    if once:
+        lines.append(f"  serve       {sheaf} serve --config {folder}/sheaf.toml")
+    else:
+        lines.append(f"  open        {base}/")
+        lines.append(f"  harvest     {base}/oai?verb=ListRecords&metadataPrefix=oai_dc")
+    lines.append(f'  ask         {sheaf} query --store {folder}/store "SELECT url, title FROM captures"')
+    if not once:
+        lines += ["", "  Ctrl-C ends it."]
+    return "\n".join(lines)
+
+
+def _document(
+    run: intake.Run, built: Built, harvested: HarvestSummary, base: str
+) -> dict[str, object]:
+    return {
+        "captures": built.records,
+        "sources": len(run.sources),
+        "faults": sum(source.faults for source in run.sources),
+        "sets": built.manifest.sets if built.manifest else 0,
+        "harvested": harvested.records,
+        "pages": harvested.pages,
+        "oai": f"{base}/oai",
+    }

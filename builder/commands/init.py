@@ -1,0 +1,48 @@
+"""`sheaf init`."""
+
+import argparse
+from pathlib import Path
+
+from builder.context import CONFIGURATION, Context
+from builder.errors import UsageError
+from functions.snapshot import configuration
+
+_OPTIONS = (
+    ("name", "repository.name", "the repository's name"),
+    ("email", "repository.admin_emails", "the administrator's e-mail address"),
+    ("namespace", "repository.namespace", "a domain name of yours, part of every identifier"),
+    ("base-url", "repository.base_url", "the public address of the OAI endpoint"),
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("folder", nargs="?", help="where to write it (default: here)")
+    for option, key, text in _OPTIONS:
+        parser.add_argument(f"--{option}", dest=key, metavar="TEXT", help=text)
+
+
+def run(context: Context) -> int:
+    """Write a configuration, sheaf.toml, that lists every key with its default."""
+    arguments = vars(context.arguments)
+    path = Path(arguments["config"] or Path(arguments["folder"] or ".") / CONFIGURATION)
+    given = {key: arguments[key] for _, key, _ in _OPTIONS if arguments[key] is not None}
+    if "repository.admin_emails" in given:
+        given["repository.admin_emails"] = [given["repository.admin_emails"]]
+    if arguments["store"]:
+        given["store.uri"] = arguments["store"]
+    text = configuration.template(given)
+    configuration.parse(text, {}, "sheaf init")  # refuses what the options may not hold
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} is there already: edit it, or remove it first") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    context.result(
+        f"wrote {path}\nnext: sheaf ingest FILES..., sheaf publish, sheaf serve",
+        {"configuration": str(path)},
+    )
+    return 0

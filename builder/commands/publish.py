@@ -1,0 +1,55 @@
+"""`sheaf publish`."""
+
+import argparse
+import os
+
+from builder.build import Built
+from builder.context import Context
+from builder.publish import Surroundings, publish
+from builder.sources import domain
+from functions.snapshot import instant
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments: there are none of its own."""
+
+
+def run(context: Context) -> int:
+    """Publish what was ingested as the next snapshot."""
+    built = publish(
+        context.store,
+        context.configuration,
+        Surroundings(
+            clock=context.now,
+            sleep=context.sleep,
+            say=context.say,
+            libraries={"publicsuffixlist": domain.version()},
+            threads=os.cpu_count() or 1,
+        ),
+    )
+    context.result(_account(built), _document(built))
+    return 0
+
+
+def _account(built: Built) -> str:
+    if built.manifest is None:
+        return f"nothing new to publish; {built.records:,} records are as they were"
+    return (
+        f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
+        f"{built.records:,} records in {built.manifest.sets:,} sets "
+        f"({built.new:,} new, {built.changed:,} changed, {built.unchanged:,} ingested again "
+        f"and as they were; {built.faults:,} new faults)"
+    )
+
+
+def _document(built: Built) -> dict[str, object]:
+    manifest = built.manifest
+    return {
+        "snapshot": manifest.snapshot if manifest else None,
+        "effective": instant.to_text(manifest.effective) if manifest else None,
+        "records": built.records,
+        "new": built.new,
+        "changed": built.changed,
+        "unchanged": built.unchanged,
+        "faults": built.faults,
+    }

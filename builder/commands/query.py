@@ -1,0 +1,87 @@
+"""`sheaf query`."""
+
+import argparse
+import base64
+import csv
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from builder.context import Context
+from builder.views import views
+from functions.oai import engine
+from functions.snapshot.errors import NothingPublished
+from functions.store.catalog import Catalogue
+
+_WIDE = 60  # characters of a cell on a terminal
+_SHOWN = 1000  # rows of a table on a terminal
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("sql", metavar="SQL", help="a statement, - to read it from stdin")
+
+
+def run(context: Context) -> int:
+    """Ask the newest snapshot in DuckDB's SQL.
+
+    Views: records, captures, sets, snapshots, faults, sources. On a terminal the result is a
+    table, elsewhere CSV; with --json one JSON document a row.
+    """
+    catalogue = Catalogue(context.store)
+    newest = catalogue.pointer().newest()
+    if newest is None:
+        raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+    manifest = catalogue.manifest(newest.snapshot)
+    sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
+    connection = engine.connect(threads=2, memory_megabytes=4096)
+    try:
+        connection.execute(views(context.store, manifest, context.store.address))
+        names, rows = engine.query(connection, sql)
+        if context.arguments.json:
+            for row in rows:
+                print(
+                    json.dumps(dict(zip(names, map(_plain, row), strict=True)), ensure_ascii=False)
+                )
+        elif sys.stdout.isatty():
+            _table(names, rows)
+        elif names:
+            writer = csv.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(names)
+            writer.writerows([_plain(value) for value in row] for row in rows)
+    finally:
+        connection.close()
+    return 0
+
+
+def _plain(value: Any) -> Any:
+    """Return the value as JSON has it; bytes as base64."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value if isinstance(value, int | float | str | bool | None) else str(value)
+
+
+def _table(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
+    cells = [list(names)]
+    more = 0
+    for row in rows:
+        if len(cells) <= _SHOWN:
+            cells.append(["" if value is None else str(_plain(value)) for value in row])
+        else:
+            more += 1
+    cells = [[c if len(c) <= _WIDE else c[: _WIDE - 1] + "…" for c in row] for row in cells]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(names))]
+    for number, row in enumerate(cells):
+        print("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip())
+        if number == 0:
+            print("  ".join("─" * width for width in widths))
+    if more:
+        print(f"… and {more:,} rows more; redirect the output to get all as CSV")

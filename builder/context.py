@@ -1,0 +1,80 @@
+"""What a command works with: configuration, store, clock, and where it speaks."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from builder.errors import UsageError
+from builder.store import FolderStore, open_store
+from functions.snapshot import configuration
+from functions.snapshot.configuration import Configuration
+
+CONFIGURATION = "sheaf.toml"
+
+
+@dataclass(frozen=True)
+class Context:
+    """A command's arguments and surroundings."""
+
+    arguments: argparse.Namespace
+    environment: Mapping[str, str]
+
+    @cached_property
+    def configuration_path(self) -> Path:
+        """Where the configuration lies, or should."""
+        return Path(self.arguments.config or CONFIGURATION)
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        """The configuration. Raises UsageError where there is none, ConfigurationError."""
+        path = self.configuration_path
+        try:
+            text = path.read_text("utf-8")
+        except FileNotFoundError:
+            if self.arguments.config or not self.arguments.store:
+                raise UsageError(
+                    f"no configuration at {path}: run `sheaf init`, or name one with --config"
+                ) from None
+            text = ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read: {error}") from error
+        return configuration.parse(text, self.environment, str(path))
+
+    @cached_property
+    def store(self) -> FolderStore:
+        """The store that the arguments or the configuration name."""
+        if self.arguments.store:
+            return open_store(self.arguments.store, Path.cwd())
+        return open_store(self.configuration["store.uri"], self.configuration_path.parent)
+
+    def now(self) -> datetime:
+        """Return the time, in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+    def say(self, text: str) -> None:
+        """Tell the person something on the way, on standard error."""
+        print(text, file=sys.stderr, flush=True)
+
+    def result(self, text: str, document: Any) -> None:
+        """Print the result: `text` for people, or with --json `document` and nothing else."""
+        if self.arguments.json:
+            print(json.dumps(document, indent=1, ensure_ascii=False), flush=True)
+        else:
+            print(text, flush=True)
+
+
+def from_environment(arguments: argparse.Namespace) -> Context:
+    """Return a context with the process's environment."""
+    return Context(arguments, dict(os.environ))

@@ -1,0 +1,112 @@
+"""Stores of generated captures, published with a clock of the test's own."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from builder import intake
+from builder.build import Built
+from builder.publish import Surroundings, publish
+from builder.sources.event import Capture, Fault
+from builder.store import FolderStore
+from functions.oai.duck import DuckRepository
+from functions.snapshot import configuration, identifier
+
+NAMESPACE = "archive.example.org"
+
+
+@dataclass
+class Clock:
+    """A clock that moves only when told to, or when somebody sleeps."""
+
+    now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def capture(number: int, **changes: object) -> Capture:
+    """Return a capture; the same number gives the same item, `changes` describe it otherwise."""
+    url = f"http://h{number % 17}.example.cz/{number}"
+    values: dict[str, object] = {
+        "identity": identifier.capture_identity(url.encode(), "2007-11-05T00:00:00Z", 200, "A"),
+        "url": url,
+        "url_surtkey": f"cz,example,h{number % 17})/{number:06}",
+        "sets": (
+            f"domain:cz:example:h{number % 17}",
+            "mime:text:html" if number % 3 else "mime:image:png",
+        ),
+        "fetch_date": "2007-11-05T00:00:00Z",
+        "fetch_time": datetime(2007, 11, 5, tzinfo=UTC),
+        "fetch_status": 200,
+        "content_digest": "A",
+        "title": f"Page {number}",
+        "warc_filename": "a.warc.gz",
+        "warc_record_offset": number * 100,
+        "warc_record_length": 100,
+    }
+    return Capture(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@dataclass
+class World:
+    """A folder store, its clock, and what is done with them."""
+
+    root: Path
+    clock: Clock = field(default_factory=Clock)
+    runs: int = 0
+
+    @property
+    def store(self) -> FolderStore:
+        return FolderStore(self.root)
+
+    def ingest(
+        self,
+        captures: list[Capture],
+        collections: tuple[str, ...] = (),
+        faults: tuple[Fault, ...] = (),
+        digest: str = "d",
+    ) -> None:
+        """Put captures into the intake, as `sheaf ingest` does."""
+        self.runs += 1
+        folder = self.root.parent / f"run-{self.runs}"
+        folder.mkdir()
+        part = intake.Part(folder, "000000")
+        for one in captures:
+            part.capture(one, tuple(sorted(one.sets + collections)))
+        for fault in faults:
+            part.fault(fault)
+        part.close()
+        source = intake.Source(
+            "a.warc.gz", digest, "a.warc.gz", "warc.gz", 1, len(captures), 0, len(faults), {}, {}
+        )
+        intake.commit(self.store, intake.Run(f"run-{self.runs:03}", (source,)), folder)
+
+    def publish(self, **settings: str) -> Built:
+        """Publish what is in the intake; settings as in SHEAF_* variables."""
+        text = f'[repository]\nnamespace = "{settings.pop("namespace", NAMESPACE)}"\n'
+        outside = Surroundings(self.clock, self.clock.sleep, lambda text: None, {"list": "1"}, 1)
+        return publish(self.store, configuration.parse(text, settings), outside)
+
+    def repository(self) -> DuckRepository:
+        return DuckRepository(self.store)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    yield World(tmp_path / "store")
+
+
+@pytest.fixture
+def make_world(tmp_path: Path) -> Callable[[str], World]:
+    def make(name: str) -> World:
+        (tmp_path / name).mkdir()
+        return World(tmp_path / name / "store")
+
+    return make

@@ -1,0 +1,85 @@
+import tomllib
+
+import pytest
+
+from functions.snapshot import configuration
+from functions.snapshot.errors import ConfigurationError
+
+VALID = """
+[repository]
+name = "An archive"
+admin_emails = ["a@b.cz", "c@d.cz"]
+namespace = "b.cz"
+[pages]
+records = 7
+[sets.names]
+"collection:a" = "The first"
+"""
+
+
+def test_values_and_defaults() -> None:
+    read = configuration.parse(VALID, {})
+    assert read["repository.name"] == "An archive"
+    assert read["pages.records"] == 7
+    assert read["pages.sets"] == 1000
+    assert read["sets.names"] == {"collection:a": "The first"}
+
+
+def test_the_environment_overrides() -> None:
+    read = configuration.parse(
+        VALID,
+        {
+            "SHEAF_PAGES_RECORDS": "9",
+            "SHEAF_REPOSITORY_NAME": "Other",
+            "SHEAF_DOCUMENTS_ERRORS": "true",
+            "SHEAF_REPOSITORY_ADMIN_EMAILS": '["x@y.cz"]',
+            "SHEAF_UNRELATED": "left alone",
+        },
+    )
+    assert read["pages.records"] == 9
+    assert read["repository.name"] == "Other"
+    assert read["documents.errors"] is True
+    assert read["repository.admin_emails"] == ["x@y.cz"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("pages = 3", "unknown key pages"),
+        ("[pages]\nrecord = 3", "unknown key pages.record; known there: identifiers"),
+        ("[pages]\nrecords = 0", "pages.records is 0, expected a number from 1"),
+        ('[pages]\nrecords = "7"', 'pages.records is "7", expected a number'),
+        ("[pages]\nrecords = true", "pages.records is true"),
+        ('[repository]\nnamespace = "nodot"', 'repository.namespace is "nodot", expected a domain'),
+        ('[repository]\nadmin_emails = "a@b.cz"', "expected a list"),
+        ('[repository]\nadmin_emails = ["nobody"]', "e-mail"),
+        ('[repository]\nbase_url = "ftp://x"', "expected an http"),
+        ('[sets.names]\n"a b" = "x"', "set specifications"),
+        ("[repository", "sheaf.toml is not TOML"),
+        ("[nonsense]\na = 1", "unknown key nonsense; known there: documents"),
+    ],
+)
+def test_what_is_wrong_is_told_with_key_value_and_what_was_expected(text: str, said: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        configuration.parse(text, {})
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value).strip()[:60]
+
+
+def test_a_wrong_variable_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="SHEAF_PAGES_RECORDS.*many"):
+        configuration.parse("", {"SHEAF_PAGES_RECORDS": "many"})
+
+
+def test_the_template_holds_every_key_and_its_default() -> None:
+    text = configuration.template({"pages.records": 5})
+    assert configuration.parse(text, {})["pages.records"] == 5
+    every = "\n".join(
+        line[2:] if line.startswith("# ") and " = " in line and "(" not in line else line
+        for line in text.splitlines()
+    )
+    document = tomllib.loads(every)
+    for key in configuration.KEYS:
+        section, _, name = key.name.partition(".")
+        expected = 5 if key.name == "pages.records" else key.default
+        assert document[section][name] == expected

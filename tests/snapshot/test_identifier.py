@@ -1,0 +1,54 @@
+import duckdb
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.snapshot import identifier
+
+
+def test_an_identity_is_the_same_for_ever() -> None:
+    made = identifier.capture_identity(
+        b"http://a.cz/", "2007-11-05T00:00:00Z", 200, "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    )
+    assert made == "a42bbrnrbmevcd4wra4myjtn"
+
+
+parts = st.tuples(
+    st.binary(max_size=20),
+    st.none() | st.text(max_size=5),
+    st.none() | st.integers(0, 999),
+    st.none() | st.text(max_size=5),
+    st.integers(0, 3),
+)
+
+
+def plain(part: tuple[bytes, str | None, int | None, str | None, int]) -> object:
+    url, date, status, digest, ordinal = part
+    return url, date or "", status, digest or "", ordinal
+
+
+@given(parts, parts)
+def test_different_captures_have_different_identities(
+    one: tuple[bytes, str | None, int | None, str | None, int],
+    other: tuple[bytes, str | None, int | None, str | None, int],
+) -> None:
+    if "\n" in f"{one[1]}{one[3]}{other[1]}{other[3]}":
+        return  # neither a date nor a digest can hold a line break
+    same = identifier.capture_identity(*one) == identifier.capture_identity(*other)
+    assert same == (plain(one) == plain(other))
+
+
+@given(st.text(max_size=60))
+def test_the_lookup_key_is_the_same_in_python_and_in_sql(text: str) -> None:
+    if "\0" in text:
+        return
+    (row,) = duckdb.execute(
+        f"SELECT {identifier.LOOKUP_KEY} FROM (SELECT $text AS identifier)", {"text": text}
+    ).fetchall()
+    assert row == (identifier.lookup_key(text),)
+    assert 0 <= row[0] < 1 << 63
+
+
+def test_a_namespace_is_a_dotted_domain_name() -> None:
+    assert identifier.is_namespace("archive.example.org")
+    for wrong in ("example", "a b.cz", "1.2", "a..b", ".a.b", "a.b/", ""):
+        assert not identifier.is_namespace(wrong)

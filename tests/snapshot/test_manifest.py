@@ -1,0 +1,78 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from functions.snapshot import schema
+from functions.snapshot.errors import DamagedStore, NewerSchema
+from functions.snapshot.manifest import (
+    DataFile,
+    Leaf,
+    LeafReference,
+    Manifest,
+    RowGroup,
+    Sequence,
+    overlapping,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SEQUENCES = (
+    Sequence(1, START, 1, 100, {"capture": 90}),
+    Sequence(2, START + timedelta(days=1), 101, 120, {"capture": 20}),
+)
+LEAF = LeafReference("snapshots/leaves/x.json", ("a", 1), ("b", 9), 100, 1, 5000)
+MANIFEST = Manifest(3, START, "a.cz", SEQUENCES, {"copies": (LEAF,)}, 7, {"list": "1"})
+
+
+def test_json_round_trip() -> None:
+    assert Manifest.from_json(MANIFEST.to_json()) == MANIFEST
+    group = RowGroup(("a", 1), ("b", 9), 100, 4, 4000)
+    leaf = Leaf((DataFile("records/copies/x.parquet", 5000, 300, (group,)),))
+    assert Leaf.from_json(leaf.to_json()) == leaf
+
+
+def test_dates_select_whole_sequences() -> None:
+    second = timedelta(seconds=1)
+    assert MANIFEST.selected(None, None) == SEQUENCES
+    assert MANIFEST.selected(START, START) == SEQUENCES[:1]
+    assert MANIFEST.selected(START + second, None) == SEQUENCES[1:]
+    assert MANIFEST.selected(None, START - second) == ()
+
+
+def test_positions_belong_to_sequences() -> None:
+    assert [MANIFEST.sequence_of(p).number for p in (1, 100, 101, 120)] == [1, 1, 2, 2]
+    for outside in (0, 121):
+        with pytest.raises(ValueError, match="no sequence"):
+            MANIFEST.sequence_of(outside)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=20), st.integers(0, 110), st.integers(0, 9))
+def test_overlapping_finds_every_group_that_can_hold_the_range(
+    sizes: list[int], first: int, more: int
+) -> None:
+    groups, position = [], 1
+    for size in sizes:
+        groups.append(RowGroup(position, position + size - 1, size, 0, 0))
+        position += size + 1  # a gap, as dead rows would leave
+    expected = [g for g in groups if g.last >= first and g.first <= first + more]  # type: ignore[operator]
+    assert list(overlapping(groups, first, first + more)) == expected
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{}", b'{"schema": 1}', b"[]", b'{"schema": null}'])
+def test_damage_is_told(damaged: bytes) -> None:
+    for read in (Manifest.from_json, Leaf.from_json):
+        with pytest.raises((DamagedStore, NewerSchema)):
+            read(damaged)
+
+
+def test_a_newer_schema_is_refused() -> None:
+    with pytest.raises(NewerSchema):
+        Manifest.from_json(b'{"schema": 2}')
+
+
+def test_every_column_has_meaning_and_example() -> None:
+    for table, columns in schema.TABLES.items():
+        assert set(schema.ORDER[table]) <= {c.name for c in columns}
+        assert len({c.name for c in columns}) == len(columns)
+        assert all(c.meaning and c.example for c in columns)

@@ -1,0 +1,102 @@
+"""Imports run one way, and what is deployed needs few packages."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ALLOWED = {
+    # package: what it may import of Sheaf, besides itself
+    "functions.snapshot": set(),
+    "functions.store": {"functions.snapshot"},
+    "functions.oai": {"functions.snapshot", "functions.store"},
+    "builder.sources": {"functions.snapshot"},
+    "builder.demo": {"functions.snapshot"},
+    "builder.commands": {"builder", "functions.snapshot", "functions.store", "functions.oai"},
+    "builder": {"functions.snapshot", "functions.store", "functions.oai"},
+}
+DEPLOYED = {"duckdb", "jinja2", "markupsafe"}  # markupsafe is a part of jinja2
+HEAVY = {
+    # package: the one file that imports it
+    "duckdb": "functions/oai/engine.py",
+    "jinja2": "functions/oai/render.py",
+    "pyarrow": "builder/parquet.py",
+    "lxml": "builder/sources/html.py",
+    "publicsuffixlist": "builder/sources/domain.py",
+    "waitress": "builder/server.py",
+    "warcio": "builder/demo/crawl.py",
+    "tqdm": "builder/progress.py",
+}
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        yield from sorted((ROOT / folder).rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module is not None
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def package_of(name: str) -> str | None:
+    """Return the longest package of ALLOWED that `name` lies in."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        if (package := ".".join(parts[:length])) in ALLOWED:
+            return package
+    return None
+
+
+@pytest.mark.parametrize("path", list(sources("functions", "builder")), ids=lambda p: p.stem)
+def test_imports_run_one_way(path: Path) -> None:
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    own = package_of(module)
+    if own is None:  # functions/__init__.py
+        assert not list(imported(path))
+        return
+    for name in imported(path):
+        package = package_of(name)
+        if package is not None and package != own:
+            reaches_down = own in {"builder", "builder.commands"} and package.startswith("builder.")
+            assert reaches_down or package in ALLOWED[own], f"{module} imports {name}"
+
+
+def test_commands_are_what_nobody_but_the_command_line_imports() -> None:
+    for path in sources("functions", "builder"):
+        if path.name != "cli.py" and path.parent.name != "commands":
+            assert not [n for n in imported(path) if n.startswith("builder.commands")], path
+
+
+def third_parties(path: Path) -> set[str]:
+    heads = {name.partition(".")[0] for name in imported(path)}
+    return heads - set(sys.stdlib_module_names) - {"functions", "builder"}
+
+
+def test_what_is_deployed_needs_few_packages() -> None:
+    assert set().union(*map(third_parties, sources("functions"))) == DEPLOYED
+
+
+@pytest.mark.parametrize(("package", "file"), HEAVY.items())
+def test_a_heavy_library_is_imported_in_one_file(package: str, file: str) -> None:
+    users = [
+        path.relative_to(ROOT).as_posix()
+        for path in sources("functions", "builder")
+        if package in third_parties(path)
+    ]
+    assert users == [file]
+
+
+def test_modules_stay_short_and_are_named_after_something() -> None:
+    for path in sources("functions", "builder"):
+        assert path.stem not in {"utils", "util", "common", "helpers", "misc"}
+        assert len(path.read_text("utf-8").splitlines()) <= 300, path
