@@ -135,7 +135,8 @@ def _account(
     else:
         lines.append(f"  open        {base}/")
         lines.append(f"  harvest     {base}/oai?verb=ListRecords&metadataPrefix=oai_dc")
-    lines.append(f'  ask         {sheaf} query --store {folder}/store "SELECT url, title FROM captures"')
+    question = f'--store {folder}/store "SELECT url, title FROM captures"'
+    lines.append(f"  ask         {sheaf} query {question}")
     if not once:
         lines += ["", "  Ctrl-C ends it."]
     return "\n".join(lines)

@@ -61,6 +61,7 @@ class World:
     root: Path
     clock: Clock = field(default_factory=Clock)
     runs: int = 0
+    opened: list[DuckRepository] = field(default_factory=list)
 
     @property
     def store(self) -> FolderStore:
@@ -95,18 +96,30 @@ class World:
         return publish(self.store, configuration.parse(text, settings), outside)
 
     def repository(self) -> DuckRepository:
-        return DuckRepository(self.store)
+        self.opened.append(DuckRepository(self.store))
+        return self.opened[-1]
+
+    def close(self) -> None:
+        for repository in self.opened:
+            repository.close()
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    yield World(tmp_path / "store")
+    world = World(tmp_path / "store")
+    yield world
+    world.close()
 
 
 @pytest.fixture
-def make_world(tmp_path: Path) -> Callable[[str], World]:
+def make_world(tmp_path: Path) -> Iterator[Callable[[str], World]]:
+    made: list[World] = []
+
     def make(name: str) -> World:
         (tmp_path / name).mkdir()
-        return World(tmp_path / name / "store")
+        made.append(World(tmp_path / name / "store"))
+        return made[-1]
 
-    return make
+    yield make
+    for world in made:
+        world.close()

@@ -249,7 +249,7 @@ def test_an_orphan_manifest_is_stepped_over(world: World) -> None:
 def test_damage_is_told_by_name(world: World) -> None:
     world.ingest([capture(n) for n in range(10)])
     manifest = published(world)
-    (data,) = [k for k in world.store.keys("records/records/")]
+    (data,) = world.store.keys("records/records/")
     path = Path(world.root / data)
     path.write_bytes(path.read_bytes()[:100])
     repository = world.repository()
@@ -258,7 +258,7 @@ def test_damage_is_told_by_name(world: World) -> None:
     path.unlink()
     with pytest.raises(StoreError, match=data):
         repository.page(manifest, Selection(("capture",), Span(1, 10)), 5, headers=False)
-    (summary,) = [layout.manifest_key(manifest.snapshot)]
+    summary = layout.manifest_key(manifest.snapshot)
     (world.root / summary).write_text(json.dumps({"schema": 1}))
     with pytest.raises(DamagedStore):
         world.repository().manifest(manifest.snapshot)

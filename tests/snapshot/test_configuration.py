@@ -67,7 +67,7 @@ def test_what_is_wrong_is_told_with_key_value_and_what_was_expected(text: str, s
 
 
 def test_a_wrong_variable_is_named() -> None:
-    with pytest.raises(ConfigurationError, match="SHEAF_PAGES_RECORDS.*many"):
+    with pytest.raises(ConfigurationError, match=r"SHEAF_PAGES_RECORDS.*many"):
         configuration.parse("", {"SHEAF_PAGES_RECORDS": "many"})
 
 

@@ -1,0 +1,189 @@
+"""Making captures: a record's header, message and payload become the columns of a capture."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from builder.sources import address, charset, html, instant, mime, surt
+from builder.sources.digest import Declared
+from builder.sources.event import Capture, Fault, Rules
+from builder.sources.message import Message, charset_of
+from builder.sources.payload import Payload
+from builder.sources.record import Flaw, Record
+from functions.snapshot import setspec
+from functions.snapshot.identifier import capture_identity
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_TEXT = re.compile(r"text/.+|application/(?:.+\+)?xml|image/svg\+xml")
+_REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
+_TOKEN = re.compile(r"[a-z][a-z0-9\-]{0,30}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was read of one document: header, HTTP head, payload, and where it lies."""
+
+    record: Record
+    message: Message | None
+    payload: Payload | None
+    declared: Declared | None
+    offset: int | None
+    missing: int
+    """Bytes that the record declares and does not hold."""
+
+
+@dataclass(slots=True)
+class _Content:
+    declared: str | None = None
+    detected: str | None = None
+    charset: str | None = None
+    languages: str | None = None
+    title: str | None = None
+
+
+def refused(record: Record, status: int | None, rules: Rules) -> str | None:
+    """Return which rule leaves a document out by its HTTP status, None if it is published."""
+    if status is None or 200 <= status < 300 or (status == 304 and record.type == "revisit"):
+        return None
+    if status in _REDIRECTS:
+        return None if rules.redirects else "redirect"
+    return None if rules.errors else "error"
+
+
+class Captures:
+    """Makes the captures of one file; it counts those that are alike, which get an ordinal."""
+
+    def __init__(self, name: str, rules: Rules) -> None:
+        """`name` is the file's, without its folder."""
+        self._name = name
+        self._rules = rules
+        self._seen: dict[str, int] = {}
+
+    def made(self, found: Found, length: int | None) -> tuple[Capture, list[Flaw]]:
+        """Return the capture of one document, and what is wrong with what it says.
+
+        `length` is that of the whole record as stored.
+        """
+        record, payload = found.record, found.payload
+        when, bad_date = (instant.from_arc if record.is_arc else instant.from_warc)(record.date)
+        content, bad_title = _content(found)
+        where = address.parse(record.url)
+        status = status_of(record, found.message)
+        digest = _digest(found)
+        refers_to = record.fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>")
+        capture = Capture(
+            identity=self._identity(record.url, when.second, status, digest),
+            url=where.url,
+            url_surtkey=surt.key(where),
+            sets=self._sets(where, content.declared or content.detected),
+            url_bytes=where.raw,
+            url_host_name=where.host.name if where.host else None,
+            url_host_registered_domain=where.host.registered if where.host else None,
+            fetch_date=when.text,
+            fetch_time=when.time,
+            fetch_status=status,
+            fetch_redirect=_redirect(found, status),
+            content_digest=digest,
+            content_length=payload.length if payload else 0,
+            content_mime_type=content.declared,
+            content_mime_detected=content.detected,
+            content_charset=content.charset,
+            content_languages=content.languages,
+            content_truncated=_truncated(found),
+            title=content.title,
+            refers_to_url=address.text(refers_to) or None,
+            refers_to_date=instant.referred(record.fields.get(b"warc-refers-to-date", b"")),
+            warc_record_type=record.type,
+            warc_filename=self._name,
+            warc_record_offset=found.offset,
+            warc_record_length=length,
+        )
+        return capture, [flaw for flaw in (bad_date, bad_title) if flaw]
+
+    def _identity(
+        self, url: bytes, date: str | None, status: int | None, digest: str | None
+    ) -> str:
+        identity = capture_identity(url, date, status, digest)
+        ordinal = self._seen.get(identity, 0)
+        self._seen[identity] = ordinal + 1
+        return capture_identity(url, date, status, digest, ordinal) if ordinal else identity
+
+    def _sets(self, where: address.Address, media_type: str | None) -> tuple[str, ...]:
+        specs: list[str] = []
+        if self._rules.domain_sets and where.host:
+            specs.append(where.host.set_spec)
+        if self._rules.mime_sets and media_type:
+            specs.append(_mime_set(media_type))
+        return tuple(sorted(specs))  # neither is the other's ancestor
+
+    def faults(self, place: int | None, flaws: list[Flaw]) -> Iterator[Fault]:
+        """Return flaws as faults of this file at `place`."""
+        for code, field, detail, done in flaws:
+            yield Fault(self._name, place, code, field, detail, done)
+
+
+def status_of(record: Record, message: Message | None) -> int | None:
+    """Return a document's HTTP status: its message's, else that of an ARC version 2 header."""
+    return message.status if message and message.status is not None else record.status
+
+
+@lru_cache(maxsize=1 << 12)
+def _mime_set(media_type: str) -> str:
+    return setspec.join("mime", *media_type.split("/", 1))
+
+
+def _digest(found: Found) -> str | None:
+    if found.payload:
+        return found.payload.digest
+    return found.declared.text() if found.declared else None
+
+
+def _truncated(found: Found) -> str | None:
+    """Return why the payload is not whole (ISO 28500, 5.13)."""
+    said = found.record.fields.get(b"warc-truncated", b"").decode("latin-1").lower()
+    if _TOKEN.fullmatch(said):
+        return said
+    cut = found.missing or b"warc-segment-number" in found.record.fields
+    return "unspecified" if cut else None
+
+
+def _redirect(found: Found, status: int | None) -> str | None:
+    if status not in _REDIRECTS:
+        return None
+    location = found.message.fields.get(b"location") if found.message else None
+    return address.text(location or found.record.location) or None
+
+
+def _declared_type(record: Record, fields: Mapping[bytes, bytes]) -> str | None:
+    declared = mime.essence(fields.get(b"content-type", b""))
+    if declared is None and (record.is_arc or record.type == "resource"):
+        declared = mime.essence(record.mime)
+    return declared
+
+
+def _content(found: Found) -> tuple[_Content, Flaw | None]:
+    """Return what a payload's first bytes and its header say of it, and what is wrong."""
+    fields = found.message.fields if found.message else {}
+    head = found.payload.head if found.payload else b""
+    content = _Content(_declared_type(found.record, fields), mime.detected(head))
+    shown = content.detected
+    kind = content.declared if shown in (None, "text/plain") else shown
+    is_html = kind in _HTML
+    is_text = is_html or bool(kind and _TEXT.fullmatch(kind))
+    if is_text or shown in (None, "text/plain"):
+        said = charset.named(charset_of(fields.get(b"content-type", b"")))
+        marked = charset.of_bom(head) if is_text or shown else None
+        content.charset = marked or said
+        if content.charset is None and is_text and kind != "text/plain":
+            content.charset = charset.declared_within(head)
+    flaw: Flaw | None = None
+    language: str | None = None
+    if is_html and head:
+        content.charset = content.charset or charset.guessed(head)
+        content.title, language, illegal = html.title_and_language(head, content.charset)
+        if illegal:
+            flaw = ("xml-illegal-character", "title", "", "removed")
+    header = fields.get(b"content-language", b"").decode("latin-1")
+    content.languages = html.languages(language) or html.languages(header)
+    return content, flaw

@@ -1,0 +1,145 @@
+"""Transfer and content codings (RFC 9112, section 7; RFC 9110, section 8.4).
+
+Everything is bounded: a few bytes of a payload may be made to inflate to more than any memory.
+"""
+
+import re
+import zlib
+
+import brotli
+
+_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_SIZE_LINE = 1 << 12  # bytes that a chunk's size line may have, extensions included
+_STEP = 1 << 12
+_CODINGS = 8
+_NO_CODING = frozenset({"", "identity", "none"})
+
+
+class Chunked:
+    """Undoes the chunked transfer coding, piece by piece; what is not chunked passes as it is."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._left = 0  # bytes of the present chunk that are still to come
+        self._first = True
+        self._broken = False
+        self._over = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what the next `data` holds."""
+        if self._broken:
+            return data
+        if self._over:
+            return b""
+        data = self._rest + data
+        self._rest = b""
+        pieces: list[bytes] = []
+        at = 0
+        while at < len(data):
+            if self._left:
+                piece = data[at : at + self._left]
+                pieces.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                continue
+            start = at if self._first else _past_newline(data, at)
+            match = _SIZE.match(data, start)
+            if match:
+                self._first = False
+                at = match.end()
+                self._left = int(match[1], 16)
+                if not self._left:
+                    self._over = True
+                    break
+            elif len(data) - at < _SIZE_LINE and b"\n" not in data[start:]:
+                self._rest = data[at:]
+                break
+            else:
+                # Archives hold bodies that were de-chunked under a header that says otherwise.
+                self._broken = True
+                pieces.append(data[at:])
+                break
+        return b"".join(pieces)
+
+    def flush(self) -> bytes:
+        """Return what was held back as the beginning of a size line that never ended."""
+        rest, self._rest = self._rest, b""
+        return rest if self._first else b""
+
+
+def decode(data: bytes, codings: list[str], limit: int) -> tuple[bytes | None, str | None]:
+    """Undo content codings, the last first, on a payload's first bytes.
+
+    Return at most `limit` bytes, and what is wrong if a coding is not known or is not there; the
+    bytes are None where what they are is unknown.
+    """
+    if len(codings) > _CODINGS:
+        return None, f"{len(codings)} codings"
+    wrong: str | None = None
+    current: bytes | None = data
+    for coding in reversed(codings):
+        if coding in _NO_CODING or not current:
+            continue
+        if coding in ("gzip", "x-gzip"):
+            current, flaw = _gunzip(current, limit)
+        elif coding == "deflate":
+            current, flaw = _inflate(current, limit)
+        elif coding == "br":
+            current, flaw = _unbrotli(current, limit)
+        elif coding in ("zstd", "dcb", "dcz", "compress", "x-compress"):
+            current, flaw = None, f"{coding} is not decoded"
+        else:
+            flaw = f"{coding} is no coding"
+        wrong = wrong or flaw
+    return (None if current is None else current[:limit]), wrong
+
+
+def _past_newline(data: bytes, at: int) -> int:
+    if data.startswith(b"\r\n", at):
+        return at + 2
+    return at + 1 if data.startswith(b"\n", at) else at
+
+
+def _gunzip(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
+    if not data.startswith(b"\x1f\x8b"):
+        return data, "gzip declared, but the payload is not gzip"
+    decoded, good = _unzip(data, 31, limit)
+    return (decoded, None) if decoded or good else (None, "gzip that does not inflate")
+
+
+def _inflate(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
+    # RFC 9110 means zlib's format (RFC 1950); servers also send bare deflate (RFC 1951).
+    for bits in (15, -15):
+        decoded, good = _unzip(data, bits, limit)
+        if decoded or good:
+            return decoded, None
+    return data, "deflate declared, but the payload is not deflate"
+
+
+def _unzip(data: bytes, bits: int, limit: int) -> tuple[bytes, bool]:
+    """Return what inflates, and whether the end was reached, which may be that of no bytes."""
+    inflater = zlib.decompressobj(bits)
+    pieces: list[bytes] = []
+    size = 0
+    # Small steps, since zlib withholds what it inflated in a call that fails.
+    for at in range(0, len(data), _STEP):
+        try:
+            piece = inflater.decompress(data[at : at + _STEP], limit - size)
+            size += len(piece)
+            pieces.append(piece)
+        except zlib.error:
+            break
+        if inflater.eof or size >= limit:
+            break
+    return b"".join(pieces), inflater.eof
+
+
+def _unbrotli(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
+    decoder = brotli.Decompressor()
+    try:
+        decoded = bytes(decoder.process(data, output_buffer_limit=limit))
+    except brotli.error:
+        return None, "br that does not decode"
+    if decoded or decoder.is_finished():
+        return decoded, None
+    return None, "br that does not decode"

@@ -1,0 +1,36 @@
+"""Registered domains, by the ICANN part of the public suffix list."""
+
+import importlib.metadata
+import re
+from functools import cache
+from pathlib import Path
+
+import publicsuffixlist
+
+
+@cache
+def _list() -> publicsuffixlist.PublicSuffixList:
+    return publicsuffixlist.PublicSuffixList(accept_unknown=False, only_icann=True)
+
+
+def divided(host: str) -> tuple[str, str] | None:
+    """Return the public suffix of a host and what stands before it; None without known suffix.
+
+    `host` is lower case, an internationalized one in punycode.
+    """
+    suffix = _list().publicsuffix(host)
+    if suffix is None:
+        return None
+    return suffix, host[: -len(suffix)].rstrip(".")
+
+
+def version() -> str:
+    """Return the version of the package, and of the list that it ships."""
+    package = importlib.metadata.version("publicsuffixlist")
+    path = Path(publicsuffixlist.__file__).with_name("public_suffix_list.dat")
+    with path.open(encoding="utf-8") as lines:
+        for _, line in zip(range(40), lines, strict=False):
+            match = re.match(r"// VERSION: (\S+)", line)
+            if match:
+                return f"{package} ({match[1]})"
+    return package

@@ -1,0 +1,107 @@
+"""A capture's date: W3CDTF text as exact as the file's own date and never more.
+
+WARC-Date is W3CDTF in UTC (ISO 28500, 5.4); an ARC date is 14 digits, or what a crawler left of
+them. Nothing is ever padded: what the file does not say, the text does not say.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+
+from builder.sources.record import Flaw, shown
+
+_W3CDTF = re.compile(
+    rb"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?"
+    rb"([Zz]|[+-]\d\d:?\d\d)?)?)?)?(.*)",
+    re.DOTALL,
+)
+_DIGITS = re.compile(rb"(\d*)(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A date: its text, the time it means where exact to the second, and the text to the second.
+
+    `second` is what goes into an identity, so that ARC and WARC copies of one capture agree.
+    """
+
+    text: str | None = None
+    time: datetime | None = None
+    second: str | None = None
+
+
+NEVER = Instant()
+"""No date, or none that can be read."""
+
+
+def from_warc(date: bytes) -> tuple[Instant, Flaw | None]:
+    """Return what a WARC-Date says, and what is wrong with it."""
+    match = _W3CDTF.fullmatch(date)
+    if not match or (date[:5].isdigit() and len(date) > 4):
+        return from_arc(date, "WARC-Date")
+    year, month, day, hour, minute, second, fraction, zone, rest = match.groups()
+    parts = [p for p in (year, month, day, hour, minute, second) if p]
+    if rest and (second is None or not zone):
+        return NEVER, ("date-invalid", "WARC-Date", shown(date), "published without a date")
+    offset = _offset(zone)
+    instant = _instant(parts, (fraction or b"").decode(), offset)
+    if instant is NEVER:
+        return NEVER, ("date-invalid", "WARC-Date", shown(date), "published without a date")
+    flaw = None
+    if rest:
+        flaw = ("date-junk", "WARC-Date", shown(date), f"taken as {instant.text}")
+    elif second is None:
+        flaw = ("date-partial", "WARC-Date", shown(date), f"published as {instant.text}")
+    elif not zone or offset:
+        flaw = ("date-zone", "WARC-Date", shown(date), f"taken as {instant.text}")
+    return instant, flaw
+
+
+def from_arc(date: bytes, field: str = "Archive-date") -> tuple[Instant, Flaw | None]:
+    """Return what an ARC header's date says, and what is wrong with it."""
+    match = _DIGITS.fullmatch(date)
+    digits, rest = match.groups() if match else (b"", b"")
+    # An hour without minutes is no W3CDTF, so ten digits say no more than a day.
+    exact = next((n for n in (14, 12, 8, 6, 4) if len(digits) >= n), 0)
+    cuts = ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))
+    parts = [digits[a:b] for a, b in cuts if b <= exact]
+    instant = _instant(parts, "", timedelta()) if parts and not (rest and exact < 14) else NEVER
+    if instant is NEVER:
+        return NEVER, ("date-invalid", field, shown(date), "published without a date")
+    if exact == 14 and len(date) == 14:
+        return instant, None
+    code = "date-partial" if exact < 14 else "date-junk"
+    return instant, (code, field, shown(date), f"published as {instant.text}")
+
+
+def referred(date: bytes) -> str | None:
+    """Return a WARC-Refers-To-Date as text, None if it cannot be read."""
+    return from_warc(date)[0].text if date else None
+
+
+def _offset(zone: bytes | None) -> timedelta:
+    if zone is None or zone in b"Zz":
+        return timedelta()
+    minutes = int(zone[1:3]) * 60 + int(zone[-2:])
+    return timedelta(minutes=-minutes if zone[:1] == b"-" else minutes)
+
+
+def _instant(parts: list[bytes], fraction: str, offset: timedelta) -> Instant:
+    numbers = [int(part) for part in parts]
+    whole = len(parts) == 6
+    try:
+        time = datetime(*(numbers + [1, 1][len(numbers) - 1 :]), tzinfo=UTC)  # type: ignore[arg-type, misc]
+        if offset and len(parts) > 3:
+            time = (time.replace(tzinfo=timezone(offset))).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return NEVER
+    if len(parts) < 4:
+        text = "-".join(part.decode() for part in parts)
+        return Instant(text, None, text)
+    second = time.isoformat()[: 19 if whole else 16] + "Z"
+    if not whole:
+        return Instant(second, None, second)
+    if not fraction:
+        return Instant(second, time, second)
+    micros = int((fraction + "000000")[:6])
+    return Instant(f"{second[:-1]}.{fraction}Z", time.replace(microsecond=micros), second)

@@ -1,0 +1,72 @@
+"""The head of an HTTP message (RFC 9112): status and fields, as archives hold them.
+
+A block whose first line is no status line, as of HTTP/0.9 or of another protocol, has no head:
+all of it is payload.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from builder.sources.record import Block, Flaw
+from builder.sources.warc import named_fields
+
+_LIMIT = 1 << 18
+_STATUS = re.compile(
+    rb"HTTP(?:/\d+(?:\.\d+)?[ \t]*(\d{3}(?!\d))?|[ \t]+(\d{3})(?!\d))", re.IGNORECASE
+)
+_END = re.compile(rb"\n\r*\n")
+_FIELD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]+[ \t]*:|[ \t\r\n]|\Z")
+_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Message:
+    """An HTTP response's status, None where it says none, and its fields by lower-case name."""
+
+    status: int | None = None
+    fields: dict[bytes, bytes] = field(default_factory=dict)
+
+    def tokens(self, name: bytes) -> list[str]:
+        """Return a field's comma-separated tokens, lower case."""
+        value = self.fields.get(name)
+        if not value:
+            return []
+        return [token.strip() for token in value.decode("latin-1").lower().split(",")]
+
+
+def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
+    """Return the head that `block` begins with, the first bytes behind it, and what is wrong.
+
+    There is no head where the block's first line is no status line.
+    """
+    data = block.take()
+    if len(data) < 16:  # less than any status line, when a piece happens to end here
+        data += block.take()
+    match = _STATUS.match(data)
+    if not match:
+        return None, data, []
+    code = match[1] or match[2]
+    status = int(code) if code else None
+    line_end = data.find(b"\n")
+    if line_end >= 0 and not _FIELD.match(data, line_end + 1):
+        return Message(status), data[line_end + 1 :], []  # a status line alone, then the body
+    sought = 0
+    while True:
+        end = _END.search(data, sought)
+        if end:
+            return Message(status, named_fields(data[: end.end()])), data[end.end() :], []
+        sought = max(len(data) - 8, 0)
+        piece = block.take() if len(data) < _LIMIT else b""
+        if not piece:
+            break
+        data += piece
+    if len(data) < _LIMIT:
+        return Message(status, named_fields(data)), b"", []
+    flaw: Flaw = ("http-head-invalid", None, f"no end in {len(data)} bytes", "taken as payload")
+    return Message(status), data, [flaw]
+
+
+def charset_of(content_type: bytes) -> str | None:
+    """Return the charset parameter of a Content-Type, as declared."""
+    match = _CHARSET.search(content_type[:1000])
+    return match[1].decode("latin-1") if match else None

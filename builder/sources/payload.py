@@ -1,0 +1,101 @@
+"""The payload of a record: its digest, its length, and its first bytes, decoded."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+from builder.sources.coding import Chunked, decode
+from builder.sources.digest import Declared, base32
+from builder.sources.message import Message
+from builder.sources.record import Block, Flaw
+
+
+@dataclass(slots=True)
+class Payload:
+    """A payload as stored, behind the HTTP head and before any decoding."""
+
+    digest: str = ""
+    """SHA-1, base32."""
+    length: int = 0
+    """Bytes that the record holds."""
+    head: bytes = b""
+    """The first bytes, with transfer and content codings undone; none if they cannot be."""
+    flaws: list[Flaw] = field(default_factory=list)
+
+
+def read_payload(
+    block: Block, first: bytes, message: Message | None, declared: Declared | None, limit: int
+) -> Payload:
+    """Read the rest of `block`, whose bytes `first` are already in hand.
+
+    `limit` bounds the head, in bytes before and after decoding. A digest that was `declared` is
+    compared with the payload's, as stored and, where it is chunked, as it was before that.
+    """
+    chunked = message is not None and "chunked" in message.tokens(b"transfer-encoding")
+    hashes = _Hashes(declared, chunked)
+    head: list[bytes] = []
+    held = length = 0
+    piece = first or block.take()
+    while piece:
+        hashes.update(piece)
+        length += len(piece)
+        if held < limit:
+            head.append(piece[: limit - held])
+            held += len(head[-1])
+        piece = block.take()
+    payload = Payload(base32(hashes.sha1.digest()), length)
+    if not block.missing:
+        payload.flaws += hashes.compared()
+    data = b"".join(head)
+    if chunked:
+        decoder = Chunked()
+        data = decoder.feed(data) + decoder.flush()
+    codings = message.tokens(b"content-encoding") if message else []
+    if codings and data:
+        decoded, wrong = decode(data, codings, limit)
+        if wrong:
+            done = "type and title not read" if decoded is None else "read as it is"
+            payload.flaws.append(("content-encoding-undecoded", "Content-Encoding", wrong, done))
+        data = decoded or b""
+    payload.head = data
+    return payload
+
+
+class _Hashes:
+    """The digests of one payload that are needed, computed piece by piece."""
+
+    def __init__(self, declared: Declared | None, chunked: bool) -> None:
+        self.sha1 = hashlib.sha1(usedforsecurity=False)
+        self._declared = declared
+        other = declared is not None and declared.algorithm != "sha1"
+        self._raw = (
+            hashlib.new(declared.algorithm, usedforsecurity=False) if declared and other else None
+        )
+        self._decoder = Chunked() if chunked and declared else None
+        self._decoded = (
+            hashlib.new(declared.algorithm, usedforsecurity=False)
+            if self._decoder and declared
+            else None
+        )
+
+    def update(self, piece: bytes) -> None:
+        """Take the payload's next bytes."""
+        self.sha1.update(piece)
+        if self._raw is not None:
+            self._raw.update(piece)
+        if self._decoder is not None and self._decoded is not None:
+            self._decoded.update(self._decoder.feed(piece))
+
+    def compared(self) -> list[Flaw]:
+        """Return a flaw if the declared digest is that of neither stored nor de-chunked bytes."""
+        if self._declared is None:
+            return []
+        raw = (self._raw or self.sha1).digest()
+        if raw == self._declared.value:
+            return []
+        if self._decoder is not None and self._decoded is not None:
+            self._decoded.update(self._decoder.flush())
+            if self._decoded.digest() == self._declared.value:
+                return []
+        found = Declared(self._declared.algorithm, raw).text()
+        detail = f"declared {self._declared.text()}, found {found}"
+        return [("digest-mismatch", "WARC-Payload-Digest", detail, "published with the one found")]

@@ -1,0 +1,157 @@
+"""Recognising a file, or a record's beginning, by its first bytes and never by a name."""
+
+import re
+import zlib
+
+HEAD = 1 << 14
+"""Bytes that decide what a file is; a record's first line is looked for in as many."""
+
+_GZIP = b"\x1f\x8b"
+_WARC = re.compile(rb"[\r\n]*WARC/\d+\.\d", re.IGNORECASE)
+
+ARC_LINE = re.compile(
+    rb"([a-z][a-z0-9+.\-]*:[^\n]*?) "  # URL, which may hold spaces
+    rb"(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:.]+|None|-) "
+    rb"(\d{4}[^ \n]*) ([^\n]*[^ \r\n])[ \r]*(?:\n|\Z)",
+    re.IGNORECASE,
+)
+"""An ARC URL-record: URL, IP address, date, and the rest, whose last word is the length."""
+
+ARC_LINE_LOOSE = re.compile(
+    rb"([a-z][a-z0-9+.\-]*://[^\n]*) ([^ \n]*) ([^ \n]+) ([^ \n]*) (-?\d+)\r?(?:\n|\Z)",
+    re.IGNORECASE,
+)
+"""The same by its five fields alone, for a date or an address that has no known form."""
+
+START = re.compile(
+    rb"(?<![^\n])(?:WARC/\d+\.\d+[ \t]*\r?\n"
+    rb"|[a-z][a-z0-9+.\-]{1,30}:[^\n]{1,8000}? \d{1,3}(?:\.\d{1,3}){3} \d{14}\d* "
+    rb"[^\n]{0,200} -?\d+\r?\n)",
+    re.IGNORECASE,
+)
+"""A line that begins a record, for finding the next one behind garbage."""
+
+_ZIP_NAME = re.compile(rb"PK\x03\x04.{22}(..)(?:..)(.{0,80})", re.DOTALL)
+_WACZ_NAME = re.compile(rb"(?:datapackage(?:-digest)?\.json|(?:archive|pages|indexes)/)")
+
+_UNREAD: tuple[tuple[bytes, str, str], ...] = (
+    (b"\x28\xb5\x2f\xfd", "unsupported-compression", "zstd"),
+    (b"\x04\x22\x4d\x18", "unsupported-compression", "lz4"),
+    (b"BZh", "unsupported-compression", "bzip2"),
+    (b"\xfd7zXZ\x00", "unsupported-compression", "xz"),
+    (b"7z\xbc\xaf\x27\x1c", "unsupported-compression", "7z"),
+    (b"PK\x03\x04", "not-an-archive", "a zip file that is no WACZ"),
+    (b"PK\x05\x06", "not-an-archive", "an empty zip file"),
+    (b" CDX ", "not-an-archive", "a CDX index"),
+    (b"%PDF", "not-an-archive", "a PDF file"),
+    (b"PAR1", "not-an-archive", "a Parquet file"),
+)
+_ZSTD_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+_CDXJ = re.compile(rb"[^ \n]+ \d{14,17} \{")
+
+
+def recognise(head: bytes) -> str | None:
+    """Return "warc", "warc.gz", "arc", "arc.gz" or "wacz" by a file's first bytes, else None.
+
+    `head` should be HEAD bytes, or all of a shorter file.
+    """
+    if head.startswith(_GZIP):
+        kind = _plain(inflated(head))
+        return kind and kind + ".gz"
+    if head.startswith(b"PK\x03\x04"):
+        return "wacz" if _has_wacz_name(head) else None
+    return _plain(head)
+
+
+def unread(head: bytes) -> tuple[str, str]:
+    """Return the fault's code and a detail for a file that `recognise` does not know."""
+    if not head:
+        return "empty-file", ""
+    for magic, code, detail in _UNREAD:
+        if head.startswith(magic):
+            return code, detail
+    if _ZSTD_SKIPPABLE.match(head):
+        return "unsupported-compression", "zstd with a dictionary or another skippable frame"
+    if _CDXJ.match(head):
+        return "not-an-archive", "a CDXJ index"
+    if is_gzip(head):
+        inside = inflated(head)
+        return "not-an-archive", "gzip of " + (unread(inside)[1] or "nothing known")
+    return "not-an-archive", ""
+
+
+def is_gzip(head: bytes) -> bool:
+    """Tell whether `head` begins a gzip member (RFC 1952)."""
+    return head.startswith(_GZIP)
+
+
+def is_zip(head: bytes) -> bool:
+    """Tell whether `head` begins a zip file's first entry (APPNOTE 4.3.7)."""
+    return head.startswith(b"PK\x03\x04")
+
+
+def is_broken_gzip(head: bytes) -> bool:
+    """Tell whether a gzip member within `head` fails to inflate."""
+    while head.startswith(_GZIP):
+        inflater = zlib.decompressobj(31)
+        try:
+            while not inflater.eof and head:
+                inflater.decompress(head, HEAD)
+                head = inflater.unconsumed_tail
+        except zlib.error:
+            return True
+        head = inflater.unused_data
+    return False
+
+
+def begins_record(head: bytes) -> bool:
+    """Tell whether a WARC or ARC record begins at `head`, after newlines at most."""
+    if head[:5] == b"WARC/":
+        return True
+    if _WARC.match(head):
+        return True
+    line = head.lstrip(b"\r\n")[:HEAD].partition(b"\n")[0]
+    return bool(ARC_LINE.match(line) or ARC_LINE_LOOSE.match(line))
+
+
+def inflated(head: bytes) -> bytes:
+    """Return up to HEAD bytes of the first gzip member in `head` that is not empty."""
+    while head.startswith(_GZIP):
+        inflater = zlib.decompressobj(31)
+        try:
+            data = inflater.decompress(head, HEAD)
+        except zlib.error:
+            return _inflated_stepwise(head)
+        if data or not inflater.eof:
+            return data
+        head = inflater.unused_data
+    return b""
+
+
+def _inflated_stepwise(head: bytes) -> bytes:
+    # zlib withholds what it inflated in a call that fails, so it gets the bytes in small steps.
+    inflater = zlib.decompressobj(31)
+    data = b""
+    for at in range(0, len(head), 64):
+        try:
+            data += inflater.decompress(head[at : at + 64], HEAD)
+        except zlib.error:
+            break
+    return data[:HEAD]
+
+
+def _plain(head: bytes) -> str | None:
+    if _WARC.match(head):
+        return "warc"
+    line = head.lstrip(b"\r\n").partition(b"\n")[0]
+    if line[:11].lower() == b"filedesc://" or ARC_LINE.match(line):
+        return "arc"
+    return None
+
+
+def _has_wacz_name(head: bytes) -> bool:
+    for match in _ZIP_NAME.finditer(head):
+        name = match[2][: int.from_bytes(match[1], "little")]
+        if _WACZ_NAME.match(name):
+            return True
+    return False

@@ -1,0 +1,189 @@
+"""Broken files: each defect is a fault at its place, and nothing behind it is lost."""
+
+import gzip
+import tracemalloc
+
+import pytest
+
+from builder.sources.event import Skipped
+
+from .containers import URL, arc, captures, codes, events, faults, filedesc, http, members, warc
+
+GOOD = warc(http())
+
+
+def urls(data):
+    return [c.url for c in captures(data)]
+
+
+def record(n):
+    return warc(http(), url=b"http://a.cz/%d" % n)
+
+
+def test_corrupt_member_is_left_and_the_next_one_read():
+    parts = [members([record(n)]) for n in range(3)]
+    middle = bytearray(parts[1])
+    middle[40:60] = bytes(20)
+    data = parts[0] + bytes(middle) + parts[2]
+    assert urls(data)[0] == "http://a.cz/0"
+    assert urls(data)[-1] == "http://a.cz/2"
+    (fault,) = [f for f in faults(data) if f.code == "gzip-corrupt"]
+    assert fault.place == len(parts[0])
+    assert captures(data)[-1].warc_record_offset == len(parts[0]) + len(middle)
+
+
+def test_wrong_checksum_keeps_the_record():
+    parts = [members([record(n)]) for n in range(2)]
+    first = bytearray(parts[0])
+    first[-8] ^= 1
+    data = bytes(first) + parts[1]
+    assert urls(data) == ["http://a.cz/0", "http://a.cz/1"]
+    assert codes(data) == ["gzip-corrupt"]
+
+
+def test_corrupt_first_bytes_of_the_file():
+    first = bytearray(members([record(0)]))
+    first[10:14] = b"\xff\xff\xff\xff"
+    data = bytes(first) + members([record(1)])
+    assert urls(data) == ["http://a.cz/1"]
+    assert codes(data) == ["gzip-corrupt"]
+
+
+def test_garbage_between_members():
+    one, two = members([record(0)]), members([record(1)])
+    data = one + b"garbage" + two + bytes(100)
+    assert urls(data) == ["http://a.cz/0", "http://a.cz/1"]
+    assert [(f.code, f.place) for f in faults(data)] == [
+        ("gzip-garbage", len(one)),
+        ("gzip-garbage", len(one) + 7 + len(two)),
+    ]
+
+
+def test_file_cut_inside_a_member_tells_the_missing_bytes():
+    data = members([record(0), warc(http(bytes(range(256)) * 400))])[:-200]
+    assert codes(data) == ["payload-short", "gzip-truncated"]
+    short = captures(data)[1]
+    assert short.content_truncated == "unspecified"
+    assert "declared 102" in faults(data)[0].detail
+
+
+def test_length_over_a_members_end_swallows_nothing():
+    data = members([warc(http(), length=b"5000"), record(1)])
+    assert urls(data) == [URL.decode(), "http://a.cz/1"]
+    assert codes(data) == ["payload-short"]
+    data = members([filedesc(), arc(http(), length=b"5000"), arc(http(), url=b"http://a.cz/2")])
+    assert urls(data) == [URL.decode(), "http://a.cz/2"]
+
+
+def test_record_over_several_members_is_whole():
+    data = members([GOOD[:150], GOOD[150:], record(1)])
+    one, two = captures(data)
+    assert one.title == "Zprávy"
+    assert one.warc_record_length == two.warc_record_offset
+    assert codes(data) == []
+
+
+def test_several_records_in_one_member_are_read_with_one_fault():
+    data = gzip.compress(record(0) + record(1) + record(2)) + members([record(3)])
+    found = captures(data)
+    assert [c.url[-1] for c in found] == ["0", "1", "2", "3"]
+    assert [c.warc_record_offset is None for c in found] == [False, True, True, False]
+    assert [c.warc_record_length is None for c in found] == [True, True, True, False]
+    assert codes(data) == ["gzip-not-per-record"]
+
+
+@pytest.mark.parametrize("length", [b"none", b"", b"abc", b"-1", b"1e3"])
+@pytest.mark.parametrize("packed", [True, False])
+def test_unusable_length_loses_one_record_only(length, packed):
+    parts = [warc(http(), length=length), record(1)]
+    data = members(parts) if packed else b"".join(parts)
+    assert urls(data) == ["http://a.cz/1"]
+    assert codes(data)[0] == "length-invalid"
+    assert [e.reason for e in events(data) if isinstance(e, Skipped)] == ["damaged"]
+
+
+def test_length_too_small_is_garbage_behind_the_record():
+    data = warc(http(), length=b"100") + record(1)
+    assert urls(data) == [URL.decode(), "http://a.cz/1"]
+    assert "garbage" in codes(data)
+
+
+def test_no_newline_between_records():
+    data = warc(http(), end=b"") + record(1)
+    assert len(urls(data)) == 2
+
+
+def test_header_without_end():
+    data = b"WARC/1.0\r\nWARC-Type: response\r\n"
+    assert [type(e).__name__ for e in events(data)] == ["Skipped", "Fault"]
+    assert codes(data) == ["header-invalid"]
+
+
+def test_giant_headers_are_bounded():
+    data = b"WARC/1.0\r\nX: " + b"a" * (3 << 20) + b"\r\n\r\n" + record(1)
+    tracemalloc.start()
+    found = urls(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == ["http://a.cz/1"]
+    assert "header-invalid" in codes(data)
+    assert peak < 16 << 20
+    http_head = warc(b"HTTP/1.1 200 OK\r\nX: " + b"a" * (1 << 20))
+    assert codes(http_head) == ["http-head-invalid"]
+
+
+def test_memory_does_not_grow_with_the_record():
+    data = members([warc(http(bytes(64 << 20))), record(1)])
+    tracemalloc.start()
+    found = captures(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found[0].content_length == 64 << 20
+    assert peak < 8 << 20
+
+
+def test_bad_dates_are_never_invented():
+    def date(text):
+        data = filedesc() + arc(http(), date=text)
+        (capture,) = captures(data)
+        return capture.fetch_date, codes(data)
+
+    assert date(b"2016020900") == ("2016-02-09", ["date-partial"])
+    assert date(b"201602091536") == ("2016-02-09T15:36Z", ["date-partial"])
+    assert date(b"20160211000000jpg") == ("2016-02-11T00:00:00Z", ["date-junk"])
+    assert date(b"201404010000000000") == ("2014-04-01T00:00:00Z", ["date-junk"])
+    assert date(b"20160231000000") == (None, ["date-invalid"])
+    assert date(b"99999999999999") == (None, ["date-invalid"])
+    assert date(b"201") == (None, ["date-invalid"])
+    assert date(b"4fa2c1d0") == (None, ["date-invalid"])
+
+
+def test_bad_digests():
+    assert codes(warc(http(), b"WARC-Payload-Digest: sha1:" + b"A" * 32)) == ["digest-mismatch"]
+    assert codes(warc(http(), b"WARC-Payload-Digest: sha1:xyz")) == ["digest-unreadable"]
+    assert codes(warc(http(), b"WARC-Payload-Digest: sha1:" + b"A" * 32, length=b"900")) == [
+        "payload-short"
+    ]
+
+
+def test_undecodable_encoding():
+    for coding, body in ((b"br", b"\xff\xff"), (b"zstd", b"x"), (b"null", b"x"), (b"gzip", b"x")):
+        data = warc(http(body, b"Content-Encoding: " + coding))
+        assert codes(data) == ["content-encoding-undecoded"], coding
+        assert len(captures(data)) == 1
+    data = warc(http(b"x", b"Content-Encoding: " + b"gzip," * 5000))
+    assert codes(data) == ["content-encoding-undecoded"]
+    empty = gzip.compress(b"")
+    assert codes(warc(http(empty, b"Content-Encoding: gzip"))) == []
+
+
+def test_segmented_record():
+    data = warc(http(), b"WARC-Segment-Number: 1", b"WARC-Payload-Digest: sha1:" + b"A" * 32)
+    assert codes(data) == ["segmented-record"]
+    assert captures(data)[0].content_truncated == "unspecified"
+
+
+def test_arc_with_a_wrong_length_and_garbage():
+    data = filedesc() + arc(http(), length=b"-5") + arc(http(), url=b"http://a.cz/1") + b"garbage\n"
+    assert urls(data) == ["http://a.cz/1"]
+    assert codes(data) == ["length-invalid", "garbage", "garbage"]
