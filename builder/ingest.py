@@ -3,13 +3,11 @@
 import hashlib
 import io
 import multiprocessing
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from queue import Empty
 from typing import Any, BinaryIO
@@ -24,7 +22,6 @@ from functions.snapshot.errors import StoreError
 from functions.snapshot.store import Writer
 
 _REPORT_EVERY = 500  # events
-_HEAD = 1 << 16  # bytes by which a file is recognised
 _reports: Any = None  # in a worker process: where it reports its progress
 
 Advance = Callable[[int, int, int], None]
@@ -85,10 +82,10 @@ def ingest(
     sets: tuple[str, ...],
     rules: Rules,
     jobs: int,
-    now: datetime,
+    name: str,
     advance: Advance,
 ) -> intake.Run:
-    """Read the archive files and commit what they gave as one run of intake.
+    """Read the archive files and commit what they gave as one run of intake, `name`.
 
     Raises UsageError where not one of the files is an archive; then nothing is written.
     """
@@ -96,7 +93,7 @@ def ingest(
         folder = Path(scratch)
         tasks = [Task(n, path, folder, sets, rules) for n, path in enumerate(paths)]
         results = _parallel(tasks, jobs, advance) if jobs > 1 else _serial(tasks, advance)
-        run = intake.Run(f"{now:%Y%m%dT%H%M%SZ}-{os.getpid():x}", tuple(results))
+        run = intake.Run(name, tuple(results))
         if all(source.format == "" for source in run.sources):
             raise UsageError(_no_archive(run.sources))
         intake.commit(store, run, folder)
@@ -150,7 +147,7 @@ def _read(task: Task, advance: Advance) -> intake.Source:
     """Read one file, write its captures and faults, and return what it gave."""
     try:
         with task.path.open("rb") as file:
-            form = recognise.recognise(file.read(_HEAD)) or ""
+            form = recognise.recognise(file.read(recognise.HEAD)) or ""
             file.seek(0)
             stream: Any = file if form == "wacz" else _Measured(file)
             source = _rows(task, stream, form, advance)

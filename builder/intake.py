@@ -5,8 +5,10 @@ last, and only a run that has one counts. A run that was cut off leaves nothing 
 """
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from pathlib import Path
 
 from builder.parquet import RowWriter
@@ -48,6 +50,11 @@ class Run:
 
     name: str
     sources: tuple[Source, ...]
+
+
+def run_name(now: datetime) -> str:
+    """Return a name for a run that begins now; no two runs get the same."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 class Part:

@@ -58,7 +58,9 @@ def run(context: Context) -> int:
     context.say("ingesting ...")
     with Progress(sum(p.stat().st_size for p in paths), len(paths)) as bar:
         sets = ingest.collection_sets(["demo"])
-        run_ = ingest.ingest(store, paths, sets, Rules(), 1, context.now(), bar.advance)
+        run_ = ingest.ingest(
+            store, paths, sets, Rules(), 1, intake.run_name(context.now()), bar.advance
+        )
     context.say("publishing ...")
     libraries = {"publicsuffixlist": domain.version()}
     outside = Surroundings(context.now, context.sleep, lambda text: None, libraries)

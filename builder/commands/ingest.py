@@ -53,7 +53,13 @@ def run(context: Context) -> int:
         total = sum(path.stat().st_size for path in paths)
         with Progress(total, len(paths)) as bar:
             run_ = ingest.ingest(
-                context.store, paths, sets, rules, arguments.jobs, context.now(), bar.advance
+                context.store,
+                paths,
+                sets,
+                rules,
+                arguments.jobs,
+                intake.run_name(context.now()),
+                bar.advance,
             )
     context.result(_account(run_), {"run": run_.name, "sources": [asdict(s) for s in run_.sources]})
     return 1 if arguments.strict and any(s.faults for s in run_.sources) else 0

@@ -61,7 +61,7 @@ class Repository(Protocol):
         """Return how many records the list has: exact where the span is of whole sequences.
 
         A span that begins within a sequence (a harvest that outlived its snapshot) gives an
-        estimate for that sequence, never below 0.
+        estimate for that sequence, never below 0. A set that is not there gives 0.
         """
         ...
 

@@ -6,11 +6,15 @@ readers go by the clock.
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import DamagedStore, NewerSchema, NothingPublished
+
+
+REMEMBERED = timedelta(minutes=1)
+"""How long the pointer still names a snapshot that is in effect no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,15 @@ class Pointer:
         return self.entries[-1] if self.entries else None
 
     def moved(self, entry: Entry, now: datetime) -> "Pointer":
-        """Return this pointer with `entry` added and what is past at `now` left out."""
-        past = [e for e in self.entries if e.effective <= now][:-1]
-        return Pointer((*(e for e in self.entries if e not in past), entry))
+        """Return this pointer with `entry` added and what was followed long ago left out.
+
+        An entry stays for REMEMBERED after the next one took effect, for readers whose clock is
+        behind the publisher's. No snapshot that a pointer names may be retired.
+        """
+        followed = {
+            e for e, later in pairwise(self.entries) if later.effective <= now - REMEMBERED
+        }
+        return Pointer((*(e for e in self.entries if e not in followed), entry))
 
     def to_json(self) -> bytes:
         """Return the pointer as the store holds it."""

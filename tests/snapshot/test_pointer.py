@@ -20,10 +20,12 @@ def test_readers_go_by_the_clock() -> None:
         pointer.at(START - timedelta(seconds=1))
 
 
-def test_moving_keeps_the_snapshot_in_effect_and_those_to_come() -> None:
-    pointer = Pointer((entry(1, 0), entry(2, 10), entry(3, 20)))
-    moved = pointer.moved(entry(4, 30), START + timedelta(seconds=12))
-    assert moved.entries == (entry(2, 10), entry(3, 20), entry(4, 30))
+def test_moving_forgets_what_was_followed_long_ago() -> None:
+    pointer = Pointer((entry(1, 0), entry(2, 10), entry(3, 200)))
+    moved = pointer.moved(entry(4, 300), START + timedelta(seconds=69))
+    assert moved.entries == (entry(1, 0), entry(2, 10), entry(3, 200), entry(4, 300))
+    moved = pointer.moved(entry(4, 300), START + timedelta(seconds=70))
+    assert moved.entries == (entry(2, 10), entry(3, 200), entry(4, 300))
 
 
 def test_json_round_trip() -> None:

@@ -1,0 +1,141 @@
+"""HTTP as API Gateway's HTTP API hands it over (payload format 2.0): a call in, a reply out."""
+
+import base64
+import binascii
+import gzip
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from functions.oai.errors import BAD_ARGUMENT, error
+
+FORM = "application/x-www-form-urlencoded"
+_LONGEST = 65_536
+_GZIP_LEVEL = 4
+_AS_TEXT = 1_000_000
+_HOST = re.compile(
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+)
+_QUALITY = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An HTTP request: `base` is scheme and host, `path` lies below it and below the stage."""
+
+    method: str
+    base: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: str
+    encoded: bool
+
+    @property
+    def url(self) -> str:
+        """The address without its query."""
+        return self.base + self.path
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return keys and values, decoded (OAI-PMH 2.0, section 3.1.1).
+
+        Raises OAIError badArgument for what is no form at all.
+        """
+        texts = [self.query]
+        if self.method == "POST":
+            texts.append(self._form())
+        if sum(map(len, texts)) > _LONGEST:
+            raise error(BAD_ARGUMENT, f"The request is longer than {_LONGEST} characters.")
+        # Bytes that are no UTF-8 become U+FFFD, which no argument may hold.
+        return [
+            pair
+            for text in texts
+            for pair in parse_qsl(text, keep_blank_values=True, errors="replace")
+        ]
+
+    def accepts_gzip(self) -> bool:
+        """Tell whether the caller wants gzip (RFC 9110, section 12.5.3)."""
+        wanted: dict[str, float] = {}
+        for part in self.headers.get("accept-encoding", "").split(","):
+            name, _, parameters = part.partition(";")
+            quality = _QUALITY.fullmatch(parameters.strip().lower())
+            # A weight that cannot be read is no wish.
+            weight = float(quality.group(1)) if quality else 0.0 if parameters.strip() else 1.0
+            wanted[name.strip().lower()] = weight
+        return wanted.get("gzip", wanted.get("x-gzip", wanted.get("*", 0.0))) > 0
+
+    def _form(self) -> str:
+        if not self.body:
+            return ""
+        if self.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+            raise error(BAD_ARGUMENT, f"The body of a POST must be {FORM}.")
+        if not self.encoded:
+            return self.body
+        if len(self.body) > 2 * _LONGEST:
+            raise error(BAD_ARGUMENT, f"The request is longer than {_LONGEST} characters.")
+        try:
+            return base64.b64decode(self.body, validate=True).decode("utf-8", "replace")
+        except (binascii.Error, ValueError) as failure:
+            raise error(BAD_ARGUMENT, "The body of the POST cannot be decoded.") from failure
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP answer. `body` is UTF-8."""
+
+    status: int
+    type: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(event: Mapping[str, Any]) -> Call:
+    """Return the call of an event."""
+    context = event.get("requestContext") or {}
+    headers = {str(k).lower(): str(v) for k, v in (event.get("headers") or {}).items()}
+    stage = str(context.get("stage") or "$default")
+    path = str(event.get("rawPath") or "/")
+    prefix = ""
+    # A stage that has a name leads the path, but not under a domain of one's own.
+    if stage != "$default" and (path + "/").startswith(f"/{stage}/"):
+        prefix, path = f"/{stage}", path[len(stage) + 1 :] or "/"
+    host = headers.get("host") or str(context.get("domainName") or "")
+    if not _HOST.fullmatch(host):
+        host = "localhost"
+    scheme = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    return Call(
+        method=str((context.get("http") or {}).get("method") or "GET").upper(),
+        base=f"{scheme if scheme in ('http', 'https') else 'https'}://{host}{prefix}",
+        path=path,
+        query=str(event.get("rawQueryString") or ""),
+        headers=headers,
+        body=str(event.get("body") or ""),
+        encoded=bool(event.get("isBase64Encoded")),
+    )
+
+
+def write(reply: Reply, call: Call) -> dict[str, Any]:
+    """Return the reply as API Gateway takes it, compressed where the caller wants that."""
+    headers = {
+        "Content-Type": f"{reply.type}; charset=utf-8",
+        "Vary": "Accept-Encoding",
+        **reply.headers,
+    }
+    body = reply.body
+    encoded = len(body) > _AS_TEXT  # as text JSON might treble it; base64 adds a third
+    if call.accepts_gzip():
+        # No time in the header: the same document gives the same bytes.
+        body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+        headers["Content-Encoding"] = "gzip"
+        encoded = True
+    if call.method == "HEAD":
+        body, encoded = b"", False
+    text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")
+    return {
+        "statusCode": reply.status,
+        "headers": headers,
+        "body": text,
+        "isBase64Encoded": encoded,
+    }

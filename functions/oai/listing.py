@@ -1,0 +1,168 @@
+"""Listing: pages of records, from the first to the last, whatever is published meanwhile.
+
+OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from functions.oai import token as tokens
+from functions.oai.answer import RecordList, Resumption
+from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, error, shown
+from functions.oai.format import Format, Formats
+from functions.oai.present import Reading
+from functions.oai.repository import Record, Repository, Selection
+from functions.oai.request import LIST_IDENTIFIERS, Request
+from functions.oai.token import Token
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.manifest import Manifest, Span
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A list and how far it was given out: the next page begins at `position` of the snapshot."""
+
+    verb: str
+    format: Format
+    set: str | None
+    start: datetime | None
+    end: datetime | None
+    manifest: Manifest
+    position: int = 1
+    cursor: int = 0
+    size: int = 0
+
+    def selection(self) -> Selection:
+        """Return what is left of the list in its snapshot."""
+        chosen = self.manifest.selected(self.start, self.end)
+        span = Span(max(chosen[0].first, self.position), chosen[-1].last) if chosen else Span(1, 0)
+        return Selection(tuple(self.format.crosswalks), span, self.set)
+
+    def token(self) -> str:
+        """Return the token with which the list goes on."""
+        return Token(
+            verb=self.verb,
+            prefix=self.format.prefix,
+            set=self.set,
+            start=self.start,
+            end=self.end,
+            snapshot=self.manifest.snapshot,
+            position=self.position,
+            cursor=self.cursor,
+            size=self.size,
+        ).to_text()
+
+
+class Lister:
+    """Answers ListRecords and ListIdentifiers."""
+
+    def __init__(self, repository: Repository, formats: Formats):
+        self._repository = repository
+        self._formats = formats
+
+    def page(self, request: Request, reading: Reading, limit: int) -> RecordList:
+        """Return the page that `request` asks for, as of `reading`, of up to `limit` records."""
+        if request.token is None:
+            return self._shown(self._begun(request, reading), reading, limit)
+        token = Token.from_text(request.token, request.verb)
+        walk = self._resumed(token, reading)
+        try:
+            return self._shown(walk, reading, limit)
+        except MissingObject:
+            # The snapshot was retired after its manifest was read.
+            if walk.manifest.snapshot >= reading.entry.snapshot:
+                raise
+            return self._shown(self._moved(walk, reading), reading, limit)
+
+    def _begun(self, request: Request, reading: Reading) -> _Walk:
+        manifest = self._repository.manifest(reading.entry.snapshot)
+        prefix = request.prefix or ""
+        row = self._formats.get(prefix)
+        if row is None or row not in self._formats.offered(manifest.kinds()):
+            raise error(NO_FORMAT, f"There is no metadata format {shown(prefix)} here.")
+        if request.set is not None:
+            if not manifest.sets:
+                raise error(NO_SETS, "This repository has no sets.")
+            if not self._repository.has_set(manifest, request.set):
+                raise error(NO_RECORDS, f"There is no set {shown(request.set)}.")
+        walk = _Walk(request.verb, row, request.set, request.start, request.end, manifest)
+        size = self._size(walk)
+        if not size:
+            raise _nothing()
+        return replace(walk, size=size)
+
+    def _resumed(self, token: Token, reading: Reading) -> _Walk:
+        row = self._formats.get(token.prefix)
+        if row is None or token.snapshot > reading.reached:
+            raise tokens.refusal()
+        retired = False
+        try:
+            manifest = self._repository.manifest(token.snapshot)
+        except MissingObject:
+            if token.snapshot >= reading.entry.snapshot:
+                raise  # the very snapshot in effect: no retirement but damage
+            retired = True
+            manifest = self._repository.manifest(reading.entry.snapshot)
+        walk = _Walk(
+            token.verb,
+            row,
+            token.set,
+            token.start,
+            token.end,
+            manifest,
+            token.position,
+            token.cursor,
+            token.size,
+        )
+        if token.position > manifest.last_position:
+            raise tokens.refusal()
+        return self._moved(walk, reading) if retired else walk
+
+    def _moved(self, walk: _Walk, reading: Reading) -> _Walk:
+        """Go on in the snapshot in effect, by position: what changed since comes again, later."""
+        manifest = self._repository.manifest(reading.entry.snapshot)
+        moved = replace(walk, manifest=manifest)
+        return replace(moved, size=walk.cursor + self._size(moved))
+
+    def _shown(self, walk: _Walk, reading: Reading, limit: int) -> RecordList:
+        headers = walk.verb == LIST_IDENTIFIERS
+        selection = walk.selection()
+        records: tuple[Record, ...] = ()
+        if selection.span.first <= selection.span.last:
+            # One more than is shown tells whether there is more; a size that is an estimate,
+            # as that of a list that outlived its snapshot, could not.
+            records = self._repository.page(walk.manifest, selection, limit + 1, headers=headers)
+        if not records:
+            raise _nothing()
+        more, records = len(records) > limit, records[:limit]
+        reached = walk.cursor + len(records)
+        onward = replace(walk, position=records[-1].position + 1, cursor=reached, size=reached)
+        if more:
+            rest: _Walk | None = replace(onward, size=max(walk.size, reached + 1))
+        else:
+            rest = self._rolled(onward, reading)
+        resumption = None
+        if rest is not None:
+            resumption = Resumption(rest.token(), rest.size, walk.cursor)
+        elif walk.cursor:
+            resumption = Resumption("", reached, walk.cursor)
+        return RecordList(records, None if headers else walk.format.crosswalks, resumption)
+
+    def _rolled(self, walk: _Walk, reading: Reading) -> _Walk | None:
+        """Return how an ended list goes on in what was published since, if it does."""
+        if reading.entry.snapshot <= walk.manifest.snapshot:
+            return None
+        newer = self._repository.manifest(reading.entry.snapshot)
+        onward = replace(walk, manifest=newer, position=walk.manifest.last_position + 1)
+        added = self._size(onward)
+        return replace(onward, size=walk.cursor + added) if added else None
+
+    def _size(self, walk: _Walk) -> int:
+        selection = walk.selection()
+        if selection.span.first > selection.span.last:
+            return 0
+        return self._repository.size(walk.manifest, selection)
+
+
+def _nothing() -> Exception:
+    return error(NO_RECORDS, "Nothing matches, or what matched has changed since.")

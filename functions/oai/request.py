@@ -1,0 +1,175 @@
+"""Requests: the six verbs and their arguments as a table, and what reads pairs by it.
+
+OAI-PMH 2.0, sections 3.1 (requests), 3.3 (dates), 3.6 (errors), and 4 (verbs).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from functions.oai.errors import BAD_ARGUMENT, BAD_VERB, Fault, OAIError, error, shown
+from functions.snapshot import setspec
+
+IDENTIFY = "Identify"
+LIST_FORMATS = "ListMetadataFormats"
+LIST_SETS = "ListSets"
+GET_RECORD = "GetRecord"
+LIST_IDENTIFIERS = "ListIdentifiers"
+LIST_RECORDS = "ListRecords"
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What arguments a verb takes. `exclusive` stands alone, in place of all the others."""
+
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    exclusive: str = ""
+
+    @property
+    def known(self) -> frozenset[str]:
+        """Every argument that the verb has."""
+        return frozenset((*self.required, *self.optional, self.exclusive)) - {""}
+
+
+_LIST = Verb(("metadataPrefix",), ("from", "until", "set"), "resumptionToken")
+
+VERBS = {
+    GET_RECORD: Verb(required=("identifier", "metadataPrefix")),
+    IDENTIFY: Verb(),
+    LIST_IDENTIFIERS: _LIST,
+    LIST_FORMATS: Verb(optional=("identifier",)),
+    LIST_RECORDS: _LIST,
+    LIST_SETS: Verb(exclusive="resumptionToken"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request whose every argument has the right form.
+
+    `arguments` are verb and arguments as they were sent, for `<request>`; `start` and `end` are
+    the instants that `from` and `until` stand for, both included.
+    """
+
+    verb: str
+    arguments: tuple[tuple[str, str], ...]
+    identifier: str | None = None
+    prefix: str | None = None
+    set: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    token: str | None = None
+
+
+_PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
+# RFC 3986, but that a character which XML Schema's anyURI would escape may stand as it is.
+_URI = re.compile(
+    r"(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?=[^:/?#]*(?:[/?#]|\Z)))"
+    r"(?://[^/?#@:\[\]%\s]*(?::[0-9]{1,5})?(?=[/?#]|\Z)|(?!//))"
+    r"(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*(?:\#(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*)?"
+)
+_NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd-\uffff]")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_SECOND = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_LAST_OF_DAY = timedelta(hours=23, minutes=59, seconds=59)
+
+
+def is_uri(text: str) -> bool:
+    """Tell whether `text` may stand where the schema asks for an anyURI."""
+    return _URI.fullmatch(text) is not None and _NOT_IN_XML.search(text) is None
+
+
+_FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "identifier": (is_uri, "a URI"),
+    "metadataPrefix": (lambda v: bool(_PREFIX.fullmatch(v)), "a metadata prefix"),
+    "set": (setspec.is_valid, "a setSpec"),
+    "from": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
+    "until": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
+}
+
+
+def parse(pairs: Sequence[tuple[str, str]]) -> Request:
+    """Return the request that decoded pairs of key and value make.
+
+    Raises OAIError: badVerb alone, or badArgument once for each thing that is wrong.
+    """
+    verb = _verb([value for key, value in pairs if key == "verb"])
+    arguments = [(key, value) for key, value in pairs if key != "verb"]
+    messages = [*_shape(verb, arguments), *_values(verb, dict(arguments))]
+    if messages:
+        raise OAIError(*(Fault(BAD_ARGUMENT, message) for message in messages))
+    given = dict(arguments)
+    return Request(
+        verb=verb,
+        arguments=(("verb", verb), *arguments),
+        identifier=given.get("identifier"),
+        prefix=given.get("metadataPrefix"),
+        set=given.get("set"),
+        start=_instant(given["from"]) if "from" in given else None,
+        end=_instant(given["until"], whole_day=True) if "until" in given else None,
+        token=given.get("resumptionToken"),
+    )
+
+
+def _verb(values: Sequence[str]) -> str:
+    if not values:
+        raise error(BAD_VERB, "The verb is missing; the verbs are " + ", ".join(VERBS) + ".")
+    if len(values) > 1:
+        raise error(BAD_VERB, "The verb is repeated.")
+    if values[0] not in VERBS:
+        raise error(BAD_VERB, f"{shown(values[0])} is none of the verbs: {', '.join(VERBS)}.")
+    return values[0]
+
+
+def _shape(name: str, arguments: Sequence[tuple[str, str]]) -> list[str]:
+    """Say what is wrong with which arguments there are (section 3.6, badArgument)."""
+    verb = VERBS[name]
+    count = Counter(key for key, _ in arguments)
+    messages = [f"{name} has no argument {shown(key)}." for key in count if key not in verb.known]
+    messages += [f"The argument {key} is repeated." for key in count if count[key] > 1]
+    messages += [
+        f"The argument {key} is empty." for key in dict.fromkeys(k for k, v in arguments if not v)
+    ]
+    if verb.exclusive and verb.exclusive in count:
+        if len(count) > 1:
+            messages.append(f"{verb.exclusive} cannot stand beside other arguments.")
+    else:
+        messages += [f"The argument {key} is missing." for key in verb.required if key not in count]
+    # A name that a stranger made up a thousand times over is told once, not a thousand times.
+    return messages[:8]
+
+
+def _values(name: str, given: dict[str, str]) -> list[str]:
+    """Say what is wrong with the form of the values; empty ones were told of already."""
+    messages = []
+    for key in sorted(VERBS[name].known & given.keys()):
+        test, expected = _FORMS.get(key, (lambda _: True, ""))
+        if given[key] and not test(given[key]):
+            messages.append(f"{key} is {shown(given[key])}, expected {expected}.")
+    return messages or _between(given.get("from", ""), given.get("until", ""))
+
+
+def _between(first: str, last: str) -> list[str]:
+    """Say what is wrong with two dates taken together (section 2.7.1)."""
+    start, end = _instant(first), _instant(last, whole_day=True)
+    if start is None or end is None:
+        return []
+    if len(first) != len(last):
+        return ["from and until have different granularities."]
+    if start > end:
+        return ["from is later than until."]
+    return []
+
+
+def _instant(text: str, *, whole_day: bool = False) -> datetime | None:
+    """Return the instant of a date in either granularity (section 3.3), None for anything else."""
+    if not (_DAY.fullmatch(text) or _SECOND.fullmatch(text)):
+        return None
+    try:
+        when = datetime.fromisoformat(text.removesuffix("Z")).replace(tzinfo=UTC)
+    except ValueError:  # such as 30 February
+        return None
+    return when + _LAST_OF_DAY if whole_day and len(text) == 10 else when

@@ -1,0 +1,23 @@
+-- Views of snapshot {snapshot}, in effect from {effective}.
+-- Read this with DuckDB from the root of the store: duckdb -init snapshots/{snapshot}/views.sql
+CREATE OR REPLACE TEMP VIEW snapshots AS
+SELECT * FROM (VALUES {sequences}) AS t(sequence, datestamp, first_position, last_position, records)
+WHERE sequence IS NOT NULL;
+
+CREATE OR REPLACE TEMP VIEW records AS
+SELECT r.* REPLACE (coalesce(r.deleted, false) AS deleted), s.datestamp
+FROM {records_files} r JOIN snapshots s USING (sequence)
+WHERE r.position NOT IN (SELECT position FROM {dead_files});
+
+CREATE OR REPLACE TEMP VIEW captures AS
+SELECT identifier, datestamp, sets, {capture_columns}
+FROM records WHERE kind = 'capture' AND NOT deleted;
+
+CREATE OR REPLACE TEMP VIEW sets AS
+SELECT set_spec, records FROM {sets_files};
+
+CREATE OR REPLACE TEMP VIEW faults AS
+SELECT * FROM {faults_files};
+
+CREATE OR REPLACE TEMP VIEW sources AS
+SELECT * FROM {sources_files};

@@ -1,0 +1,141 @@
+"""A model of the whole: readers with clocks of their own, a publisher, and a harvester.
+
+Everything that can happen between two requests of a harvest may: time goes by, something is
+published, snapshots are retired. In the end the harvester must have the repository's state.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from functions.snapshot import instant
+
+from .client import START, Client, Clock, Page
+from .memory import MemoryRepository, capture
+
+SETS = ("mime:text:html", "mime:text:plain", "mime:image:png")
+ALLOWANCE = 6
+
+
+class Run:
+    """One run by a seed. `skew` bounds how far any clock is off, `allowance` is what is served."""
+
+    def __init__(self, seed: int, allowance: float = ALLOWANCE, skew: float = ALLOWANCE / 2 - 0.1):
+        self.random = random.Random(seed)
+        pick = self.random
+        self.now = START
+        distort: Callable[[int], int] = partial(_distorted, pick.choice([0.0, 0.5, 1.0, 2.0]))
+        self.repository = MemoryRepository(estimate=distort)
+        self.publisher = pick.uniform(-skew, skew)
+        self.set = pick.choice([None, None, "mime", "mime:text", SETS[2]])
+        self.verb = pick.choice(["ListRecords", "ListIdentifiers"])
+        size = pick.randint(1, 6)
+        self.readers = [
+            Client(
+                self.repository,
+                Clock(START, pick.uniform(-skew, skew)),
+                pages_records=size,
+                pages_identifiers=size,
+                serve_pointer_seconds=pick.choice([0, 2, 10]),
+                serve_clock_allowance=allowance,
+            )
+            for _ in range(3)
+        ]
+        self.held: dict[str, tuple[str, bool]] = {}
+        self.dates: list[str] = []
+        self.publish(12)
+        self.wait(3 * ALLOWANCE)
+
+    def wait(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+        for reader in self.readers:
+            reader.clock.now = self.now
+
+    def publish(self, most: int) -> None:
+        """Publish as a publisher does that goes by its own clock: a little ahead of it."""
+        pick = self.random
+        own = self.now + timedelta(seconds=self.publisher)
+        effective = _whole(own + timedelta(seconds=pick.uniform(0.1, 2)))
+        newest = self.repository.current.newest()
+        if newest is not None and newest.effective >= effective:
+            effective = newest.effective + timedelta(seconds=1)
+        changes = {}
+        for n in pick.sample(range(20), pick.randint(1, most)):
+            page = capture(f"http://{n}/{pick.random()}", SETS[n % 3])
+            changes[f"oai:example.org:{n:02}"] = None if pick.random() < 0.3 else page
+        self.repository.publish(changes, effective, own)
+
+    def meanwhile(self) -> None:
+        pick = self.random
+        for _ in range(pick.randint(0, 2)):
+            event = pick.random()
+            if event < 0.5:
+                self.wait(pick.choice([0.0, 0.3, 1.0, 3.0]))
+            elif event < 0.85:
+                self.publish(4)
+            else:
+                named = {entry.snapshot for entry in self.repository.current.entries}
+                older = self.repository.snapshots.keys() - named
+                self.repository.retire(*(n for n in older if pick.random() < 0.8))
+
+    def harvest(self, quiet: bool = False) -> None:
+        """Harvest once from any date that was told before; a first time from the beginning."""
+        arguments = {"metadataPrefix": "oai_dc"}
+        if self.dates:
+            arguments["from"] = self.random.choice(self.dates)
+        if self.set:
+            arguments["set"] = self.set
+        told = []
+        page = self.ask(arguments)
+        while True:
+            told.append(page.response_date)
+            # A publish that only deletes what never was makes a snapshot without sets.
+            assert set(page.codes) <= {"noRecordsMatch", "noSetHierarchy"}, page.codes
+            dates = page.text("datestamp")
+            for (name, deleted), date in zip(page.headers, dates, strict=True):
+                self.held[name] = (date, deleted)
+            if not page.next:
+                break
+            if not quiet:
+                self.meanwhile()
+            page = self.ask({"resumptionToken": page.next})
+        # The latest are the dangerous ones: what they miss is asked for by nobody again.
+        self.dates = (self.dates + told)[-6:]
+
+    def ask(self, arguments: dict[str, str]) -> Page:
+        return self.random.choice(self.readers).ask([("verb", self.verb), *arguments.items()])
+
+    def right(self) -> bool:
+        """Harvest at random, then once in peace, and tell whether everything is as it should be."""
+        for _ in range(self.random.randint(1, 6)):
+            self.harvest()
+            for _ in range(self.random.randint(0, 3)):
+                self.meanwhile()
+        self.wait(10 * ALLOWANCE)
+        self.harvest(quiet=True)
+        return self.held == self.expected()
+
+    def wrong(self) -> bool:
+        """Tell whether something was lost, or a token refused that was given."""
+        try:
+            return not self.right()
+        except AssertionError:
+            return True
+
+    def expected(self) -> dict[str, tuple[str, bool]]:
+        newest = self.repository.snapshots[max(self.repository.snapshots)]
+        return {
+            r.identifier: (instant.to_text(r.datestamp), r.deleted)
+            for r in newest.records
+            if self.set is None or any((s + ":").startswith(self.set + ":") for s in r.sets)
+        }
+
+
+def _distorted(factor: float, size: int) -> int:
+    return int(size * factor)
+
+
+def _whole(when: datetime) -> datetime:
+    return datetime.fromtimestamp(math.ceil(when.timestamp()), UTC)

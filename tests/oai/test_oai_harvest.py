@@ -1,0 +1,29 @@
+"""No harvester ever misses a change: the model, and that the model would notice."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from functions.oai.present import Present
+
+from .model import Run
+
+
+@settings(max_examples=250, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_harvester_has_the_repository_s_state(seed):
+    assert Run(seed).right()
+
+
+def lost(runs: int, **settings: float) -> bool:
+    return any(Run(seed, **settings).wrong() for seed in range(runs))
+
+
+def test_without_the_allowance_changes_are_lost():
+    assert lost(300, allowance=0)
+
+
+def test_without_reading_anew_at_a_list_s_end_changes_are_lost(monkeypatch: pytest.MonkeyPatch):
+    reading = Present.reading
+    monkeypatch.setattr(Present, "reading", lambda self, *, fresh=False: reading(self))
+    assert lost(300)

@@ -1,0 +1,294 @@
+"""The commands as a person uses them, faults of the person included."""
+
+import csv
+import io
+import json
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from .conftest import Home, sheaf, warc
+
+PAGES = {
+    "http://www.knihovna.cz/": b"<html lang=cs><title>Knihovna</title>",
+    "http://www.knihovna.cz/akce": b"<title>Akce</title>",
+    "http://blog.knihovna.cz/": b"<title>Blog</title>",
+}
+
+
+def one_line(text: str) -> str:
+    """Return the last line, after checking that nothing looks like a traceback."""
+    assert "Traceback" not in text
+    lines = text.strip().splitlines()
+    assert lines[-1].startswith("sheaf: ")
+    return lines[-1]
+
+
+def test_three_commands_from_files_to_an_endpoint(home: Home, tmp_path: Path) -> None:
+    crawls = tmp_path / "crawls"
+    crawls.mkdir()
+    warc(crawls / "one.warc.gz", PAGES)
+    ingested = home("ingest", crawls, "--collection", "serials:harvest_november07")
+    assert ingested.code == 0, ingested.err
+    assert "3 captures from 1 files" in ingested.out
+    published = home("publish")
+    assert published.code == 0, published.err
+    assert "3 records" in published.out
+    with home.served() as url:
+        from builder.demo.harvester import harvest
+
+        assert harvest(url).records == 3
+        assert harvest(url, set="collection:serials").records == 3
+        assert harvest(url, set="domain:cz:knihovna:www").records == 2
+        assert harvest(url, set="mime:image").records == 0
+
+
+def test_json_is_one_document_and_nothing_else(home: Home, tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    (source,) = home("ingest", "--json", path).json["sources"]
+    assert (source["captures"], source["faults"], source["format"]) == (3, 0, "warc.gz")
+    assert home("status", "--json").json["intake"][0]["captures"] == 3
+    assert home("publish", "--json").json["new"] == 3
+    status = home("status", "--json").json
+    assert status["snapshot"]["records"] == 3
+    assert status["intake"] == []
+    rows = home("query", "--json", "SELECT url, title FROM captures ORDER BY url").out
+    assert [json.loads(line)["title"] for line in rows.splitlines()] == ["Blog", "Knihovna", "Akce"]
+
+
+def test_query_gives_csv_and_every_view_answers(home: Home, tmp_path: Path) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    for view in ("records", "captures", "sets", "snapshots", "faults", "sources"):
+        result = home("query", f"SELECT count(*) AS n FROM {view}")
+        assert result.code == 0, result.err
+        (row,) = csv.DictReader(io.StringIO(result.out))
+        assert int(row["n"]) == {"faults": 0, "sources": 1, "snapshots": 1, "sets": 8}.get(view, 3)
+    wrong = home("query", "SELECT nothing FROM captures")
+    assert wrong.code == 2
+    assert "nothing" in wrong.err
+    assert "Traceback" not in wrong.err
+
+
+def test_the_shipped_views_work_in_plain_duckdb(home: Home, tmp_path: Path) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    program = (
+        "import duckdb; c = duckdb.connect(); c.execute(open('snapshots/1/views.sql').read());"
+        "print(c.execute('SELECT count(*), min(datestamp) IS NOT NULL FROM captures').fetchall())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=home.folder / "store",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[(3, True)]"
+
+
+def test_a_second_publish_and_nothing_new(home: Home, tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    home("ingest", path)
+    home("publish")
+    home("ingest", path, warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
+    published = home("publish", "--json").json
+    assert (published["new"], published["changed"], published["unchanged"]) == (1, 0, 3)
+    again = home("publish")
+    assert again.code == 0
+    assert "nothing new" in again.out
+
+
+def test_jobs_side_by_side_give_the_same(home: Home, tmp_path: Path) -> None:
+    for number in range(3):
+        warc(tmp_path / f"{number}.warc.gz", {f"http://a{number}.cz/{p}": b"x" for p in range(9)})
+    sources = home("ingest", "--json", "--jobs", "2", *tmp_path.glob("*.gz")).json["sources"]
+    assert [s["captures"] for s in sources] == [9, 9, 9]
+    assert home("publish", "--json").json["new"] == 27
+
+
+def test_standard_input(home: Home, tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    command = [sys.executable, "-m", "builder.cli", "ingest", "-", "--config", str(home.config)]
+    with path.open("rb") as stdin:
+        done = subprocess.run(
+            command, stdin=stdin, capture_output=True, text=True, check=False, cwd=Path.cwd()
+        )
+    assert done.returncode == 0, done.stderr
+    assert "3 captures" in done.stdout
+
+
+def test_faults_are_counted_and_strict_minds_them(home: Home, tmp_path: Path) -> None:
+    whole = warc(tmp_path / "one.warc.gz", PAGES)
+    cut = tmp_path / "cut.warc.gz"
+    cut.write_bytes(whole.read_bytes()[:-40])
+    result = home("ingest", "--strict", whole, cut)
+    assert result.code == 1
+    assert "faults" in result.out
+    assert home("ingest", whole, cut).code == 0
+    home("publish")
+    rows = list(csv.DictReader(io.StringIO(home("query", "FROM faults").out)))
+    assert {row["source"] for row in rows} == {"cut.warc.gz"}
+    assert all(row["code"] and row["done"] for row in rows)
+
+
+def test_no_archive_among_archives_is_a_fault_and_alone_one_of_the_user(
+    home: Home, tmp_path: Path
+) -> None:
+    crawls = tmp_path / "crawls"
+    crawls.mkdir()
+    warc(crawls / "one.warc.gz", PAGES)
+    (crawls / "notes.txt").write_text("not an archive")
+    mixed = home("ingest", crawls)
+    assert mixed.code == 0
+    assert "not-an-archive" in mixed.out
+    alone = home("ingest", crawls / "notes.txt")
+    assert alone.code == 2
+    assert "notes.txt is not an ARC, WARC or WACZ file" in one_line(alone.err)
+    assert len(home("status", "--json").json["intake"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda f: f / "missing.warc", "no such file"),
+        (lambda f: (f / "empty").mkdir() or f / "empty", "empty folder"),
+        (lambda f: (f / "zero.warc").touch() or f / "zero.warc", "empty-file"),
+        (lambda f: "s3://bucket/x", "only files and folders"),
+    ],
+)
+def test_sources_that_are_none(home: Home, tmp_path: Path, make: object, said: str) -> None:
+    result = home("ingest", make(tmp_path))  # type: ignore[operator]
+    assert result.code == 2
+    assert said in one_line(result.err)
+
+
+def test_no_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in (["publish"], ["ingest", "x"], ["serve"], ["status"], ["query", "x"]):
+        result = sheaf(*command)
+        assert result.code == 2
+        assert "sheaf init" in one_line(result.err)
+    assert sheaf("status", "--store", tmp_path / "store").code == 0
+
+
+def test_a_wrong_key_is_named(home: Home) -> None:
+    home.config.write_text("[pages]\nrecords = 0\n")
+    assert "pages.records is 0, expected" in one_line(home("status").err)
+    home.config.write_text("[page]\nrecords = 0\n")
+    assert "unknown key page" in one_line(home("publish").err)
+
+
+def test_init_does_not_overwrite(home: Home) -> None:
+    again = sheaf("init", home.folder)
+    assert again.code == 2
+    assert "is there already" in one_line(again.err)
+    wrong = sheaf("init", home.folder / "new", "--namespace", "nodot")
+    assert "domain name" in one_line(wrong.err)
+    assert not (home.folder / "new").exists()
+
+
+def test_nothing_ingested_and_nothing_published(home: Home) -> None:
+    assert "sheaf ingest" in one_line(home("publish").err)
+    assert "sheaf publish" in one_line(home("serve", "--port", "0").err)
+    assert "sheaf publish" in one_line(home("query", "SELECT 1").err)
+    assert home("status").code == 0
+
+
+def test_a_taken_port(home: Home, tmp_path: Path) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = home("serve", "--port", port)
+    assert result.code == 2
+    assert f"port {port} of 127.0.0.1 is taken" in one_line(result.err)
+    assert "cannot listen" in one_line(home("serve", "--host", "no.such.host.invalid").err)
+
+
+def test_a_store_of_a_newer_schema(home: Home, tmp_path: Path) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    pointer = home.folder / "store" / "current.json"
+    pointer.write_text(pointer.read_text().replace('"schema": 1', '"schema": 2'))
+    for command in (["serve"], ["publish"], ["status"], ["query", "SELECT 1"]):
+        result = home(*command)
+        assert result.code == 2
+        assert "install a later Sheaf" in one_line(result.err)
+
+
+def test_a_pointer_edited_by_hand(home: Home, tmp_path: Path) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    (home.folder / "store" / "current.json").write_text("{}")
+    assert "current.json is damaged" in one_line(home("status").err)
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
+
+
+def test_a_full_disk(home: Home, tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk: writes fail in the same place."""
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    before = {p: p.read_bytes() for p in (home.folder / "store").rglob("*") if p.is_file()}
+    pages = {f"http://a{n}.cz/{os.urandom(40).hex()}": os.urandom(90) for n in range(400)}
+    large = warc(tmp_path / "large.warc.gz", pages)
+    command = [sys.executable, "-m", "builder.cli", "ingest", str(large), "--jobs", "1"]
+    done = subprocess.run(
+        [*command, "--config", str(home.config)],
+        preexec_fn=_limit, capture_output=True, text=True, check=False, cwd=Path.cwd(),
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    one_line(done.stderr)
+    after = {p: p.read_bytes() for p in (home.folder / "store").rglob("*") if p.is_file()}
+    assert {p: b for p, b in after.items() if p.name != ".lock"} == {
+        p: b for p, b in before.items() if p.name != ".lock"
+    }
+    assert home("query", "SELECT count(*) FROM captures").out.split() == ["count_star()", "3"]
+
+
+def test_a_store_that_may_not_be_written(home: Home, tmp_path: Path) -> None:
+    (home.folder / "store").write_text("a file where the store should be")
+    result = home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    assert result.code == 2
+    assert "cannot be written" in one_line(result.err)
+
+
+def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    result = sheaf("demo", "--once", "--json", "--folder", folder, "--port", "0")
+    assert result.code == 0, result.err
+    account = result.json
+    assert account["captures"] == account["harvested"] > 40
+    assert account["pages"] > 1
+    (count,) = duckdb.execute(
+        "SELECT count(*) FROM read_parquet($files)",
+        {"files": [str(p) for p in (folder / "store/records/records").iterdir()]},
+    ).fetchall()
+    assert count == (account["captures"],)
+    again = sheaf("demo", "--once", "--folder", folder, "--port", "0")  # made anew
+    assert again.code == 0, again.err
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "precious").touch()
+    refused = sheaf("demo", "--once", "--folder", folder)
+    assert refused.code == 2
+    assert (folder / "precious").exists()
+
+
+def test_the_demo_takes_files_of_ones_own(tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    result = sheaf("demo", path, "--once", "--json", "--folder", tmp_path / "d", "--port", "0")
+    assert result.json["captures"] == result.json["harvested"] == 3
+    missing = sheaf("demo", tmp_path / "no", "--once", "--folder", tmp_path / "e")
+    assert missing.code == 2
+    assert not (tmp_path / "e").exists()
