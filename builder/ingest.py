@@ -72,7 +72,10 @@ def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
         levels = collection.split(":")
         if not all(levels):
             raise UsageError(f"--collection {collection!r}: a level between colons is empty")
-        specs.append(setspec.join("collection", *levels))
+        try:
+            specs.append(setspec.join("collection", *levels))
+        except UnicodeEncodeError as error:
+            raise UsageError(f"--collection {collection!r}: expected UTF-8") from error
     return setspec.most_specific(specs)
 
 
@@ -162,7 +165,7 @@ def _read(task: Task, advance: Advance) -> intake.Source:
 
 
 def _rows(task: Task, stream: BinaryIO, form: str, advance: Advance) -> intake.Source:
-    name = task.path.name
+    name = _text(task.path.name)
     part = intake.Part(task.folder, f"{task.number:06}")
     skips: Counter[str] = Counter()
     codes: Counter[str] = Counter()
@@ -187,7 +190,7 @@ def _rows(task: Task, stream: BinaryIO, form: str, advance: Advance) -> intake.S
     return intake.Source(
         source=name,
         digest="",
-        path=str(task.path),
+        path=_text(str(task.path)),
         format=form,
         bytes=size,
         captures=captures,
@@ -196,6 +199,12 @@ def _rows(task: Task, stream: BinaryIO, form: str, advance: Advance) -> intake.S
         skips=dict(skips),
         codes=dict(codes),
     )
+
+
+def _text(path: str) -> str:
+    """Return a path as text that any XML can hold; what is no UTF-8 becomes a question mark."""
+    known = path.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else "?" for c in known)
 
 
 class _Measured(io.RawIOBase):

@@ -2,6 +2,7 @@
 
 import base64
 import errno
+import logging
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +16,9 @@ Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 _LONGEST_BODY = 1 << 20
 
+# It warns whenever a request has to wait for a thread, which is what a queue is for.
+logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+
 
 class LocalServer:
     """A server that listens already, at `url`; `run` serves until `close`."""
@@ -22,6 +26,7 @@ class LocalServer:
     def __init__(self, handler: Handler, host: str, port: int, threads: int) -> None:
         """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be."""
         self._server: Any
+        self._closed = False
         try:
             self._server = create_server(
                 _application(handler), host=host, port=port, threads=threads, ident="sheaf",
@@ -43,11 +48,16 @@ class LocalServer:
         self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{bound}"
 
     def run(self) -> None:
-        """Serve until interrupted or closed."""
-        self._server.run()
+        """Serve until interrupted, or closed by another thread."""
+        try:
+            self._server.run()
+        except OSError:
+            if not self._closed:  # else a socket was closed while it was waited for
+                raise
 
     def close(self) -> None:
         """Stop listening, and end the threads that answer."""
+        self._closed = True
         self._server.task_dispatcher.shutdown()
         self._server.close()
 

@@ -12,7 +12,6 @@ from itertools import pairwise
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import DamagedStore, NewerSchema, NothingPublished
 
-
 REMEMBERED = timedelta(minutes=1)
 """How long the pointer still names a snapshot that is in effect no more."""
 
@@ -48,9 +47,7 @@ class Pointer:
         An entry stays for REMEMBERED after the next one took effect, for readers whose clock is
         behind the publisher's. No snapshot that a pointer names may be retired.
         """
-        followed = {
-            e for e, later in pairwise(self.entries) if later.effective <= now - REMEMBERED
-        }
+        followed = {e for e, later in pairwise(self.entries) if later.effective <= now - REMEMBERED}
         return Pointer((*(e for e in self.entries if e not in followed), entry))
 
     def to_json(self) -> bytes:

@@ -38,7 +38,12 @@ CAPTURE = (
     Column("fetch_time", "TIMESTAMP", "the same as a time, where exact to the second", "NULL"),
     Column("fetch_status", "SMALLINT", "HTTP status; NULL where there is none", "200"),
     Column("fetch_redirect", "VARCHAR", "Location of a redirect, as sent", "NULL"),
-    Column("content_digest", "VARCHAR", "SHA-1 of the payload, base32", "3I42H3S6NNFQ2MSVX7XZ..."),
+    Column(
+        "content_digest",
+        "VARCHAR",
+        "SHA-1 of the payload, base32; a revisit's may be label:value",
+        "3I42H3S6NNFQ2MSVX7XZ...",
+    ),
     Column("content_length", "BIGINT", "bytes of payload that the archive holds", "5120"),
     Column("content_mime_type", "VARCHAR", "media type as the server declared it", "text/html"),
     Column("content_mime_detected", "VARCHAR", "media type by the content's first bytes", "NULL"),

@@ -1,0 +1,231 @@
+"""What a page costs at the beginning and at the end of a list, and where its time goes.
+
+    python -m bench.pages [--captures 1000000] [--page 1000] [--runs 5]
+
+A snapshot of generated captures is published and served over HTTP on this machine. The baseline,
+in the same run, is how such lists are commonly paged: SQLite with LIMIT and OFFSET, the same rows,
+the same rendering. Medians of the runs; the pages are asked for in turn, so that a slow moment of
+the machine strikes all of them.
+"""
+
+import argparse
+import http.client
+import sqlite3
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from bench.generate import captures, fill
+from builder.publish import Surroundings, publish
+from builder.server import LocalServer
+from builder.store import FolderStore
+from functions.oai import duck, handler
+from functions.oai.duck import DuckRepository
+from functions.oai.handler import Application
+from functions.oai.render import Renderer
+from functions.oai.token import Token
+from functions.snapshot import configuration, schema
+
+FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
+
+
+@dataclass
+class Timer:
+    """Adds up the seconds that wrapped calls take."""
+
+    seconds: float = 0.0
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **named: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return function(*arguments, **named)
+            finally:
+                self.seconds += time.perf_counter() - began
+
+        return timed
+
+    def taken(self) -> float:
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
+
+@dataclass
+class Sample:
+    """Milliseconds of one request: in all, in DuckDB, in rendering, in the handler."""
+
+    total: float
+    query: float
+    render: float
+    inside: float
+
+
+def ask(connection: http.client.HTTPConnection, query: str) -> bytes:
+    connection.request("GET", f"/oai?{query}")
+    answer = connection.getresponse()
+    body = answer.read()
+    assert answer.status == 200, answer.status
+    return body
+
+
+def requests(snapshot: int, size: int, page: int) -> Iterator[tuple[str, str]]:
+    """Yield names and queries of pages at several depths of the whole list."""
+
+    def at(cursor: int) -> str:
+        token = Token(
+            verb="ListRecords", prefix="oai_dc", snapshot=snapshot,
+            position=cursor + 1, cursor=cursor, size=size,
+        )  # fmt: skip
+        return f"verb=ListRecords&resumptionToken={quote(token.to_text())}"
+
+    yield "first page", FIRST
+    yield "second page", at(page)
+    yield "in the middle", at(size // 2 // page * page)
+    yield "last page", at((size - 1) // page * page)
+    for spec, text in (
+        ("mime:text:html", "dense set"),
+        ("mime:image:png", "scattered set, 6 %"),
+        ("mime:model:vrml", "rare scattered set, 1 in 10,000"),
+        ("domain:cz:h7", "a domain"),
+    ):
+        yield f"{text}: first page", f"{FIRST}&set={spec}"
+
+
+def measure(base: str, named: list[tuple[str, str]], runs: int, timers: tuple[Timer, ...]):  # type: ignore[no-untyped-def]
+    connection = http.client.HTTPConnection(base.removeprefix("http://"))
+    samples: dict[str, list[Sample]] = {name: [] for name, _ in named}
+    sizes = {}
+    for run in range(runs + 1):
+        for name, query in named:
+            for timer in timers:
+                timer.taken()
+            began = time.perf_counter()
+            body = ask(connection, query)
+            total = time.perf_counter() - began
+            if run:  # the first round warms up
+                parts = [timer.taken() * 1000 for timer in timers]
+                samples[name].append(Sample(total * 1000, *parts))
+            sizes[name] = (body.count(b"<record>"), len(body))
+    connection.close()
+    return samples, sizes
+
+
+class Offset:
+    """The baseline: the same records in SQLite, paged by LIMIT and OFFSET."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        self._database = sqlite3.connect(path)
+        names = [c.name for c in schema.CAPTURE]
+        self._names = names
+        self._database.execute(f"CREATE TABLE records (identifier, {', '.join(names)})")
+        marks = ", ".join("?" * (len(names) + 1))
+        self._database.executemany(
+            f"INSERT INTO records VALUES ({marks})",
+            ((c.identity, *(_plain(getattr(c, name)) for name in names)) for c in captures(count)),
+        )
+        self._database.execute("CREATE INDEX by_key ON records (url_surtkey, identifier)")
+        self._database.commit()
+
+    def page(self, offset: int, limit: int) -> float:
+        """Return the milliseconds of one page's query."""
+        began = time.perf_counter()
+        rows = self._database.execute(
+            "SELECT * FROM records ORDER BY url_surtkey, identifier LIMIT ? OFFSET ?",
+            (limit, offset),
+        ).fetchall()
+        assert rows
+        return (time.perf_counter() - began) * 1000
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--captures", type=int, default=1_000_000)
+    parser.add_argument("--page", type=int, default=1000)
+    parser.add_argument("--runs", type=int, default=15)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        run(Path(name), arguments.captures, arguments.page, arguments.runs)
+
+
+def run(folder: Path, count: int, page: int, runs: int) -> None:
+    store = FolderStore(folder / "store")
+    (folder / "run").mkdir()
+    fill(store, count, folder / "run")
+    settings = configuration.parse(f"[pages]\nrecords = {page}\n[publish]\nlead = 1", {})
+    began = time.perf_counter()
+    outside = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
+    manifest = publish(store, settings, outside).manifest
+    assert manifest is not None
+    bytes_ = sum(leaf.bytes for leaves in manifest.tables.values() for leaf in leaves)
+    print(
+        f"{count:,} generated captures, {manifest.sets:,} sets: published in "
+        f"{time.perf_counter() - began:.1f} s, {bytes_ / count:.0f} bytes of Parquet a capture\n"
+    )
+    query, render, inside = Timer(), Timer(), Timer()
+    duck.DuckRepository._rows = query.around(DuckRepository._rows)  # type: ignore[method-assign]
+    handler.Renderer.document = render.around(Renderer.document)  # type: ignore[method-assign]
+    repository = DuckRepository(store)
+    application = Application(repository, settings, lambda: datetime.now(UTC))
+    server = LocalServer(inside.around(application), "127.0.0.1", 0, threads=1)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        named = list(requests(manifest.snapshot, count, page))
+        samples, sizes = measure(server.url, named, runs, (query, render, inside))
+    finally:
+        server.close()
+        thread.join()
+        repository.close()
+    table(named, samples, sizes)
+    baseline(folder, count, page, runs)
+
+
+def table(named, samples, sizes) -> None:  # type: ignore[no-untyped-def]
+    print(f"{'page':40}{'ms':>7}{'to first':>10}{'DuckDB':>9}{'render':>9}{'rest':>7}{'HTTP':>7}"
+          f"{'records':>9}{'KB':>7}")  # fmt: skip
+    first = statistics.median(s.total for s in samples[named[0][0]])
+    for name, _ in named:
+        total = statistics.median(s.total for s in samples[name])
+
+        def share(of: Callable[[Sample], float], name: str = name) -> str:
+            return f"{statistics.median(of(s) / s.total for s in samples[name]):.0%}"
+
+        records, size = sizes[name]
+        print(
+            f"{name:40}{total:7.1f}{total / first:10.2f}"
+            f"{share(lambda s: s.query):>9}{share(lambda s: s.render):>9}"
+            f"{share(lambda s: s.inside - s.query - s.render):>7}"
+            f"{share(lambda s: s.total - s.inside):>7}{records:9,}{size / 1000:7.0f}"
+        )
+
+
+def baseline(folder: Path, count: int, page: int, runs: int) -> None:
+    offset = Offset(folder / "baseline.sqlite", count)
+    print("\nbaseline: SQLite, LIMIT and OFFSET over the same records, the query alone")
+    times: dict[int, list[float]] = {}
+    for _ in range(runs):
+        for start in (0, count // 2 // page * page, (count - 1) // page * page):
+            times.setdefault(start, []).append(offset.page(start, page))
+    first = statistics.median(times[0])
+    for start, taken in times.items():
+        middle = statistics.median(taken)
+        print(f"{f'  at record {start:,}':40}{middle:7.1f}{middle / first:10.2f}")
+    offset.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Harvesters that other people wrote, and every kind of page size."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from oaipmh_scythe import Scythe
+from sickle import Sickle
+
+from builder.demo.harvester import harvest
+
+from .conftest import ARCHIVES, Home, make_home, sheaf, warc
+
+PAGE_SIZES = ("1", "7", "1000")
+
+
+def by_sickle(url: str, **arguments: str) -> list[str]:
+    records = Sickle(url).ListRecords(metadataPrefix="oai_dc", **arguments)
+    return [r.header.identifier for r in records if not r.header.deleted]
+
+
+def by_scythe(url: str, **arguments: str) -> list[str]:
+    names = {"set": "set_", "from": "from_"}
+    with Scythe(url) as scythe:
+        records = scythe.list_records(
+            metadata_prefix="oai_dc", **{names.get(k, k): v for k, v in arguments.items()}
+        )
+        return [r.header.identifier for r in records if not r.header.deleted]
+
+
+CLIENTS = pytest.mark.parametrize("client", [by_sickle, by_scythe])
+Client = Callable[..., list[str]]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A store of two publishes, the second of which changes some items of the first."""
+    home = make_home(tmp_path_factory.mktemp("clients"))
+    folder = tmp_path_factory.mktemp("crawls")
+    for number in range(2):
+        pages = {
+            f"http://www.h{n % 5}.cz/{n}": f"<title>{n}</title>".encode()
+            for n in range(40 + 20 * number)
+        }
+        warc(folder / f"{number}.warc.gz", pages)
+        collection = ("a", "b")[number]
+        assert home("ingest", folder / f"{number}.warc.gz", "--collection", collection).code == 0
+        assert home("publish").code == 0
+    return home
+
+
+@CLIENTS
+@pytest.mark.parametrize("size", PAGE_SIZES)
+def test_each_record_once(published: Home, client: Client, size: str) -> None:
+    with published.served(SHEAF_PAGES_RECORDS=size) as url:
+        found = client(url)
+        assert len(found) == len(set(found)) == 60
+        assert len(client(url, set="collection:a")) == 40
+        assert len(client(url, set="collection:b")) == 60
+        assert len(client(url, set="domain:cz:h1")) == 12
+
+
+@CLIENTS
+def test_an_incremental_harvest_gets_what_changed(published: Home, client: Client) -> None:
+    rows = published("query", "--json", "FROM snapshots ORDER BY sequence").out.splitlines()
+    stamps = [json.loads(row)["datestamp"] + "Z" for row in rows]
+    with published.served(SHEAF_PAGES_RECORDS="7") as url:
+        everything = client(url)
+        # Each page of the first forty is in both collections now, so all of them changed.
+        assert set(client(url, **{"from": stamps[1]})) == set(everything)
+        assert sorted(client(url, until=stamps[1])) == sorted(everything)
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
+    if not ARCHIVES.is_dir():
+        pytest.skip(f"no real archives at {ARCHIVES}")
+    home = make_home(tmp_path_factory.mktemp("core"))
+    ingested = home("ingest", ARCHIVES / "core")
+    assert ingested.code == 0, ingested.err
+    assert home("publish").code == 0
+    return home
+
+
+@CLIENTS
+@pytest.mark.parametrize("size", PAGE_SIZES)
+def test_all_real_archives(core: Home, client: Client, size: str) -> None:
+    rows = core("query", "SELECT identifier FROM records WHERE NOT deleted").out.split()[1:]
+    assert len(rows) > 1000
+    with core.served(SHEAF_PAGES_RECORDS=size) as url:
+        found = client(url)
+    assert len(found) == len(set(found)) == len(rows)
+    assert set(found) == set(rows)
+
+
+def test_real_sets_have_the_sizes_that_they_claim(core: Home) -> None:
+    """Every set of every hierarchy, harvested, has as many records as its listing says."""
+    claimed = dict(line.split(",") for line in core("query", "SELECT * FROM sets").out.split()[1:])
+    roots = [spec for spec in claimed if spec.count(":") < 2]
+    with core.served() as url:
+        for spec in roots:
+            assert harvest(url, set=spec).records == int(claimed[spec]), spec
+
+
+PAIRS = (
+    ("aut__example.arc.gz", "ipwb__IAH-20080430204825-00000-blackbook.warc.gz"),
+    ("nas__fyensdk.arc", "nas__fyensdk.warc"),
+    *(
+        (
+            "ukwa-suite__IAH-20080430204825-00000-blackbook-truncated.arc",
+            f"ukwa-suite__IAH-20080430204825-00000-blackbook-truncated.{other}",
+        )
+        for other in ("arc.gz", "warc", "warc.gz")
+    ),
+)
+
+
+@pytest.mark.parametrize("rules", ["false", "true"])
+@pytest.mark.parametrize(("first", "twin"), PAIRS, ids=lambda name: name[:40])
+def test_a_twin_changes_nothing(
+    home: Home, first: str, twin: str, rules: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One crawl in two containers: no new item, no changed item, no datestamp moved."""
+    if not ARCHIVES.is_dir():
+        pytest.skip(f"no real archives at {ARCHIVES}")
+    monkeypatch.setenv("SHEAF_DOCUMENTS_REDIRECTS", rules)
+    monkeypatch.setenv("SHEAF_DOCUMENTS_ERRORS", rules)
+    question = "SELECT identifier, position, datestamp FROM records ORDER BY position"
+    home("ingest", ARCHIVES / "core" / first)
+    assert home("publish", "--json").json["new"] > 0
+    before = home("query", question).out
+    home("ingest", ARCHIVES / "core" / twin)
+    published = home("publish", "--json").json
+    assert (published["new"], published["changed"]) == (0, 0)
+    assert published["unchanged"] == len(before.splitlines()) - 1
+    assert home("query", question).out == before
+
+
+def test_every_hard_file_ends_in_items_or_named_faults(home: Home) -> None:
+    if not ARCHIVES.is_dir():
+        pytest.skip(f"no real archives at {ARCHIVES}")
+    result = home("ingest", "--json", ARCHIVES / "core", ARCHIVES / "hard")
+    assert result.code == 0, result.err
+    assert "Traceback" not in result.err
+    for source in result.json["sources"]:
+        assert source["captures"] + source["skipped"] + source["faults"] > 0, source
+    assert home("publish").code == 0
+    years = "SELECT count(*) FROM captures WHERE fetch_time >= TIMESTAMP '2026-01-01'"
+    assert home("query", years).out.split() == ["count_star()", "0"]
+
+
+def test_a_single_real_file_that_is_no_archive(home: Home, tmp_path: Path) -> None:
+    if not ARCHIVES.is_dir():
+        pytest.skip(f"no real archives at {ARCHIVES}")
+    result = sheaf("ingest", "--config", home.config, ARCHIVES / "hard/nas__input-nonarc.arc")
+    assert result.code == 2
+    assert "not-an-archive" in result.err
