@@ -1,6 +1,7 @@
 """The build: the tables of the next snapshot, out of the intake and the last snapshot."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from builder import intake, listing, merge
@@ -15,6 +16,12 @@ _LOOKUP = (
     f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM read_parquet($files) "
     "ORDER BY key, position"
 )
+
+
+Advance = Callable[[int], None]
+"""Told of rows written since the last call."""
+Progress = Callable[[int], AbstractContextManager[Advance]]
+"""Given how many rows there are to write, shows how it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,11 @@ class Build:
         self._before = before
 
     def run(
-        self, runs: list[intake.Run], libraries: Mapping[str, str], say: Callable[[str], None]
+        self,
+        runs: list[intake.Run],
+        libraries: Mapping[str, str],
+        say: Callable[[str], None],
+        progress: Progress,
     ) -> Built:
         """Write the tables and return the manifest; its snapshot's number and instant come later.
 
@@ -62,7 +73,8 @@ class Build:
         after = self._before
         if merged.new or merged.changed:
             say(f"writing {merged.new:,} new and {merged.changed:,} changed records")
-            after = self._items()
+            with progress(merged.new + merged.changed) as advance:
+                after = self._items(advance)
         all_of_it = tuple(column.name for column in intake.TABLES["faults"])
         faults = self._added("faults", runs, all_of_it)
         sources = self._added("sources", runs, ("source", "digest"))
@@ -72,14 +84,14 @@ class Build:
             return Built(None, *counts)
         return Built(replace(after, tables=self._draft.tables, libraries=dict(libraries)), *counts)
 
-    def _items(self) -> Manifest:
+    def _items(self, advance: Advance) -> Manifest:
         """Write what the new and changed items need; return the manifest with a new sequence."""
         number = len(self._before.sequences) + 1
         base = self._before.last_position + 1
         fresh = engine.stream(
             self._connection, f"SELECT * FROM fresh ORDER BY {merge.NATURAL_ORDER}"
         )
-        files = self._draft.add("records", fresh, {"position": base, "sequence": number})
+        files = self._draft.add("records", fresh, {"position": base, "sequence": number}, advance)
         last = base + sum(file.rows for file in files) - 1
         paths = {"files": self._draft.paths(files)}
         listing.index(self._connection, paths["files"], self._files("sets"), number, base)

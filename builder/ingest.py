@@ -3,6 +3,7 @@
 import hashlib
 import io
 import multiprocessing
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -133,6 +134,10 @@ def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[in
                     except Empty:
                         continue
                 yield future.result()
+        except BaseException:
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+            raise
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -140,6 +145,7 @@ def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[in
 def _begin(reports: Any) -> None:
     global _reports
     _reports = reports
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted worker ends without a word
 
 
 def _work(task: Task) -> intake.Source:

@@ -45,3 +45,33 @@ class Progress:
         self._bar.set_description_str(f"{self._done}/{self._files} files", refresh=False)
         self._bar.set_postfix_str(f"{self._captures / elapsed:,.0f} captures/s", refresh=False)
         self._bar.update(read)
+
+
+class Rows:
+    """A bar over `total` rows that are being written; call it with how many came in addition."""
+
+    def __init__(self, total: int) -> None:
+        self._bar = tqdm(
+            total=total,
+            unit=" records",
+            unit_scale=True,
+            disable=not sys.stderr.isatty(),
+            file=sys.stderr,
+            dynamic_ncols=True,
+            leave=False,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.close()
+
+    def __call__(self, rows: int) -> None:
+        """Count rows written since the last call."""
+        self._bar.update(rows)

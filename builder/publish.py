@@ -8,12 +8,13 @@ the other starts over from the winner's snapshot.
 import math
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from builder import intake
-from builder.build import Build, Built
+from builder.build import Advance, Build, Built, Progress
 from builder.snapshot import Draft
 from builder.views import views
 from functions.oai import engine
@@ -34,15 +35,20 @@ class NothingToPublish(SheafError):
     """There is no intake, and nothing is published either."""
 
 
+def _unseen(total: int) -> AbstractContextManager[Advance]:
+    return nullcontext(lambda rows: None)
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a publish takes from outside: time, what to say on the way, versions of libraries."""
+    """What a publish takes from outside: time, how to tell of its work, versions of libraries."""
 
     clock: Clock
     sleep: Callable[[float], None]
     say: Callable[[str], None]
     libraries: Mapping[str, str]
     threads: int = 2
+    progress: Progress = _unseen
 
 
 def publish(store: Writer, configuration: Configuration, outside: Surroundings) -> Built:
@@ -112,7 +118,7 @@ def _build(
         try:
             draft = Draft(store, folder, before.tables)
             build = Build(store, connection, draft, catalogue, before)
-            return build.run(runs, outside.libraries, outside.say)
+            return build.run(runs, outside.libraries, outside.say, outside.progress)
         finally:
             connection.close()
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from builder.parquet import Stream, write_table
@@ -27,10 +27,11 @@ class Draft:
         table: str,
         stream: Stream,
         constants: Mapping[str, int] | None = None,
+        advance: Callable[[int], None] = lambda rows: None,
         *,
         instead: bool = False,
     ) -> list[DataFile]:
-        """Write a table's sorted rows and return their files.
+        """Write a table's sorted rows and return their files; tell `advance` of rows written.
 
         `instead` replaces what the table held before; else the new leaves follow the old ones.
         """
@@ -42,6 +43,7 @@ class Draft:
                     self._store.put(key, source)
                 written.path.unlink()
                 files.append(DataFile(key, written.bytes, written.footer, written.groups))
+                advance(files[-1].rows)
         leaves = tuple(self._leaves(files))
         self.tables[table] = leaves if instead else (*self.tables.get(table, ()), *leaves)
         return files

@@ -5,6 +5,7 @@ import os
 
 from builder.build import Built
 from builder.context import Context
+from builder.progress import Rows
 from builder.publish import Surroundings, publish
 from builder.sources import domain
 from functions.snapshot import instant
@@ -25,6 +26,7 @@ def run(context: Context) -> int:
             say=context.say,
             libraries={"publicsuffixlist": domain.version()},
             threads=os.cpu_count() or 1,
+            progress=Rows,
         ),
     )
     context.result(_account(built), _document(built))
@@ -37,8 +39,8 @@ def _account(built: Built) -> str:
     return (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
         f"{built.records:,} records in {built.manifest.sets:,} sets "
-        f"({built.new:,} new, {built.changed:,} changed, {built.unchanged:,} ingested again "
-        f"and as they were; {built.faults:,} new faults)"
+        f"({built.new:,} new, {built.changed:,} changed, {built.unchanged:,} of the intake as they "
+        f"were; {built.faults:,} new faults)"
     )
 
 

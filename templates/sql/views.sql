@@ -5,7 +5,7 @@ SELECT * FROM (VALUES {sequences}) AS t(sequence, datestamp, first_position, las
 WHERE sequence IS NOT NULL;
 
 CREATE OR REPLACE TEMP VIEW records AS
-SELECT r.* REPLACE (coalesce(r.deleted, false) AS deleted), s.datestamp
+SELECT r.*, s.datestamp
 FROM {records_files} r JOIN snapshots s USING (sequence)
 WHERE r.position NOT IN (SELECT position FROM {dead_files});
 

@@ -1,0 +1,47 @@
+"""The documentation names what the program has."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from builder.cli import COMMANDS
+from builder.sources.fault import CODES
+from functions.snapshot import configuration, schema
+
+ROOT = Path(__file__).parents[1]
+
+
+def text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def rows(name: str) -> set[str]:
+    """Return what the first column of every table of a document holds, without back-quotes."""
+    return set(re.findall(r"^\| `([^`]+)`", text(name), re.MULTILINE))
+
+
+def test_every_key_of_the_configuration_is_described() -> None:
+    assert rows("docs/configuration.md") == {key.name for key in configuration.KEYS}
+
+
+def test_every_fault_is_described() -> None:
+    assert set(CODES) <= rows("docs/sources.md")
+
+
+def test_every_column_is_described() -> None:
+    columns = {column.name for column in (*schema.ITEM, *schema.CAPTURE)}
+    assert columns <= rows("docs/store.md")
+
+
+def test_every_command_is_in_the_readme() -> None:
+    named = {re.split(r"[ `]", row)[1] for row in rows("README.md")}
+    assert named == {command.__name__.rpartition(".")[2] for command in COMMANDS}
+
+
+@pytest.mark.parametrize("name", ["README.md", *(p.name for p in (ROOT / "docs").glob("*.md"))])
+def test_links_lead_somewhere(name: str) -> None:
+    base = ROOT if name == "README.md" else ROOT / "docs"
+    for target in re.findall(r"\]\(([^)#]+)\)", (base / name).read_text("utf-8")):
+        if "://" not in target:
+            assert (base / target).exists(), target
