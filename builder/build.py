@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from builder import intake, listing, merge
 from builder.snapshot import Draft
@@ -13,7 +14,7 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _LOOKUP = (
-    f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM read_parquet($files) "
+    f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM {engine.table('$files')} "
     "ORDER BY key, position"
 )
 
@@ -88,18 +89,19 @@ class Build:
         """Write what the new and changed items need; return the manifest with a new sequence."""
         number = len(self._before.sequences) + 1
         base = self._before.last_position + 1
-        fresh = engine.stream(
-            self._connection, f"SELECT * FROM fresh ORDER BY {merge.NATURAL_ORDER}"
+        files = self._draft.add(
+            "records",
+            f"SELECT * FROM fresh ORDER BY {merge.NATURAL_ORDER}",
+            constants={"position": base, "sequence": number},
+            advance=advance,
         )
-        files = self._draft.add("records", fresh, {"position": base, "sequence": number}, advance)
         last = base + sum(file.rows for file in files) - 1
         paths = {"files": self._draft.paths(files)}
         listing.index(self._connection, paths["files"], self._files("sets"), number, base)
-        self._draft.add("copies", engine.stream(self._connection, listing.COPIES, paths))
-        self._draft.add("lookup", engine.stream(self._connection, _LOOKUP, paths))
-        superseded = "SELECT position FROM superseded ORDER BY position"
-        self._draft.add("dead", engine.stream(self._connection, superseded))
-        sets = self._draft.add("sets", engine.stream(self._connection, listing.SETS), instead=True)
+        self._draft.add("copies", listing.COPIES, paths, span=(base, last))
+        self._draft.add("lookup", _LOOKUP, paths)
+        self._draft.add("dead", "SELECT position FROM superseded ORDER BY position")
+        sets = self._draft.add("sets", listing.SETS, instead=True)
         return replace(
             self._before,
             sequences=(*self._sequences(), self._sequence(number, base, last)),
@@ -108,9 +110,7 @@ class Build:
 
     def _sequences(self) -> list[Sequence]:
         """Return the earlier sequences, less the versions that are superseded now."""
-        rows = self._connection.execute(
-            "SELECT sequence, kind, count(*) FROM superseded GROUP BY ALL"
-        ).fetchall()
+        rows = self._counted("SELECT sequence, kind, count(*) FROM superseded GROUP BY ALL")
         gone = {(sequence, kind): count for sequence, kind, count in rows}
         return [
             replace(s, records={k: n - gone.get((s.number, k), 0) for k, n in s.records.items()})
@@ -118,10 +118,12 @@ class Build:
         ]
 
     def _sequence(self, number: int, first: int, last: int) -> Sequence:
-        kinds = self._connection.execute(
-            "SELECT kind, count(*) FROM fresh GROUP BY kind ORDER BY kind"
-        ).fetchall()
+        kinds = self._counted("SELECT kind, count(*) FROM fresh GROUP BY kind ORDER BY kind")
         return Sequence(number, self._before.effective, first, last, dict(kinds))
+
+    def _counted(self, sql: str) -> list[Any]:
+        with engine.reading("the merge"):
+            return self._connection.execute(sql).fetchall()
 
     def _added(self, table: str, runs: list[intake.Run], key: tuple[str, ...]) -> int:
         """Add the intake's rows whose `key` the last snapshot lacks; return how many."""
@@ -131,12 +133,12 @@ class Build:
         if earlier := self._files(table):
             values["earlier"] = earlier
             same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
-            known = f"WHERE NOT EXISTS (SELECT 1 FROM read_parquet($earlier) e WHERE {same})"
+            known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
         sql = (
-            f"SELECT DISTINCT ON ({', '.join(key)}) * FROM read_parquet($files) i {known} "
+            f"SELECT DISTINCT ON ({', '.join(key)}) * FROM {engine.table('$files')} i {known} "
             f"ORDER BY {order}"
         )
-        files = self._draft.add(table, engine.stream(self._connection, sql, values))
+        files = self._draft.add(table, sql, values)
         return sum(file.rows for file in files)
 
     def _files(self, table: str) -> list[str]:

@@ -8,7 +8,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
 from typing import Any, BinaryIO
@@ -16,7 +17,7 @@ from typing import Any, BinaryIO
 from builder import intake
 from builder.errors import UsageError
 from builder.sources import recognise
-from builder.sources.event import Capture, Fault, Rules
+from builder.sources.event import Capture, Event, Fault, Rules
 from builder.sources.webarchive import read
 from functions.snapshot import setspec
 from functions.snapshot.errors import StoreError
@@ -122,6 +123,7 @@ def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[in
     context = multiprocessing.get_context("spawn")
     with context.Manager() as manager:
         reports = manager.Queue()
+        before = set(multiprocessing.active_children())
         pool = ProcessPoolExecutor(
             min(jobs, len(tasks)), context, initializer=_begin, initargs=(reports,)
         )
@@ -134,8 +136,13 @@ def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[in
                     except Empty:
                         continue
                 yield future.result()
+        except BrokenProcessPool as error:
+            raise StoreError(
+                "a process that was reading was ended from outside, perhaps for want of memory: "
+                "try again with fewer --jobs"
+            ) from error
         except BaseException:
-            for worker in multiprocessing.active_children():
+            for worker in set(multiprocessing.active_children()) - before:
                 worker.terminate()
             raise
         finally:
@@ -154,57 +161,78 @@ def _work(task: Task) -> intake.Source:
 
 def _read(task: Task, advance: Advance) -> intake.Source:
     """Read one file, write its captures and faults, and return what it gave."""
+    part = _Part(task)
+    digest = form = ""
     try:
         with task.path.open("rb") as file:
             form = recognise.recognise(file.read(recognise.HEAD)) or ""
             file.seek(0)
             stream: Any = file if form == "wacz" else _Measured(file)
-            source = _rows(task, stream, form, advance)
+            part.take(read(stream, part.name, task.rules), stream, advance)
             if form == "wacz":
                 file.seek(0)
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
             else:
                 digest = stream.finish()
-            return replace(source, digest=digest)
     except OSError as error:
-        raise StoreError(f"{task.path} cannot be read: {error.strerror or error}") from error
-
-
-def _rows(task: Task, stream: BinaryIO, form: str, advance: Advance) -> intake.Source:
-    name = _text(task.path.name)
-    part = intake.Part(task.folder, f"{task.number:06}")
-    skips: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
-    captures = reported = before = 0
-    try:
-        for number, event in enumerate(read(stream, name, task.rules), 1):
-            if isinstance(event, Capture):
-                captures += 1
-                part.capture(event, tuple(sorted(event.sets + task.sets)))
-            elif isinstance(event, Fault):
-                codes[event.code] += 1
-                part.fault(event)
-            else:
-                skips[event.reason] += 1
-            if number % _REPORT_EVERY == 0:
-                advance(stream.tell() - before, captures - reported, 0)
-                before, reported = stream.tell(), captures
+        detail = error.strerror or str(error)
+        part.fault(Fault(part.name, None, "unreadable", None, detail, "passed over"))
     finally:
         part.close()
-    size = task.path.stat().st_size
-    advance(max(0, size - before), captures - reported, 1)
-    return intake.Source(
-        source=name,
-        digest="",
-        path=_text(str(task.path)),
-        format=form,
-        bytes=size,
-        captures=captures,
-        skipped=skips.total(),
-        faults=codes.total(),
-        skips=dict(skips),
-        codes=dict(codes),
-    )
+    advance(0, 0, 1)
+    return part.source(digest, form)
+
+
+class _Part:
+    """What one file gives: rows written as they come, and counts."""
+
+    def __init__(self, task: Task) -> None:
+        self.name = _text(task.path.name)
+        self._task = task
+        self._rows = intake.Part(task.folder, f"{task.number:06}")
+        self._captures = 0
+        self._skips: Counter[str] = Counter()
+        self._codes: Counter[str] = Counter()
+
+    def take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
+        """Write the events of a file, and tell of progress now and then."""
+        reported = before = 0
+        for number, event in enumerate(events, 1):
+            if isinstance(event, Capture):
+                self._captures += 1
+                self._rows.capture(event, tuple(sorted(event.sets + self._task.sets)))
+            elif isinstance(event, Fault):
+                self.fault(event)
+            else:
+                self._skips[event.reason] += 1
+            if number % _REPORT_EVERY == 0:
+                advance(stream.tell() - before, self._captures - reported, 0)
+                before, reported = stream.tell(), self._captures
+        advance(max(0, self._task.path.stat().st_size - before), self._captures - reported, 0)
+
+    def fault(self, fault: Fault) -> None:
+        """Write a fault."""
+        self._codes[fault.code] += 1
+        self._rows.fault(fault)
+
+    def close(self) -> None:
+        """Finish the files."""
+        self._rows.close()
+
+    def source(self, digest: str, form: str) -> intake.Source:
+        """Return what the file gave."""
+        return intake.Source(
+            source=self.name,
+            digest=digest,
+            path=_text(str(self._task.path)),
+            format=form,
+            bytes=self._task.path.stat().st_size,
+            captures=self._captures,
+            skipped=self._skips.total(),
+            faults=self._codes.total(),
+            skips=dict(self._skips),
+            codes=dict(self._codes),
+        )
 
 
 def _text(path: str) -> str:

@@ -6,7 +6,7 @@ last, and only a run that has one counts. A run that was cut off leaves nothing 
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from builder.parquet import RowWriter
 from builder.sources.event import Capture, Fault
 from functions.snapshot import layout, schema
-from functions.snapshot.errors import DamagedStore
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 
 CAPTURES = (
@@ -99,14 +99,26 @@ def runs(store: Writer) -> Iterator[Run]:
         if key.endswith("/" + layout.RUN_SUMMARY):
             try:
                 document = json.loads(store.read(key))
+            except MissingObject:
+                continue  # published by somebody else meanwhile
+            except ValueError as error:
+                raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+            try:
                 known = {f.name for f in fields(Source)}
                 sources = tuple(
                     Source(**{k: v for k, v in s.items() if k in known})
                     for s in document["sources"]
                 )
-            except (ValueError, KeyError, TypeError) as error:
+            except (KeyError, TypeError, AttributeError) as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
             yield Run(key.split("/")[1], sources)
+
+
+def are_whole(store: Writer, some: Iterable[Run]) -> bool:
+    """Tell whether all of the runs still count."""
+    return all(
+        store.tag(layout.run_prefix(run.name) + layout.RUN_SUMMARY) is not None for run in some
+    )
 
 
 def files(store: Writer, run: Run, table: str) -> list[str]:

@@ -11,21 +11,24 @@ SPREAD = 4
 """A set is copied if its records touch over SPREAD times the row groups that they would fill."""
 _SLACK = 2  # row groups that any set may touch besides
 
+_FILES = engine.table("$files")
+_SETS = engine.table("$sets")
+
 _LINEAGE = (
     "CREATE TABLE lineage AS SELECT spec, unnest(list_transform(range(1, len(parts) + 1), "
     "lambda n: array_to_string(parts[:n], ':'))) AS listing FROM ("
     "SELECT DISTINCT spec, string_split(spec, ':') AS parts FROM ("
-    "SELECT unnest(sets) AS spec FROM read_parquet($files) "
+    f"SELECT unnest(sets) AS spec FROM {_FILES} "
     "UNION ALL SELECT unnest(sets) FROM superseded))"
 )
 
 # An item may be in two sets below one parent, and counts once there: such items go the long way.
-_CELLS = """
+_CELLS = f"""
 CREATE TABLE cells AS
 WITH item AS (
     SELECT position, kind, sets,
         list_unique(list_transform(sets, lambda s: split_part(s, ':', 1))) < len(sets) AS several
-    FROM read_parquet($files)
+    FROM {_FILES}
 ),
 plain AS (
     SELECT kind, spec, (position - $base) // $group AS cell, count(*) AS records,
@@ -84,25 +87,25 @@ FROM (SELECT position, sequence, kind, unnest(sets) AS spec FROM superseded)
 JOIN lineage USING (spec) GROUP BY ALL
 """
 
-COPIES = """
+COPIES = f"""
 SELECT listing, r.*
-FROM read_parquet($files) r
+FROM {_FILES} r
 JOIN (
     SELECT DISTINCT listing, position
-    FROM (SELECT position, unnest(sets) AS spec FROM read_parquet($files))
+    FROM (SELECT position, unnest(sets) AS spec FROM {_FILES})
     JOIN lineage USING (spec) JOIN spread USING (listing) WHERE copied
 ) USING (position)
 ORDER BY listing, position
 """
 """The copies of scattered sets' records, in the order of their table."""
 
-_EARLIER = """
+_EARLIER = f"""
 INSERT INTO counts SELECT set_spec, c.sequence, c.kind, c.records
-FROM (SELECT set_spec, unnest(counts) AS c FROM read_parquet($sets));
+FROM (SELECT set_spec, unnest(counts) AS c FROM {_SETS});
 """
-_EARLIER_RANGES = """
+_EARLIER_RANGES = f"""
 INSERT INTO ranges SELECT set_spec, r.first, r.last, r.copied
-FROM (SELECT set_spec, unnest(ranges) AS r FROM read_parquet($sets));
+FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS});
 """
 
 SETS = """

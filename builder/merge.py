@@ -1,10 +1,11 @@
 """The merge: the intake held against the last snapshot, giving what is new or changed.
 
-Rules. Captures of one identity within the intake become one: the first copy (by file name, then
-offset) leads, what it lacks is filled from the others, sets are united. Against the snapshot, an
-item changes only if its description does. A copy that lies elsewhere fills what is missing and
-adds sets; the same record read again (same file, same offset) also corrects what was read before.
-Where copies lie is no part of the description.
+Of several copies of one capture one leads: one with a payload before a revisit, then the first by
+file name and offset; against the snapshot, the copy that is published already, unless the very
+record was read again (same file, same offset) or only a revisit was published. The leading copy
+gives the description; what it lacks is filled from the others. Its sets stand, and to them come the
+others' collections, and hierarchies of which it has none. Where copies lie is no part of the
+description, so that a copy elsewhere changes nothing by itself.
 """
 
 from dataclasses import dataclass
@@ -15,12 +16,38 @@ from functions.snapshot import identifier, schema
 _CAPTURE = tuple(column.name for column in schema.CAPTURE)
 _COLUMNS = ", ".join(_CAPTURE)
 _DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
-_COPY_ORDER = "warc_filename, warc_record_offset NULLS LAST, warc_record_length"
+NATURAL_ORDER = "kind, url_surtkey, fetch_date NULLS LAST, identifier"
+
+# Lists of sets, the leading copy's first, folded into one; then without sets above others.
+_FOLDED = (
+    "list_reduce({lists}, lambda have, more: list_concat(have, list_filter(more, "
+    "lambda s: starts_with(s, 'collection:') OR NOT list_contains("
+    "list_transform(have, lambda h: split_part(h, ':', 1)), split_part(s, ':', 1)))))"
+)
 _SPECIFIC = (
     "list_sort(list_filter(list_distinct({sets}), lambda s: NOT coalesce(list_bool_or("
     "list_transform({sets}, lambda o: starts_with(o, s || ':'))), false)))"
 )
-NATURAL_ORDER = "kind, url_surtkey, fetch_date NULLS LAST, identifier"
+
+_GIVEN = (
+    "SELECT 'oai:' || $namespace || ':' || identity AS identifier, * EXCLUDE (identity) "
+    "FROM read_parquet($files, filename = 'part', hive_partitioning = false)"
+)
+_COPIES = f"""
+CREATE TABLE copies AS
+SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
+    {", ".join(f"first_value({n} IGNORE NULLS) OVER copy AS {n}" for n in _DESCRIBED)},
+    {", ".join(sorted(schema.LOCATION))}
+FROM (
+    SELECT * FROM ({_GIVEN}) WHERE identifier IN (SELECT identifier FROM repeated)
+    QUALIFY row_number() OVER (
+        PARTITION BY identifier, warc_filename, warc_record_offset ORDER BY part DESC) = 1
+)
+WINDOW copy AS (
+    PARTITION BY identifier
+    ORDER BY warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST
+    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,45 +73,39 @@ def merge(
 ) -> Merged:
     """Make the tables `fresh` (versions to publish) and `superseded` (those they replace).
 
-    `captures` are Parquet files with the columns of intake.CAPTURES. `fresh` has the columns of
-    `records` but position and sequence; `superseded` has position, sequence, kind and sets.
+    `captures` are Parquet files with the columns of intake.CAPTURES, whose paths sort by the time
+    of their run. `fresh` has the columns of `records` but position and sequence; `superseded` has
+    position, sequence, kind and sets.
     """
     with engine.reading("the intake"):
         _gather(connection, captures, namespace)
     with engine.reading("the last snapshot"):
         _match(connection, previous)
+    with engine.reading("the merge of both"):
         _revise(connection)
-    (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
-    (matched, changed) = _row(
-        connection, "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
-    )
+        (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
+        counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
+        (matched, changed) = _row(connection, counts)
     return Merged(incoming - matched, changed, matched - changed)
 
 
 def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> None:
     """Make `incoming`: one row for each identity of the intake."""
+    values = {"files": captures, "namespace": namespace}
     connection.execute(
-        "CREATE TABLE repeated AS SELECT identity FROM read_parquet($files) "
-        "GROUP BY identity HAVING count(*) > 1",
-        {"files": captures},
+        f"CREATE TABLE repeated AS SELECT identifier FROM ({_GIVEN}) "
+        "GROUP BY identifier HAVING count(*) > 1",
+        values,
     )
-    merged = [
-        f"first({name} ORDER BY {_COPY_ORDER}) FILTER (WHERE {name} IS NOT NULL) AS {name}"
-        if name in _DESCRIBED
-        else f"first({name} ORDER BY {_COPY_ORDER}) AS {name}"
-        for name in _CAPTURE
-    ]
-    united = _SPECIFIC.format(sets="flatten(list(sets))")
+    connection.execute(_COPIES, values)
+    united = _SPECIFIC.format(sets=_FOLDED.format(lists="lists"))
     connection.execute(
-        "CREATE TABLE incoming AS "
-        f"SELECT 'oai:' || $namespace || ':' || identity AS identifier, sets, {_COLUMNS} "
-        "FROM read_parquet($files) WHERE identity NOT IN (SELECT identity FROM repeated) "
-        "UNION ALL "
-        f"SELECT 'oai:' || $namespace || ':' || identity, {united}, {', '.join(merged)} "
-        "FROM read_parquet($files) WHERE identity IN (SELECT identity FROM repeated) "
-        "GROUP BY identity",
-        {"files": captures, "namespace": namespace},
+        f"CREATE TABLE incoming AS SELECT identifier, sets, {_COLUMNS} FROM ({_GIVEN}) "
+        "WHERE identifier NOT IN (SELECT identifier FROM repeated) "
+        f"UNION ALL SELECT identifier, {united}, {_COLUMNS} FROM copies WHERE rank = 1",
+        values,
     )
+    connection.execute("DROP TABLE copies")
 
 
 def _match(connection: engine.Connection, previous: Previous) -> None:
@@ -94,38 +115,36 @@ def _match(connection: engine.Connection, previous: Previous) -> None:
         types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
         connection.execute(f"CREATE TABLE old ({types})")
         return
-    live = "AND r.position NOT IN (SELECT position FROM read_parquet($dead))"
     values = {"lookup": previous.lookup, "records": previous.records}
+    live = ""
+    if previous.dead:
+        live = f"WHERE r.position NOT IN (SELECT position FROM {engine.table('$dead')})"
+        values["dead"] = previous.dead
     connection.execute(
         "CREATE TABLE old AS WITH matched AS ("
-        "SELECT identifier, l.position FROM read_parquet($lookup) l "
+        f"SELECT identifier, l.position FROM {engine.table('$lookup')} l "
         f"JOIN incoming ON l.key = {identifier.LOOKUP_KEY}) "
-        f"SELECT {columns} FROM read_parquet($records) r "
-        "JOIN matched m ON r.position = m.position AND r.identifier = m.identifier WHERE true "
-        + (live if previous.dead else ""),
-        {**values, "dead": previous.dead} if previous.dead else values,
+        f"SELECT {columns} FROM {engine.table('$records')} r "
+        f"JOIN matched m ON r.position = m.position AND r.identifier = m.identifier {live}",
+        values,
     )
 
 
 def _revise(connection: engine.Connection) -> None:
     """Make `revised`, `fresh` and `superseded` out of `incoming` and `old`."""
-    same = (
+    leads = (
         "(i.warc_filename = o.warc_filename "
-        "AND i.warc_record_offset IS NOT DISTINCT FROM o.warc_record_offset)"
+        "AND i.warc_record_offset IS NOT DISTINCT FROM o.warc_record_offset "
+        "OR o.warc_record_type = 'revisit' AND i.warc_record_type != 'revisit')"
     )
     columns = [
-        f"CASE WHEN {same} THEN coalesce(i.{n}, o.{n}) ELSE coalesce(o.{n}, i.{n}) END AS {n}"
+        f"CASE WHEN {leads} THEN coalesce(i.{n}, o.{n}) ELSE coalesce(o.{n}, i.{n}) END AS {n}"
         if n in _DESCRIBED
-        else f"o.{n} AS {n}"
+        else f"CASE WHEN {leads} THEN i.{n} ELSE o.{n} END AS {n}"
         for n in _CAPTURE
     ]
-    # What the same record gave before is replaced hierarchy by hierarchy; collections only grow.
-    roots = "list_transform(i.sets, lambda x: split_part(x, ':', 1))"
-    kept = (
-        f"list_filter(o.sets, lambda s: NOT {same} OR starts_with(s, 'collection:') "
-        f"OR NOT list_contains({roots}, split_part(s, ':', 1)))"
-    )
-    sets = _SPECIFIC.format(sets=f"list_concat(i.sets, {kept})")
+    lists = f"CASE WHEN {leads} THEN [i.sets, o.sets] ELSE [o.sets, i.sets] END"
+    sets = _SPECIFIC.format(sets=_FOLDED.format(lists=f"({lists})"))
     differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in ("sets", *_DESCRIBED))
     connection.execute(
         "CREATE TABLE revised AS WITH n AS (SELECT o.position AS old_position, o.identifier, "

@@ -1,7 +1,9 @@
 """Parquet files, written: the only file that imports pyarrow."""
 
+import errno
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,8 +11,9 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from functions.oai.engine import NO_SPACE
 from functions.snapshot import layout, schema
-from functions.snapshot.errors import SheafError
+from functions.snapshot.errors import SheafError, StoreError
 from functions.snapshot.manifest import Key, RowGroup
 
 _TYPES: dict[str, pa.DataType] = {
@@ -62,12 +65,27 @@ def arrow_schema(columns: Iterable[schema.Column]) -> pa.Schema:
     return pa.schema([(column.name, _TYPES[column.type]) for column in columns])
 
 
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn what pyarrow raises while it writes below `path` into errors of the store."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StoreError(f"{NO_SPACE} ({path.parent})") from error
+        raise StoreError(f"{path} cannot be written: {error}") from error
+    except pa.ArrowException as error:
+        raise StoreError(f"{path} cannot be written: {error}") from error
+
+
 class RowWriter:
     """Writes rows as they come; at most `batch` of them are held in memory."""
 
     def __init__(self, path: Path, columns: Sequence[schema.Column], batch: int = 4096) -> None:
+        self._path = path
         self._schema = arrow_schema(columns)
-        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        with _writing(path):
+            self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
         self._rows: list[tuple[Any, ...]] = []
         self._batch = batch
 
@@ -80,7 +98,8 @@ class RowWriter:
     def close(self) -> None:
         """Write what is left and the footer."""
         self._flush()
-        self._writer.close()
+        with _writing(self._path):
+            self._writer.close()
 
     def _flush(self) -> None:
         if self._rows:
@@ -89,7 +108,8 @@ class RowWriter:
                 pa.array(values, field.type)
                 for values, field in zip(columns, self._schema, strict=True)
             ]
-            self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+            with _writing(self._path):
+                self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
             self._rows.clear()
 
 
@@ -104,12 +124,12 @@ def write_table(
     target = arrow_schema(schema.TABLES[table])
     given = dict(constants or {})
     gate = _Gate(table)
-    rows_of_file = layout.GROUP_ROWS * layout.FILE_GROUPS
-    number = 0
-    for groups in _chunked(_grouped(stream, target, given), layout.FILE_GROUPS):
-        path = folder / f"{table}-{given.get('position', 0)}-{number}.parquet"
-        number += rows_of_file
-        yield _write_file(path, table, target, map(gate.passed, groups))
+    grouped = _grouped(stream, target, given)
+    for number, groups in enumerate(_chunked(grouped, layout.FILE_GROUPS)):
+        path = folder / f"{table}-{number}.parquet"
+        with _writing(path):
+            written = _write_file(path, table, target, map(gate.passed, groups))
+        yield written
 
 
 class _Gate:

@@ -90,15 +90,18 @@ def _publish(store: Writer, configuration: Configuration, outside: Surroundings)
         try:
             built = _build(store, catalogue, before, runs, memory, outside)
         except StoreError as error:
-            if store.tag(layout.POINTER) != tag:  # a faster publish took the intake away
+            if store.tag(layout.POINTER) != tag or not intake.are_whole(store, runs):
                 raise Conflict("the intake was published by somebody else") from error
             raise
     if built.manifest is not None:
         lead = configuration["publish.lead"]
         manifest = _commit(store, outside, pointer, tag, built, lead)
         built = replace(built, manifest=manifest)
-    for run in runs:
-        intake.discard(store, run)
+    try:
+        for run in runs:
+            intake.discard(store, run)
+    except StoreError as error:  # it is published; the next publish will find it unchanged
+        outside.say(f"the intake could not be removed: {error}")
     return built
 
 
@@ -116,7 +119,7 @@ def _build(
             threads=outside.threads, memory_megabytes=memory, scratch=folder
         )
         try:
-            draft = Draft(store, folder, before.tables)
+            draft = Draft(store, connection, folder, before.tables)
             build = Build(store, connection, draft, catalogue, before)
             return build.run(runs, outside.libraries, outside.say, outside.progress)
         finally:
@@ -137,13 +140,17 @@ def _commit(
     answered, as of that instant, from the old snapshot. A later instant is then chosen, and what
     was changed is stamped with that one.
     """
+    assert built.manifest is not None
+    skipped = list(built.manifest.skipped)
     number = 0
     while True:
         newest = pointer.newest()
+        if number > (newest.snapshot if newest else 0):
+            skipped.append(number)
         number = 1 + max(number, newest.snapshot if newest else 0)
         now = outside.clock()
         effective = _effective(now, lead, newest)
-        manifest = _stamped(built, number, effective)
+        manifest = replace(_stamped(built, number, effective), skipped=tuple(skipped))
         try:
             store.create(layout.manifest_key(number), manifest.to_json())
         except Conflict:

@@ -78,15 +78,24 @@ class FolderStore(FolderReader):
         path = self.path(key)
         with self._wrapped(path):
             path.unlink(missing_ok=True)
-            for parent in path.parents:
-                if parent == self.root or any(parent.iterdir()):
-                    break
+        for parent in path.parents:
+            if parent == self.root:
+                break
+            try:
                 parent.rmdir()
+            except OSError:
+                break  # not empty, or removed by somebody else
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that begin with `prefix`, in the order of their bytes."""
-        folder = self.root / prefix.rpartition("/")[0]
-        found = (p.relative_to(self.root).as_posix() for p in folder.rglob("*") if p.is_file())
+        start = self.root / prefix.rpartition("/")[0]
+        found = []
+        try:
+            for folder, _, names in os.walk(start, onerror=_unless_missing):
+                below = Path(folder).relative_to(self.root)
+                found += [(below / name).as_posix() for name in names]
+        except OSError as error:
+            raise StoreError(f"{start} cannot be read: {error.strerror}") from error
         yield from sorted(k for k in found if k.startswith(prefix) and not k.startswith("."))
 
     @contextlib.contextmanager
@@ -126,6 +135,12 @@ class FolderStore(FolderReader):
             with (self.root / _LOCK).open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 yield
+
+
+def _unless_missing(error: OSError) -> None:
+    """Pass over a folder that somebody removed meanwhile."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _sync(out: BinaryIO) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from functions.oai import engine
 from functions.snapshot import instant, schema
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader
@@ -46,6 +47,6 @@ def _files(table: str, keys: Iterable[str]) -> str:
     """Return a table expression over the files, or an empty table of the same columns."""
     names = ", ".join("'" + key.replace("'", "''") + "'" for key in keys)
     if names:
-        return f"read_parquet([{names}])"
+        return engine.table(f"[{names}]")
     columns = ", ".join(f"NULL::{c.type} AS {c.name}" for c in schema.TABLES[table])
     return f"(SELECT {columns} WHERE false)"

@@ -3,6 +3,7 @@
 import argparse
 
 from builder.context import Context
+from builder.errors import UsageError
 from builder.server import LocalServer
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
@@ -19,6 +20,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Serve OAI-PMH at /oai and a page for people at /, until interrupted."""
     arguments = context.arguments
+    if arguments.threads < 1:
+        raise UsageError(f"--threads {arguments.threads}: expected a number from 1")
     repository = DuckRepository(context.store)
     newest = repository.pointer().newest()
     if newest is None:

@@ -39,7 +39,7 @@ def _account(
             f"records    {sum(manifest.kinds().values()):,} in {manifest.sets:,} sets, "
             f"from {len(manifest.sequences):,} publishes",
             f"data       {size:,} bytes in Parquet",
-            f"faults     {manifest.rows('faults'):,} in {manifest.rows('sources'):,} files",
+            f"sources    {manifest.rows('sources'):,} files, {manifest.rows('faults'):,} faults",
         ]
     captures = sum(source.captures for run_ in runs for source in run_.sources)
     lines.append(

@@ -2,6 +2,7 @@
 
 CODES: dict[str, str] = {
     "not-an-archive": "the file is no ARC, WARC or WACZ file",
+    "unreadable": "the file cannot be opened, or not be read to its end",
     "empty-file": "the file has no bytes",
     "unsupported-compression": "the file is compressed in a way that is not read",
     "wacz-damaged": "the WACZ's zip structure cannot be read, in whole or in part",

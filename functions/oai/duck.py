@@ -9,34 +9,27 @@ from typing import Any
 
 from functions.oai import engine
 from functions.oai.repository import Record, Selection, SetRow
-from functions.snapshot import identifier, schema
+from functions.snapshot import identifier, position, schema
 from functions.snapshot.manifest import (
     DataFile,
-    Key,
     Manifest,
     RowGroup,
     Span,
+    overlapping,
 )
 from functions.snapshot.pointer import Pointer
+from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
 from functions.store.catalog import Cache, Catalogue
 
 _HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets")
 _FIELDS = tuple(n for n in schema.names("records") if n not in _HEADER)
+_FILE = engine.table("$file")
 _IN_SET = "len(list_filter(sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 _LIVE = (
-    "position NOT IN (SELECT position FROM read_parquet($dead) "
+    f"position NOT IN (SELECT position FROM {engine.table('$dead')} "
     "WHERE position BETWEEN $first AND $last)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Range:
-    """Positions that may hold members of a set: in the main files, or in the set's own copy."""
-
-    first: int
-    last: int
-    copied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +37,7 @@ class _Listing:
     """A set's listing: records by sequence and kind, and where they lie."""
 
     counts: tuple[tuple[int, str, int], ...]
-    ranges: tuple[_Range, ...]
+    ranges: tuple[Range, ...]
 
 
 class DuckRepository:
@@ -75,7 +68,7 @@ class DuckRepository:
 
     def size(self, manifest: Manifest, selection: Selection) -> int:
         """Return how many records the list has (see Repository.size)."""
-        shares = _shares(manifest, selection.span)
+        shares = position.shares(manifest, selection.span)
         if selection.set is None:
             counts: Sequence[tuple[int, str, int]] = [
                 (s.number, kind, n) for s in manifest.sequences for kind, n in s.records.items()
@@ -107,12 +100,10 @@ class DuckRepository:
         key = identifier.lookup_key(identifier_)
         positions: list[int] = []
         for file, _ in self._catalogue.groups(manifest, "lookup", key, key):
-            rows = self._rows(
-                "SELECT position FROM read_parquet($file) WHERE key = $key", file, key=key
-            )
-            positions += [position for (position,) in rows]
-        for position in sorted(positions, reverse=True):
-            selection = Selection(tuple(manifest.kinds()), Span(position, position))
+            rows = self._rows(f"SELECT position FROM {_FILE} WHERE key = $key", file, key=key)
+            positions += [place for (place,) in rows]
+        for place in sorted(positions, reverse=True):
+            selection = Selection(tuple(manifest.kinds()), Span(place, place))
             for record in self.page(manifest, selection, 1, headers=False):
                 if record.identifier == identifier_:
                     return record
@@ -123,7 +114,7 @@ class DuckRepository:
         found: list[SetRow] = []
         for file, _ in self._catalogue.groups(manifest, "sets", after, None):
             rows = self._rows(
-                "SELECT set_spec, records FROM read_parquet($file) WHERE set_spec > $after "
+                f"SELECT set_spec, records FROM {_FILE} WHERE set_spec > $after "
                 "ORDER BY set_spec LIMIT $limit",
                 file,
                 after=after,
@@ -138,24 +129,30 @@ class DuckRepository:
         """Tell whether the snapshot has the set."""
         return self._listing(manifest, spec).counts != ()
 
-    def _ranges(self, manifest: Manifest, selection: Selection) -> Iterator[_Range]:
+    def _ranges(self, manifest: Manifest, selection: Selection) -> Iterator[Range]:
+        """Yield where the selection's records lie, without publishes of which none is left."""
         span = selection.span
         if selection.set is None:
-            yield _Range(span.first, min(span.last, manifest.last_position), copied=False)
-            return
-        for part in self._listing(manifest, selection.set).ranges:
+            parts: tuple[Range, ...] = (Range(span.first, span.last, copied=False),)
+            living = {s.number for s in manifest.sequences if any(s.records.values())}
+        else:
+            listing = self._listing(manifest, selection.set)
+            parts, living = listing.ranges, {number for number, _, _ in listing.counts}
+        stretches = position.stretches(manifest, living)
+        for part in parts:
             first, last = max(part.first, span.first), min(part.last, span.last)
-            if first <= last:
-                yield _Range(first, last, part.copied)
+            for stretch in overlapping(stretches, first, last):
+                yield Range(max(first, stretch.first), min(last, stretch.last), part.copied)
 
     def _runs(
-        self, manifest: Manifest, part: _Range, spec: str | None, limit: int
+        self, manifest: Manifest, part: Range, spec: str | None, limit: int
     ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
         """Yield runs of row groups of one file, as few as are likely to fill the page."""
         if part.copied:
             assert spec is not None
+            span = Span(part.first, part.last)
             bounds = self._catalogue.groups(
-                manifest, "copies", (spec, part.first), (spec, part.last)
+                manifest, "copies", (spec, part.first), (spec, part.last), span
             )
         else:
             bounds = self._catalogue.groups(manifest, "records", part.first, part.last)
@@ -168,7 +165,7 @@ class DuckRepository:
                 if dense:
                     rows, end = 0, start
                     while end < len(groups) and (rows < limit or end == start):
-                        rows += _rows_in(groups[end], part)
+                        rows += position.rows_in(groups[end], part)
                         end += 1
                 yield file, groups[start:end]
                 start, wanted = end, min(wanted * 2, 8)
@@ -177,7 +174,7 @@ class DuckRepository:
         self,
         manifest: Manifest,
         selection: Selection,
-        part: _Range,
+        part: Range,
         file: DataFile,
         groups: Sequence[RowGroup],
         limit: int,
@@ -185,8 +182,8 @@ class DuckRepository:
         headers: bool,
     ) -> list[Record]:
         columns = _HEADER if headers else _HEADER + _FIELDS
-        low = _position(groups[0].first, selection.set, part.first)
-        high = _position(groups[-1].last, selection.set, part.last)
+        low = position.in_key(groups[0].first, selection.set, part.first)
+        high = position.in_key(groups[-1].last, selection.set, part.last)
         values: dict[str, Any] = {
             "first": max(part.first, low),
             "last": min(part.last, high),
@@ -202,7 +199,7 @@ class DuckRepository:
             conditions.append(_LIVE)
             values["dead"] = dead
         sql = (
-            f"SELECT {', '.join(columns)} FROM read_parquet($file) "
+            f"SELECT {', '.join(columns)} FROM {_FILE} "
             f"WHERE {' AND '.join(conditions)} ORDER BY position LIMIT $limit"
         )
         span = (groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset)
@@ -218,11 +215,11 @@ class DuckRepository:
     def _listing(self, manifest: Manifest, spec: str) -> _Listing:
         def read() -> _Listing:
             for file, _ in self._catalogue.groups(manifest, "sets", spec, spec):
-                sql = "SELECT counts, ranges FROM read_parquet($file) WHERE set_spec = $set"
+                sql = f"SELECT counts, ranges FROM {_FILE} WHERE set_spec = $set"
                 for counts, ranges in self._rows(sql, file, set=spec):
                     return _Listing(
                         tuple((c["sequence"], c["kind"], c["records"]) for c in counts),
-                        tuple(_Range(r["first"], r["last"], r["copied"]) for r in ranges),
+                        tuple(Range(r["first"], r["last"], r["copied"]) for r in ranges),
                     )
             return _Listing((), ())
 
@@ -254,32 +251,6 @@ class DuckRepository:
 
 
 def _record(row: tuple[Any, ...], stamps: dict[int, datetime]) -> Record:
-    position, sequence, name, kind, deleted, sets = row[:6]
+    place, sequence, name, kind, deleted, sets = row[:6]
     fields = {} if deleted else dict(zip(_FIELDS, row[6:], strict=False))
-    return Record(position, name, kind, stamps[sequence], deleted, tuple(sets or ()), fields)
-
-
-def _shares(manifest: Manifest, span: Span) -> dict[int, float]:
-    """Return for each sequence in the span the share of its positions that the span holds."""
-    shares = {}
-    for s in manifest.sequences:
-        inside = min(s.last, span.last) - max(s.first, span.first) + 1
-        if inside > 0:
-            shares[s.number] = inside / (s.last - s.first + 1)
-    return shares
-
-
-def _position(key: Key, spec: str | None, default: int) -> int:
-    """Return the position in a row group's bound, or `default` where it is another listing's."""
-    if isinstance(key, tuple):
-        return key[1] if key[0] == spec else default
-    return key if isinstance(key, int) else default
-
-
-def _rows_in(group: RowGroup, part: _Range) -> int:
-    """Return about how many rows of the group lie within the range."""
-    if part.copied:
-        return group.rows
-    first = _position(group.first, None, part.first)
-    last = _position(group.last, None, part.last)
-    return min(last, part.last) - max(first, part.first) + 1
+    return Record(place, name, kind, stamps[sequence], deleted, tuple(sets or ()), fields)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 import duckdb
@@ -10,6 +11,8 @@ import duckdb
 from functions.snapshot.errors import DamagedStore, SheafError, StoreError
 
 Connection = duckdb.DuckDBPyConnection
+
+NO_SPACE = "the disk for scratch files is full: free some space, or name another by TMPDIR"
 
 _BATCH = 1 << 16  # rows
 
@@ -31,10 +34,10 @@ def connect(
         "memory_limit": f"{memory_megabytes}MB",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
+        "temp_directory": str((scratch or Path(gettempdir())) / "sheaf-spill"),
     }
     if scratch is None:
         return duckdb.connect(":memory:", config=settings)
-    settings["temp_directory"] = str(scratch / "spill")
     return duckdb.connect(str(scratch / "work.duckdb"), config=settings)
 
 
@@ -44,11 +47,22 @@ def reading(what: str) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException as error:
-        raise StoreError(f"{what}: out of memory or scratch space: {_line(error)}") from error
-    except duckdb.IOException as error:
-        raise StoreError(f"{what} cannot be read or written: {_line(error)}") from error
+        raise StoreError(f"{what}: out of memory or of scratch space: {_line(error)}") from error
+    except (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException) as error:
+        text = _line(error)
+        if "No space left" in text:
+            text = f"{NO_SPACE} ({gettempdir()})"
+        raise StoreError(f"{what} cannot be read or written: {text}") from error
     except duckdb.Error as error:
         raise DamagedStore(f"{what} is damaged: {_line(error)}") from error
+
+
+def table(files: str) -> str:
+    """Return the table expression over Parquet files; `files` is a parameter or a list in SQL.
+
+    DuckDB takes a folder named `year=2007` on the way for a column unless told not to.
+    """
+    return f"read_parquet({files}, hive_partitioning = false)"
 
 
 def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = None) -> Any:

@@ -93,7 +93,7 @@ class Lister:
 
     def _resumed(self, token: Token, reading: Reading) -> _Walk:
         row = self._formats.get(token.prefix)
-        if row is None or token.snapshot > reading.reached:
+        if row is None or not known(self._repository, token.snapshot, reading):
             raise tokens.refusal()
         retired = False
         try:
@@ -162,6 +162,12 @@ class Lister:
         if selection.span.first > selection.span.last:
             return 0
         return self._repository.size(walk.manifest, selection)
+
+
+def known(repository: Repository, snapshot: int, reading: Reading) -> bool:
+    """Tell whether a token's snapshot is one that was ever in effect, or is by some clock."""
+    current = repository.manifest(max(reading.reached, reading.entry.snapshot))
+    return snapshot <= reading.reached and snapshot not in current.skipped
 
 
 def _nothing() -> Exception:

@@ -26,9 +26,9 @@ from functions.oai.errors import (
     shown,
 )
 from functions.oai.format import Formats
-from functions.oai.listing import Lister
+from functions.oai.listing import Lister, known
 from functions.oai.present import Present, Reading
-from functions.oai.repository import Repository
+from functions.oai.repository import Repository, SetRow
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -179,13 +179,18 @@ class Provider:
             snapshot, after, cursor = reading.entry.snapshot, "", 0
         else:
             token = Token.from_text(request.token, request.verb)
-            if token.snapshot > reading.reached:
+            if not known(self._repository, token.snapshot, reading):
                 raise tokens.refusal()
             snapshot, after, cursor = token.snapshot, token.after, token.cursor
         manifest = self._kept_or_current(snapshot, reading)
-        if not manifest.sets:
-            raise error(NO_SETS, "This repository has no sets.")
-        rows = self._repository.sets(manifest, after, limit + 1)
+        try:
+            rows = self._sets(manifest, after, limit)
+        except MissingObject:
+            # The snapshot was retired after its manifest was read.
+            if snapshot >= reading.entry.snapshot:
+                raise
+            manifest = self._manifest(reading)
+            rows = self._sets(manifest, after, limit)
         if not rows:
             raise tokens.refusal()
         more, rows = len(rows) > limit, rows[:limit]
@@ -205,6 +210,11 @@ class Provider:
             tuple(NamedSet(row.spec, setspec.name(row.spec, names)) for row in rows),
             Resumption(text, size, cursor) if more or cursor else None,
         )
+
+    def _sets(self, manifest: Manifest, after: str, limit: int) -> tuple[SetRow, ...]:
+        if not manifest.sets:
+            raise error(NO_SETS, "This repository has no sets.")
+        return self._repository.sets(manifest, after, limit + 1)
 
     def _kept_or_current(self, snapshot: int, reading: Reading) -> Manifest:
         try:

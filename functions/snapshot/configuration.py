@@ -29,7 +29,7 @@ class Key:
 
 
 def _text(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() != ""
+    return isinstance(value, str) and value.strip() != "" and value.isprintable()
 
 
 def _number(low: int, high: int) -> Callable[[Any], bool]:
@@ -174,11 +174,15 @@ def parse(text: str, environment: Mapping[str, str], source: str = "sheaf.toml")
         for name, value in content.items():
             values[_known(source, f"{section}.{name}")] = value
             _check(source, f"{section}.{name}", value)
-    for variable in sorted(environment):
-        name = _variables().get(variable)
-        if name is not None:
-            values[name] = _from_variable(name, environment[variable])
-            _check("the environment", name, values[name], variable)
+    known = {"SHEAF_" + name.upper().replace(".", "_"): name for name in values}
+    for variable in sorted(v for v in environment if v.startswith("SHEAF_")):
+        if variable not in known:
+            raise ConfigurationError(
+                f"the environment: {variable} is no key; known: {', '.join(sorted(known))}"
+            )
+        name = known[variable]
+        values[name] = _from_variable(name, environment[variable])
+        _check("the environment", name, values[name], variable)
     return Configuration(values)
 
 
@@ -195,10 +199,6 @@ def template(given: Mapping[str, Any]) -> str:
         value = _toml(given.get(key.name, key.default))
         lines += [f"# {key.meaning} ({key.expected})", f"{mark}{name} = {value}"]
     return "\n".join(lines) + "\n"
-
-
-def _variables() -> dict[str, str]:
-    return {"SHEAF_" + key.name.upper().replace(".", "_"): key.name for key in KEYS}
 
 
 def _from_variable(name: str, text: str) -> Any:

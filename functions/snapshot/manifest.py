@@ -15,6 +15,8 @@ from typing import Any
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import DamagedStore, NewerSchema
 
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+
 Key = int | str | tuple[str, int] | None
 """A bound of a row group: its first columns in schema.ORDER, or None where none is kept."""
 
@@ -85,13 +87,16 @@ class Leaf:
                     for f in document["files"]
                 )
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except _MALFORMED as error:
             raise DamagedStore(f"a leaf of the manifest is damaged: {error!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class LeafReference:
-    """What the root says of a leaf: key, the bounds and number of its rows, its data's bytes."""
+    """What the root says of a leaf: key, the bounds and number of its rows, its data's bytes.
+
+    `span` are the positions between which its rows lie, where the bounds do not tell them.
+    """
 
     key: str
     first: Key
@@ -99,10 +104,17 @@ class LeafReference:
     rows: int
     files: int
     bytes: int
+    span: tuple[int, int] | None = None
 
     def meets(self, first: Key, last: Key) -> bool:
         """Tell whether its rows can lie between first and last; `last` of None: to the end."""
         return not (self.last < first or (last is not None and self.first > last))  # type: ignore[operator]
+
+    def within(self, span: "Span | None") -> bool:
+        """Tell whether its rows can have positions of `span`."""
+        if span is None or self.span is None:
+            return True
+        return self.span[0] <= span.last and self.span[1] >= span.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +141,10 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A snapshot: what is in effect, from when, and the leaves of each table."""
+    """A snapshot: what is in effect, from when, and the leaves of each table.
+
+    `skipped` are numbers of snapshots before it that were written and never took effect.
+    """
 
     snapshot: int
     effective: datetime
@@ -138,6 +153,7 @@ class Manifest:
     tables: Mapping[str, tuple[LeafReference, ...]]
     sets: int = 0
     libraries: Mapping[str, str] = field(default_factory=dict)
+    skipped: tuple[int, ...] = ()
 
     @property
     def last_position(self) -> int:
@@ -169,13 +185,6 @@ class Manifest:
             if (start is None or s.effective >= start) and (end is None or s.effective <= end)
         )
 
-    def sequence_of(self, position: int) -> Sequence:
-        """Return the sequence that gave out `position`. Raises ValueError where none did."""
-        index = bisect_left(self.sequences, position, key=lambda s: s.last)
-        if index == len(self.sequences) or position < self.sequences[index].first:
-            raise ValueError(f"no sequence of snapshot {self.snapshot} gave position {position}")
-        return self.sequences[index]
-
     def to_json(self) -> bytes:
         """Return the root of the manifest as the store holds it."""
         document = {
@@ -185,6 +194,7 @@ class Manifest:
             "namespace": self.namespace,
             "sets": self.sets,
             "libraries": dict(self.libraries),
+            "skipped": list(self.skipped),
             "sequences": [
                 [s.number, instant.to_text(s.effective), s.first, s.last, dict(s.records)]
                 for s in self.sequences
@@ -201,26 +211,31 @@ class Manifest:
         document = _document(data, "the manifest")
         try:
             return Manifest(
-                snapshot=document["snapshot"],
+                snapshot=int(document["snapshot"]),
                 effective=instant.from_text(document["effective"]),
-                namespace=document["namespace"],
-                sets=document["sets"],
-                libraries=document["libraries"],
+                namespace=str(document["namespace"]),
+                sets=int(document["sets"]),
+                libraries=dict(document["libraries"]),
+                skipped=tuple(map(int, document["skipped"])),
                 sequences=tuple(
-                    Sequence(number, instant.from_text(effective), first, last, records)
+                    Sequence(
+                        int(number),
+                        instant.from_text(effective),
+                        int(first),
+                        int(last),
+                        {str(kind): int(count) for kind, count in records.items()},
+                    )
                     for number, effective, first, last, records in document["sequences"]
                 ),
                 tables={
                     table: tuple(
-                        LeafReference(
-                            **{**leaf, "first": _key(leaf["first"]), "last": _key(leaf["last"])}
-                        )
+                        LeafReference(**{name: _key(value) for name, value in leaf.items()})
                         for leaf in leaves
                     )
                     for table, leaves in document["tables"].items()
                 },
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except _MALFORMED as error:
             raise DamagedStore(f"the manifest is damaged: {error!r}") from error
 
 
@@ -237,7 +252,7 @@ def _document(data: bytes, what: str) -> Any:
     try:
         document = json.loads(data)
         version = document["schema"]
-    except (ValueError, KeyError, TypeError) as error:
+    except _MALFORMED as error:
         raise DamagedStore(f"{what} of a snapshot is damaged: {error!r}") from error
     if not isinstance(version, int) or version > schema.VERSION:
         raise NewerSchema(
@@ -247,5 +262,5 @@ def _document(data: bytes, what: str) -> Any:
     return document
 
 
-def _key(value: Any) -> Key:
+def _key(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value

@@ -72,7 +72,7 @@ class Pointer:
                 Entry(int(e["snapshot"]), instant.from_text(e["effective"]))
                 for e in document["snapshots"]
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DamagedStore(f"current.json is damaged: {error!r}") from error
         if any(
             a.effective >= b.effective or a.snapshot >= b.snapshot for a, b in pairwise(entries)

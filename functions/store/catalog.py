@@ -14,6 +14,7 @@ from functions.snapshot.manifest import (
     LeafReference,
     Manifest,
     RowGroup,
+    Span,
     overlapping,
 )
 from functions.snapshot.pointer import Pointer
@@ -70,14 +71,15 @@ class Catalogue:
             yield from self._leaf(reference).files
 
     def groups(
-        self, manifest: Manifest, table: str, first: Key, last: Key
+        self, manifest: Manifest, table: str, first: Key, last: Key, span: Span | None = None
     ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
         """Yield the files of `table` that can hold first..last, each with those row groups.
 
-        `last` of None means: to the end. Leaves of several publishes may overlap.
+        `last` of None means: to the end. Leaves of several publishes may overlap; with `span` only
+        those are looked at that hold such positions.
         """
         for reference in manifest.tables.get(table, ()):
-            if reference.meets(first, last):
+            if reference.meets(first, last) and reference.within(span):
                 for file in self._leaf(reference).files:
                     end = file.groups[-1].last if last is None else last
                     groups = overlapping(file.groups, first, end)

@@ -33,7 +33,7 @@ def test_the_environment_overrides() -> None:
             "SHEAF_REPOSITORY_NAME": "Other",
             "SHEAF_DOCUMENTS_ERRORS": "true",
             "SHEAF_REPOSITORY_ADMIN_EMAILS": '["x@y.cz"]',
-            "SHEAF_UNRELATED": "left alone",
+            "OTHER_PAGES_SETS": "left alone",
         },
     )
     assert read["pages.records"] == 9
@@ -69,6 +69,11 @@ def test_what_is_wrong_is_told_with_key_value_and_what_was_expected(text: str, s
 def test_a_wrong_variable_is_named() -> None:
     with pytest.raises(ConfigurationError, match=r"SHEAF_PAGES_RECORDS.*many"):
         configuration.parse("", {"SHEAF_PAGES_RECORDS": "many"})
+
+
+def test_an_unknown_variable_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="SHEAF_PAGES_RECORD is no key; known: SHEAF_DOC"):
+        configuration.parse("", {"SHEAF_PAGES_RECORD": "5"})
 
 
 def test_the_template_holds_every_key_and_its_default() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.snapshot import schema
+from functions.snapshot import position, schema
 from functions.snapshot.errors import DamagedStore, NewerSchema
 from functions.snapshot.manifest import (
     DataFile,
@@ -13,6 +13,7 @@ from functions.snapshot.manifest import (
     Manifest,
     RowGroup,
     Sequence,
+    Span,
     overlapping,
 )
 
@@ -40,26 +41,43 @@ def test_dates_select_whole_sequences() -> None:
     assert MANIFEST.selected(None, START - second) == ()
 
 
-def test_positions_belong_to_sequences() -> None:
-    assert [MANIFEST.sequence_of(p).number for p in (1, 100, 101, 120)] == [1, 1, 2, 2]
-    for outside in (0, 121):
-        with pytest.raises(ValueError, match="no sequence"):
-            MANIFEST.sequence_of(outside)
+def test_the_share_of_a_span_in_each_publish() -> None:
+    assert position.shares(MANIFEST, Span(51, 110)) == {1: 0.5, 2: 0.5}
+    assert position.shares(MANIFEST, Span(121, 130)) == {}
+
+
+def test_living_stretches_join_their_neighbours() -> None:
+    assert position.stretches(MANIFEST, {1, 2}) == [Span(1, 120)]
+    assert position.stretches(MANIFEST, {2}) == [Span(101, 120)]
+    assert position.stretches(MANIFEST, set()) == []
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=20), st.integers(0, 110), st.integers(0, 9))
 def test_overlapping_finds_every_group_that_can_hold_the_range(
     sizes: list[int], first: int, more: int
 ) -> None:
-    groups, position = [], 1
+    groups, start = [], 1
     for size in sizes:
-        groups.append(RowGroup(position, position + size - 1, size, 0, 0))
-        position += size + 1  # a gap, as dead rows would leave
+        groups.append(RowGroup(start, start + size - 1, size, 0, 0))
+        start += size + 1  # a gap, as dead rows would leave
     expected = [g for g in groups if g.last >= first and g.first <= first + more]  # type: ignore[operator]
     assert list(overlapping(groups, first, first + more)) == expected
 
 
-@pytest.mark.parametrize("damaged", [b"", b"{}", b'{"schema": 1}', b"[]", b'{"schema": null}'])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"{}",
+        b'{"schema": 1}',
+        b"[]",
+        b'{"schema": null}',
+        MANIFEST.to_json().replace(b'"tables": {', b'"tables": [], "x": {'),
+        MANIFEST.to_json().replace(b'"snapshot": 3', b'"snapshot": "x"'),
+        MANIFEST.to_json().replace(b'"capture": 90', b'"capture": null'),
+        MANIFEST.to_json().replace(b'"sets": 7', b'"sets": null'),
+    ],
+)
 def test_damage_is_told(damaged: bytes) -> None:
     for read in (Manifest.from_json, Leaf.from_json):
         with pytest.raises((DamagedStore, NewerSchema)):

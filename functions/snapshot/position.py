@@ -1,0 +1,52 @@
+"""Positions: where the versions of a listing lie, and how much of a publish a span holds."""
+
+from dataclasses import dataclass
+
+from functions.snapshot.manifest import Key, Manifest, RowGroup, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Positions that may hold members of a set: in the main files, or in the set's own copy."""
+
+    first: int
+    last: int
+    copied: bool
+
+
+def stretches(manifest: Manifest, living: set[int]) -> list[Span]:
+    """Return the positions of the sequences whose numbers are `living`, neighbours joined."""
+    found: list[Span] = []
+    for s in manifest.sequences:
+        if s.number in living:
+            if found and found[-1].last == s.first - 1:
+                found[-1] = Span(found[-1].first, s.last)
+            else:
+                found.append(Span(s.first, s.last))
+    return found
+
+
+def shares(manifest: Manifest, span: Span) -> dict[int, float]:
+    """Return for each sequence in the span the share of its positions that the span holds."""
+    found = {}
+    for s in manifest.sequences:
+        inside = min(s.last, span.last) - max(s.first, span.first) + 1
+        if inside > 0:
+            found[s.number] = inside / (s.last - s.first + 1)
+    return found
+
+
+def in_key(key: Key, spec: str | None, default: int) -> int:
+    """Return the position in a row group's bound, or `default` where it is another listing's."""
+    if isinstance(key, tuple):
+        return key[1] if key[0] == spec else default
+    return key if isinstance(key, int) else default
+
+
+def rows_in(group: RowGroup, part: Range) -> int:
+    """Return about how many rows of the group lie within the range."""
+    if part.copied:
+        return group.rows
+    first = in_key(group.first, None, part.first)
+    last = in_key(group.last, None, part.last)
+    return min(last, part.last) - max(first, part.first) + 1
