@@ -70,7 +70,9 @@ class Build:
         )
         captures = self._intake(runs, "captures")
         say("comparing the intake with the last snapshot")
-        merged = merge.merge(self._connection, captures, self._before.namespace, previous)
+        merged = merge.Merged(0, 0, 0)
+        if captures:
+            merged = merge.merge(self._connection, captures, self._before.namespace, previous)
         after = self._before
         if merged.new or merged.changed:
             say(f"writing {merged.new:,} new and {merged.changed:,} changed records")
@@ -127,8 +129,11 @@ class Build:
 
     def _added(self, table: str, runs: list[intake.Run], key: tuple[str, ...]) -> int:
         """Add the intake's rows whose `key` the last snapshot lacks; return how many."""
+        files = self._intake(runs, table)
+        if not files:
+            return 0
         order = ", ".join(f"{column.name} NULLS FIRST" for column in intake.TABLES[table])
-        values = {"files": self._intake(runs, table)}
+        values = {"files": files}
         known = ""
         if earlier := self._files(table):
             values["earlier"] = earlier
@@ -138,8 +143,7 @@ class Build:
             f"SELECT DISTINCT ON ({', '.join(key)}) * FROM {engine.table('$files')} i {known} "
             f"ORDER BY {order}"
         )
-        files = self._draft.add(table, sql, values)
-        return sum(file.rows for file in files)
+        return sum(file.rows for file in self._draft.add(table, sql, values))
 
     def _files(self, table: str) -> list[str]:
         return self._draft.paths(self._catalogue.files(self._before, table))

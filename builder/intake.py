@@ -114,11 +114,9 @@ def runs(store: Writer) -> Iterator[Run]:
             yield Run(key.split("/")[1], sources)
 
 
-def are_whole(store: Writer, some: Iterable[Run]) -> bool:
-    """Tell whether all of the runs still count."""
-    return all(
-        store.tag(layout.run_prefix(run.name) + layout.RUN_SUMMARY) is not None for run in some
-    )
+def held(store: Writer, some: Iterable[Run]) -> list[str]:
+    """Return the keys of all that the runs hold: fewer once somebody begins to discard them."""
+    return [key for run in some for key in store.keys(layout.run_prefix(run.name))]
 
 
 def files(store: Writer, run: Run, table: str) -> list[str]:
@@ -128,8 +126,12 @@ def files(store: Writer, run: Run, table: str) -> list[str]:
 
 
 def discard(store: Writer, run: Run) -> None:
-    """Remove a run. Its summary goes first, so that no half of it ever counts."""
+    """Remove a run that was published. Its summary goes last, so that nothing of it is forgotten.
+
+    What is left of a run whose removal was cut short is found unchanged by the next publish.
+    """
     prefix = layout.run_prefix(run.name)
-    store.remove(prefix + layout.RUN_SUMMARY)
     for key in list(store.keys(prefix)):
-        store.remove(key)
+        if key != prefix + layout.RUN_SUMMARY:
+            store.remove(key)
+    store.remove(prefix + layout.RUN_SUMMARY)

@@ -1,11 +1,11 @@
 """The merge: the intake held against the last snapshot, giving what is new or changed.
 
 Of several copies of one capture one leads: one with a payload before a revisit, then the first by
-file name and offset; against the snapshot, the copy that is published already, unless the very
-record was read again (same file, same offset) or only a revisit was published. The leading copy
-gives the description; what it lacks is filled from the others. Its sets stand, and to them come the
-others' collections, and hierarchies of which it has none. Where copies lie is no part of the
-description, so that a copy elsewhere changes nothing by itself.
+file name and offset, then the one that was read last. Against the snapshot it is the copy that is
+published already, unless the very record was read again (same file, same offset) or only a revisit
+was published. The leading copy gives the description; what it lacks is filled from the others. Its
+sets stand, and to them come the others' collections, and hierarchies of which it has none. Where
+copies lie is no part of the description, so a copy elsewhere changes nothing by itself.
 """
 
 from dataclasses import dataclass
@@ -38,14 +38,10 @@ CREATE TABLE copies AS
 SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
     {", ".join(f"first_value({n} IGNORE NULLS) OVER copy AS {n}" for n in _DESCRIBED)},
     {", ".join(sorted(schema.LOCATION))}
-FROM (
-    SELECT * FROM ({_GIVEN}) WHERE identifier IN (SELECT identifier FROM repeated)
-    QUALIFY row_number() OVER (
-        PARTITION BY identifier, warc_filename, warc_record_offset ORDER BY part DESC) = 1
-)
+FROM ({_GIVEN}) WHERE identifier IN (SELECT identifier FROM repeated)
 WINDOW copy AS (
     PARTITION BY identifier
-    ORDER BY warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST
+    ORDER BY warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST, part DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 """
 

@@ -87,10 +87,11 @@ def _publish(store: Writer, configuration: Configuration, outside: Surroundings)
     built = Built(None, sum(before.kinds().values()))
     if runs:
         memory = configuration["publish.memory"]
+        held = intake.held(store, runs)
         try:
             built = _build(store, catalogue, before, runs, memory, outside)
         except StoreError as error:
-            if store.tag(layout.POINTER) != tag or not intake.are_whole(store, runs):
+            if store.tag(layout.POINTER) != tag or held != intake.held(store, runs):
                 raise Conflict("the intake was published by somebody else") from error
             raise
     if built.manifest is not None:

@@ -1,0 +1,254 @@
+"""What goes wrong around a publish: rivals, crashes, odd folders, full disks."""
+
+import io
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from builder import intake
+from builder.parquet import UnsortedTable, write_table
+from builder.publish import Surroundings, publish
+from builder.store import FolderStore
+from functions.oai.repository import Selection
+from functions.snapshot import configuration, layout
+from functions.snapshot.errors import Conflict, SheafError, StoreError
+from functions.snapshot.manifest import Span
+
+from .conftest import NAMESPACE, Clock, World, capture
+
+CALLS = ("read", "put", "create", "tag", "replace", "remove", "keys", "local")
+
+
+class Touchy:
+    """A store that calls back at its nth call."""
+
+    def __init__(self, root: Path, at: int, then: Callable[[], None]) -> None:
+        self.store = FolderStore(root)
+        self.left = at
+        self.then = then
+
+    def __getattr__(self, name: str) -> Any:
+        if name in CALLS:
+            self.left -= 1
+            if self.left == 0:
+                self.then()
+        return getattr(self.store, name)
+
+
+def urls(world: World) -> set[str]:
+    repository = world.repository()
+    newest = repository.pointer().newest()
+    assert newest is not None
+    manifest = repository.manifest(newest.snapshot)
+    selection = Selection(("capture",), Span(1, manifest.last_position))
+    records = repository.page(manifest, selection, 99, headers=False)
+    assert len({r.identifier for r in records}) == len(records)
+    return {r.fields["url"].rpartition("/")[2] for r in records}
+
+
+def outside(clock: Clock) -> Surroundings:
+    return Surroundings(clock, clock.sleep, lambda text: None, {}, 1)
+
+
+SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
+
+
+@pytest.mark.parametrize("at", [*range(1, 30, 2), *range(30, 70, 5)])
+@pytest.mark.parametrize("more", [True, False], ids=["with-more", "with-the-same"])
+def test_a_rival_may_publish_at_any_moment(world: World, at: int, more: bool) -> None:
+    """The rival takes the intake away, and publishes something of its own or nothing at all."""
+    world.ingest([capture(1)])
+    world.publish()
+    world.ingest([capture(1)] if not more else [capture(2)])
+
+    def rival() -> None:
+        other = World(world.root, world.clock, runs=50)
+        if more:
+            other.ingest([capture(3)])
+        other.publish()
+
+    store = Touchy(world.root, at, rival)
+    publish(cast(FolderStore, store), SETTINGS, outside(world.clock))
+    if store.left > 0:
+        rival()  # the publish was over before
+    publish(world.store, SETTINGS, outside(world.clock))
+    assert urls(world) == ({"1", "2", "3"} if more else {"1"})
+    assert list(world.store.keys(layout.INTAKE)) == []
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def _die() -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize("at", range(1, 60, 3))
+def test_a_publish_may_end_at_any_call(world: World, at: int) -> None:
+    world.ingest([capture(1)])
+    world.publish()
+    world.ingest([capture(2), capture(1, title="changed")])
+
+    try:
+        publish(cast(FolderStore, Touchy(world.root, at, _die)), SETTINGS, outside(world.clock))
+    except Killed:
+        assert urls(world) in ({"1"}, {"1", "2"})
+    publish(world.store, SETTINGS, outside(world.clock))
+    assert urls(world) == {"1", "2"}
+    assert list(world.store.keys(layout.INTAKE)) == []
+
+
+def test_an_instant_that_passed_before_the_pointer_is_not_kept(world: World) -> None:
+    """The clock leaps while the views are written, before the pointer is."""
+    world.ingest([capture(1)])
+    leaps: Iterator[float] = iter([30.0, 0.0, 0.0])
+
+    class Slow(FolderStore):
+        def create(self, key: str, data: bytes) -> None:
+            super().create(key, data)
+            if key.endswith("views.sql"):
+                world.clock.sleep(next(leaps))
+
+    began = world.clock.now
+    manifest = publish(Slow(world.root), SETTINGS, outside(world.clock)).manifest
+    assert manifest is not None
+    assert (manifest.effective - began).total_seconds() > 30
+    assert manifest.snapshot == 2
+    assert manifest.skipped == (1,)
+    pointer = world.repository().pointer()
+    assert [e.snapshot for e in pointer.entries] == [2]
+    assert not (world.root / layout.manifest_key(1)).exists()
+
+
+def test_a_removal_that_was_cut_short_is_completed(world: World) -> None:
+    for count in range(1, 4):
+        world.ingest([capture(1)])
+        world.publish()
+        world.ingest([capture(1)])
+        (run,) = intake.runs(world.store)
+        with pytest.raises(Killed):
+            intake.discard(cast(FolderStore, Touchy(world.root, count + 1, _die)), run)
+        assert len(list(intake.runs(world.store))) == 1  # not forgotten
+        assert world.publish().changed == 0
+        assert list(world.store.keys(layout.INTAKE)) == []
+
+
+def test_an_intake_that_cannot_be_removed_is_told_and_published(world: World) -> None:
+    world.ingest([capture(1)])
+    said: list[str] = []
+
+    class Stuck(FolderStore):
+        def remove(self, key: str) -> None:
+            raise StoreError(f"{key} is stuck")
+
+    surroundings = Surroundings(world.clock, world.clock.sleep, said.append, {}, 1)
+    assert publish(Stuck(world.root), SETTINGS, surroundings).new == 1
+    assert "stuck" in said[-1]
+    assert publish(world.store, SETTINGS, outside(world.clock)).unchanged == 1
+
+
+def test_damaged_intake_is_told(world: World) -> None:
+    world.ingest([capture(1)])
+    for key in list(world.store.keys(layout.INTAKE)):
+        if key.endswith(".parquet"):
+            path = world.root / key
+            kept = path.read_bytes()
+            path.write_bytes(kept[:50])
+            with pytest.raises(StoreError):
+                world.publish()
+            path.write_bytes(kept)
+    assert world.publish().new == 1
+
+
+def _loop(root: Path, first: int, count: int, failures: "multiprocessing.Queue[str]") -> None:
+    world = World(root, runs=first)
+    settings = configuration.parse(
+        f'[repository]\nnamespace = "{NAMESPACE}"\n[publish]\nlead = 1\n', {}
+    )
+    for number in range(first, first + count):
+        world.ingest([capture(number)])
+        try:
+            real = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda t: None, {}, 1)
+            publish(world.store, settings, real)
+        except SheafError as error:
+            if not isinstance(error, Conflict):
+                failures.put(str(error))
+
+
+def test_two_processes_that_publish_at_once(world: World) -> None:
+    context = multiprocessing.get_context("spawn")
+    failures: multiprocessing.Queue[str] = context.Queue()
+    processes = [
+        context.Process(target=_loop, args=(world.root, first, 4, failures)) for first in (100, 200)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    assert failures.empty(), failures.get()
+    world.clock.now = datetime.now(UTC)
+    publish(world.store, SETTINGS, outside(world.clock))
+    assert urls(world) == {str(n) for first in (100, 200) for n in range(first, first + 4)}
+
+
+@pytest.mark.parametrize("folder", ["year=2007", "url=x", "position=5", "a[b]*?'c"])
+def test_a_store_may_lie_in_any_folder(tmp_path: Path, folder: str) -> None:
+    (tmp_path / folder).mkdir()
+    world = World(tmp_path / folder / "store")
+    world.ingest([capture(n) for n in range(6)])
+    world.publish()
+    world.ingest([capture(6)])
+    world.publish()
+    assert urls(world) == {str(n) for n in range(7)}
+    world.close()
+
+
+def test_rows_out_of_order_are_never_written(tmp_path: Path) -> None:
+    unsorted = pa.table({"position": pa.array([2, 1], pa.int64())})
+    with pytest.raises(UnsortedTable, match="dead"):
+        list(write_table(unsorted, "dead", tmp_path))
+
+
+def test_a_publish_of_which_nothing_is_left_costs_no_read(world: World) -> None:
+    world.ingest([capture(n) for n in range(50)])
+    world.publish()
+    world.ingest([capture(n, title="all changed") for n in range(50)])
+    manifest = world.publish().manifest
+    assert manifest is not None
+    (first, second) = world.store.keys("records/records/")
+    repository = world.repository()
+    before = {k: world.store.read(k) for k in (first, second)}
+    (dead,) = (k for k, b in before.items() if b"all changed" not in b)
+    (world.root / dead).unlink()
+    for spec in (None, "mime", "domain:cz:example:h3"):
+        selection = Selection(("capture",), Span(1, manifest.last_position), spec)
+        assert repository.page(manifest, selection, 99, headers=False)
+
+
+def test_a_full_scratch_disk_is_told_as_such(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.RawIOBase):
+        def write(self, data: object) -> int:
+            raise OSError(28, "No space left on device")
+
+        def writable(self) -> bool:
+            return True
+
+    from builder import parquet
+
+    real = parquet.pq.ParquetWriter
+    world.ingest([capture(1)])
+    monkeypatch.setattr(
+        parquet.pq, "ParquetWriter", lambda path, *a, **k: real(pa.PythonFile(Full()), *a, **k)
+    )
+    with pytest.raises(StoreError, match="scratch files is full"):
+        world.publish()
+    monkeypatch.undo()
+    assert world.publish().new == 1

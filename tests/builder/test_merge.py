@@ -1,0 +1,112 @@
+"""The rules by which copies of a capture become one, whatever their order and number."""
+
+from collections.abc import Callable
+from itertools import permutations
+
+import pytest
+
+from builder.sources.event import Capture
+from functions.oai.repository import Selection
+from functions.snapshot.manifest import Span
+
+from .conftest import World, capture
+
+FIRST = capture(1, sets=("domain:cz:a", "mime:text:plain"), content_mime_type="text/plain")
+TWIN = capture(
+    1,
+    sets=("domain:cz:a", "mime:text:html"),
+    content_mime_type=None,
+    warc_filename="twin.warc.gz",
+    warc_record_offset=7,
+)
+
+
+def state(world: World) -> tuple[object, ...]:
+    """Return title, type and sets of the only record, and its number of versions."""
+    repository = world.repository()
+    newest = repository.pointer().newest()
+    assert newest is not None
+    manifest = repository.manifest(newest.snapshot)
+    selection = Selection(("capture",), Span(1, manifest.last_position))
+    (record,) = repository.page(manifest, selection, 9, headers=False)
+    return (
+        record.fields["title"],
+        record.fields["content_mime_type"],
+        record.sets,
+        manifest.last_position,
+    )
+
+
+@pytest.mark.parametrize("order", list(permutations([FIRST, TWIN])), ids=["first", "twin"])
+def test_copies_with_different_types_settle(world: World, order: tuple[Capture, ...]) -> None:
+    for copy in order:
+        world.ingest([copy])
+        world.publish()
+    settled = state(world)
+    for copy in order * 3:
+        world.ingest([copy])
+        built = world.publish()
+        assert (built.new, built.changed, built.unchanged) == (0, 0, 1)
+    assert state(world) == settled
+    assert state(world)[1] == "text/plain"
+    assert len([s for s in state(world)[2] if s.startswith("mime:")]) == 1  # type: ignore[attr-defined]
+
+
+def test_copies_with_different_types_in_one_intake_settle(
+    make_world: Callable[[str], World],
+) -> None:
+    found = []
+    for name, order in (("one", [FIRST, TWIN]), ("other", [TWIN, FIRST])):
+        world = make_world(name)
+        world.ingest(order)
+        world.publish()
+        found.append(state(world))
+        world.ingest([TWIN])
+        assert world.publish().changed == 0
+    assert found[0] == found[1]
+    assert found[0][2] == ("domain:cz:a", "mime:text:plain")
+
+
+def test_of_two_readings_of_a_record_the_later_counts(make_world: Callable[[str], World]) -> None:
+    """Once published together and once apart: the same in the end."""
+    old = capture(1, title="old", sets=("domain:cz:a",))
+    new = capture(1, title="new", sets=("domain:cz:a:b",))
+    together, apart = make_world("together"), make_world("apart")
+    together.ingest([old], ("collection:x",))
+    together.ingest([new])
+    together.publish()
+    apart.ingest([old], ("collection:x",))
+    apart.publish()
+    apart.ingest([new])
+    apart.publish()
+    assert state(apart)[:3] == ("new", None, ("collection:x", "domain:cz:a:b"))
+    assert state(together)[:3] == state(apart)[:3]
+
+
+def test_a_capture_leads_before_its_revisit(world: World) -> None:
+    revisit = capture(
+        1, warc_record_type="revisit", title=None, content_length=0, warc_filename="0.warc.gz"
+    )
+    whole = capture(1, content_length=500)
+    world.ingest([revisit])
+    world.publish()
+    world.ingest([whole])
+    assert world.publish().changed == 1
+    world.ingest([revisit])
+    assert world.publish().changed == 0
+    repository = world.repository()
+    manifest = repository.manifest(2)
+    selection = Selection(("capture",), Span(1, manifest.last_position))
+    (record,) = repository.page(manifest, selection, 9, headers=False)
+    assert record.fields["warc_record_type"] == "response"
+    assert record.fields["content_length"] == 500
+    assert record.fields["warc_filename"] == "a.warc.gz"
+
+
+def test_many_copies_fit_into_little_memory(world: World) -> None:
+    """Every capture twice; what does not fit is sorted on disk."""
+    many = [capture(n, title=f"{n} " + "long " * 60) for n in range(15_000)]
+    world.ingest(many)
+    world.ingest([capture(n, warc_filename="b.warc.gz") for n in range(15_000)])
+    built = world.publish(SHEAF_PUBLISH_MEMORY="256")
+    assert (built.new, built.records) == (15_000, 15_000)
