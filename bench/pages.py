@@ -165,7 +165,8 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     store = FolderStore(folder / "store")
     (folder / "run").mkdir()
     fill(store, count, folder / "run")
-    settings = configuration.parse(f"[pages]\nrecords = {page}\n[publish]\nlead = 1", {})
+    text = "[repository]\nnamespace = 'bench.example.org'\n[publish]\nlead = 1\n[pages]\n"
+    settings = configuration.parse(f"{text}records = {page}", {})
     began = time.perf_counter()
     outside = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
     manifest = publish(store, settings, outside).manifest

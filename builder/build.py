@@ -34,6 +34,7 @@ class Built:
     new: int = 0
     changed: int = 0
     unchanged: int = 0
+    copies: int = 0
     faults: int = 0
 
 
@@ -70,7 +71,7 @@ class Build:
         )
         captures = self._intake(runs, "captures")
         say("comparing the intake with the last snapshot")
-        merged = merge.Merged(0, 0, 0)
+        merged = merge.Merged(0, 0, 0, 0)
         if captures:
             merged = merge.merge(self._connection, captures, self._before.namespace, previous)
         after = self._before
@@ -82,7 +83,9 @@ class Build:
         faults = self._added("faults", runs, all_of_it)
         sources = self._added("sources", runs, ("source", "digest"))
         records = sum(after.kinds().values())
-        counts = (records, merged.new, merged.changed, merged.unchanged, faults)
+        counts = (
+            records, merged.new, merged.changed, merged.unchanged, merged.copies, faults
+        )  # fmt: skip
         if after is self._before and not faults and not sources:
             return Built(None, *counts)
         return Built(replace(after, tables=self._draft.tables, libraries=dict(libraries)), *counts)

@@ -1,7 +1,9 @@
 """The command `sheaf`. Exit status: 0 done, 1 done with faults, 2 usage or configuration."""
 
 import argparse
+import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -13,22 +15,44 @@ from functions.snapshot.errors import SheafError
 COMMANDS = (init, ingest, publish, serve, status, query, demo)
 
 
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): workers and scratch files go first."""
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command and return its exit status."""
     arguments = _parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         code: int = arguments.run(context.from_environment(arguments))
         sys.stdout.flush()
     except SheafError as error:
         print(f"sheaf: {error}", file=sys.stderr)
         return 2
+    except Terminated:
+        return 143
     except KeyboardInterrupt:
-        print("sheaf: interrupted; what was not finished is not kept", file=sys.stderr)
+        print("sheaf: interrupted; run it again to finish its work", file=sys.stderr)
         return 130
     except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        _forget_output()
+        print(f"sheaf: {error.strerror}", file=sys.stderr)
+        return 2
     return code
+
+
+def _forget_output() -> None:
+    """See that what is left of our output is not written when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -37,9 +37,9 @@ class Context:
         """The configuration. Raises UsageError where there is none, ConfigurationError."""
         path = self.configuration_path
         try:
-            text = path.read_text("utf-8")
+            text = path.read_text("utf-8-sig")
         except FileNotFoundError:
-            if self.arguments.config or not self.arguments.store:
+            if self.arguments.config or self.arguments.store is None:
                 raise UsageError(
                     f"no configuration at {path}: run `sheaf init`, or name one with --config"
                 ) from None
@@ -51,7 +51,7 @@ class Context:
     @cached_property
     def store(self) -> FolderStore:
         """The store that the arguments or the configuration name."""
-        if self.arguments.store:
+        if self.arguments.store is not None:
             return open_store(self.arguments.store, Path.cwd())
         return open_store(self.configuration["store.uri"], self.configuration_path.parent)
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import multiprocessing
+import os
 import signal
 import tempfile
 from collections import Counter
@@ -51,20 +52,32 @@ def find(sources: Sequence[str]) -> list[Path]:
         path = Path(source)
         if "://" in source:
             raise UsageError(f"{source}: only files and folders can be ingested so far")
-        if path.is_dir():
-            inside = sorted(
-                p
-                for p in path.rglob("*")
-                if p.is_file() and not any(x.startswith(".") for x in p.relative_to(path).parts)
-            )
+        if source and path.is_dir():
+            inside = _inside(path)
             if not inside:
                 raise UsageError(f"{source} is an empty folder: expected archive files in it")
             found += inside
-        elif path.exists():
+        elif source and path.is_file():
             found.append(path)
+        elif source and path.exists():
+            raise UsageError(f"{source} is no regular file: pipe it in, and name - as the source")
         else:
-            raise UsageError(f"{source}: no such file or folder")
+            raise UsageError(f"{source or repr(source)}: no such file or folder")
     return list(dict.fromkeys(found))
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the files below a folder, in order, but those whose path has a hidden part."""
+
+    def fail(error: OSError) -> None:
+        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
+
+    found: list[Path] = []
+    for below, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(below) / name for name in names if not name.startswith("."))
+        found += (path for path in paths if path.is_file())
+    return sorted(found)
 
 
 def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:

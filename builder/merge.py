@@ -57,11 +57,12 @@ class Previous:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """How many items of the intake are new, changed, and as they were."""
+    """How many items of the intake are new, changed, as they were, and further copies of these."""
 
     new: int
     changed: int
     unchanged: int
+    copies: int
 
 
 def merge(
@@ -80,9 +81,10 @@ def merge(
     with engine.reading("the merge of both"):
         _revise(connection)
         (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
+        (given,) = _row(connection, f"SELECT count(*) FROM {engine.table('$f')}", {"f": captures})
         counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
         (matched, changed) = _row(connection, counts)
-    return Merged(incoming - matched, changed, matched - changed)
+    return Merged(incoming - matched, changed, matched - changed, given - incoming)
 
 
 def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> None:
@@ -160,6 +162,8 @@ def _revise(connection: engine.Connection) -> None:
     )
 
 
-def _row(connection: engine.Connection, sql: str) -> tuple[int, ...]:
-    (row,) = connection.execute(sql).fetchall()
+def _row(
+    connection: engine.Connection, sql: str, values: dict[str, list[str]] | None = None
+) -> tuple[int, ...]:
+    (row,) = connection.execute(sql, values or {}).fetchall()
     return tuple(row)

@@ -20,6 +20,7 @@ from builder.views import views
 from functions.oai import engine
 from functions.snapshot import instant, layout
 from functions.snapshot.configuration import Configuration
+from functions.snapshot.configuration import default as configuration_default
 from functions.snapshot.errors import ConfigurationError, Conflict, SheafError, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Entry, Pointer
@@ -80,6 +81,11 @@ def _publish(store: Writer, configuration: Configuration, outside: Surroundings)
         raise ConfigurationError(
             f"repository.namespace is {namespace}, but the store was published with "
             f"{before.namespace}: identifiers must not change, so set it back or use another store"
+        )
+    if newest is None and namespace == configuration_default("repository.namespace"):
+        raise ConfigurationError(
+            f"repository.namespace is still {namespace}: every identifier will begin with it for "
+            "ever, so set it to a domain name of yours before the first publish"
         )
     runs = list(intake.runs(store))
     if not runs and newest is None:

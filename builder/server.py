@@ -25,6 +25,8 @@ class LocalServer:
 
     def __init__(self, handler: Handler, host: str, port: int, threads: int) -> None:
         """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be."""
+        if not 0 <= port <= 65_535:
+            raise UsageError(f"port {port}: expected a number from 0 to 65535")
         self._server: Any
         self._closed = False
         try:
@@ -68,10 +70,7 @@ def _application(handler: Handler) -> Callable[[WSGIEnvironment, StartResponse],
         body = answer["body"]
         data = base64.b64decode(body) if answer["isBase64Encoded"] else body.encode("utf-8")
         status = HTTPStatus(answer["statusCode"])
-        headers = [*answer["headers"].items()]
-        if environment["REQUEST_METHOD"] != "HEAD":
-            headers.append(("Content-Length", str(len(data))))
-        start(f"{status.value} {status.phrase}", headers)
+        start(f"{status.value} {status.phrase}", [*answer["headers"].items()])
         return [data]
 
     return application

@@ -23,6 +23,8 @@ def open_store(address: str, base: Path) -> "FolderStore":
 
     Raises StoreError for an address that is not a folder's.
     """
+    if not address:
+        raise StoreError("the store has an empty address, expected a folder's path")
     if "://" in address:
         raise StoreError(f"{address}: only a folder can be a store so far, expected a path")
     return FolderStore((base / address).resolve())

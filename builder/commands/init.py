@@ -35,6 +35,9 @@ def run(context: Context) -> int:
     configuration.parse(text, {}, "sheaf init")  # refuses what the options may not hold
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path.parent} is no folder, nor can be one: {error.strerror}") from error
+    try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

@@ -39,8 +39,8 @@ def _account(built: Built) -> str:
     return (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
         f"{built.records:,} records in {built.manifest.sets:,} sets "
-        f"({built.new:,} new, {built.changed:,} changed, {built.unchanged:,} of the intake as they "
-        f"were; {built.faults:,} new faults)"
+        f"({built.new:,} new, {built.changed:,} changed, {built.unchanged:,} ingested again, "
+        f"{built.copies:,} further copies; {built.faults:,} new faults)"
     )
 
 
@@ -53,5 +53,6 @@ def _document(built: Built) -> dict[str, object]:
         "new": built.new,
         "changed": built.changed,
         "unchanged": built.unchanged,
+        "copies": built.copies,
         "faults": built.faults,
     }

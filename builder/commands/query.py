@@ -50,7 +50,7 @@ def run(context: Context) -> int:
         elif names:
             writer = csv.writer(sys.stdout, lineterminator="\n")
             writer.writerow(names)
-            writer.writerows([_plain(value) for value in row] for row in rows)
+            writer.writerows([_cell(value) for value in row] for row in rows)
     finally:
         connection.close()
     return 0
@@ -69,12 +69,18 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, int | float | str | bool | None) else str(value)
 
 
+def _cell(value: Any) -> Any:
+    """Return the value as a cell of CSV: lists and structures as JSON."""
+    plain = _plain(value)
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, list | dict) else plain
+
+
 def _table(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
     cells = [list(names)]
     more = 0
     for row in rows:
         if len(cells) <= _SHOWN:
-            cells.append(["" if value is None else str(_plain(value)) for value in row])
+            cells.append(["" if value is None else str(_cell(value)) for value in row])
         else:
             more += 1
     cells = [[c if len(c) <= _WIDE else c[: _WIDE - 1] + "…" for c in row] for row in cells]

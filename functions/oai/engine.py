@@ -55,6 +55,10 @@ def reading(what: str) -> Iterator[None]:
         raise StoreError(f"{what} cannot be read or written: {text}") from error
     except duckdb.Error as error:
         raise DamagedStore(f"{what} is damaged: {_line(error)}") from error
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # DuckDB's answer to Ctrl-C
+            raise KeyboardInterrupt from error
+        raise
 
 
 def table(files: str) -> str:
@@ -76,9 +80,9 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
     Raises QueryError with DuckDB's own words for what it refuses.
     """
     with _asking():
-        cursor = connection.execute(sql)
-        names = [column[0] for column in cursor.description or ()]
-    return names, _rows(connection)
+        result: Connection | None = connection.execute(sql)  # None where there is no statement
+        names = [column[0] for column in (result and result.description) or ()]
+    return names, _rows(connection) if names else iter(())
 
 
 def _rows(connection: Connection) -> Iterator[Sequence[Any]]:

@@ -130,6 +130,7 @@ def write(reply: Reply, call: Call) -> dict[str, Any]:
         body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
         headers["Content-Encoding"] = "gzip"
         encoded = True
+    headers["Content-Length"] = str(len(body))
     if call.method == "HEAD":
         body, encoded = b"", False
     text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")

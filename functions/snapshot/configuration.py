@@ -157,6 +157,11 @@ class Configuration:
         return self.values[name]
 
 
+def default(name: str) -> Any:
+    """Return the default of a key."""
+    return _BY_NAME[name].default
+
+
 def parse(text: str, environment: Mapping[str, str], source: str = "sheaf.toml") -> Configuration:
     """Return the configuration of a TOML text, overridden by the environment.
 

@@ -62,9 +62,9 @@ def name(spec: str, names: dict[str, str]) -> str:
 
 def _made_name(levels: Sequence[str]) -> str:
     if levels[0] == "domain":
-        return "Captures of " + (".".join(reversed(levels[1:])) or "web sites, by domain")
+        return "Captures of " + (".".join(reversed(levels[1:])) or "all web sites")
     if levels[0] == "mime":
-        return "Captures of type " + ("/".join(levels[1:]) or "any, by media type")
+        return "Captures of " + (f"type {'/'.join(levels[1:])}" if levels[1:] else "all types")
     if levels[0] == "collection":
-        return "Collection " + (" / ".join(levels[1:]) or "(all)")
+        return "Collection " + (" / ".join(levels[1:]) or "of any name")
     return " / ".join(levels)

@@ -116,7 +116,7 @@ def test_an_item_is_looked_for_anew_before_it_is_denied(client, repository, cloc
 def test_sets(client: Client):
     page = client.get("ListSets")
     assert page.text("setSpec")[:3] == ["domain", "domain:cz", "domain:cz:a0"]
-    assert page.text("setName")[0] == "Captures of web sites, by domain"
+    assert page.text("setName")[0] == "Captures of all web sites"
     assert page.token is None
 
 

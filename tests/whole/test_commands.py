@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import duckdb
@@ -229,6 +230,107 @@ def test_a_pointer_edited_by_hand(home: Home, tmp_path: Path) -> None:
     home("publish")
     (home.folder / "store" / "current.json").write_text("{}")
     assert "current.json is damaged" in one_line(home("status").err)
+
+
+def test_a_namespace_is_to_be_chosen_before_the_first_publish(tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    sheaf("ingest", "--store", tmp_path / "store", path)
+    refused = sheaf("publish", "--store", tmp_path / "store")
+    assert refused.code == 2
+    assert "repository.namespace is still example.org" in one_line(refused.err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["serve", "--threads", "0"], "--threads 0: expected"),
+        (["serve", "--port", "99999"], "port 99999: expected"),
+        (["ingest", ""], "'': no such file"),
+        (["ingest", "x", "--jobs", "0"], "--jobs 0: expected"),
+        (["ingest", "x", "--collection", "a::b"], "a level between colons is empty"),
+        (["ingest", "/dev/null"], "no regular file"),
+        (["status", "--store", ""], "empty address"),
+        (["status", "--store", "s3://bucket/x"], "only a folder"),
+    ],
+)
+def test_arguments_that_cannot_be(
+    home: Home, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    result = home(*arguments)
+    assert result.code == 2
+    assert said in one_line(result.err)
+
+
+def test_statements_of_every_kind(home: Home, tmp_path: Path) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    assert home("query", "").out == ""
+    assert home("query", "CREATE TABLE x (y INTEGER)").code == 0
+    assert home("query", "SELECT TIMESTAMPTZ '2026-01-01 00:00:00+00' AS t").code == 0
+    lists = home("query", "SELECT sets FROM captures ORDER BY url LIMIT 1").out.splitlines()[1]
+    assert json.loads(next(csv.reader([lists]))[0]) == ["domain:cz:knihovna:blog", "mime:text:html"]
+
+
+def test_superseded_versions_are_in_no_view(home: Home, tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    home("ingest", path)
+    home("publish")
+    home("ingest", path, "--collection", "late")
+    assert home("publish", "--json").json["changed"] == 3
+    for view in ("records", "captures"):
+        row = home("query", f"SELECT count(*), count(DISTINCT identifier) FROM {view}").out
+        assert row.splitlines()[1] == "3,3"
+        late = f"SELECT bool_and(list_contains(sets, 'collection:late')) FROM {view}"
+        assert home("query", late).out.splitlines()[1] == "True"
+
+
+def test_an_unreadable_file_is_a_fault_and_the_others_are_read(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawls = tmp_path / "crawls"
+    crawls.mkdir()
+    warc(crawls / "a.warc.gz", PAGES)
+    warc(crawls / "b.warc.gz", {"http://b.cz/": b"x"})
+    real = Path.open
+
+    def denied(self: Path, *arguments: object, **named: object) -> object:
+        if self.name == "a.warc.gz":
+            raise PermissionError(13, "Permission denied", str(self))
+        return real(self, *arguments, **named)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(Path, "open", denied)
+    result = home("ingest", "--json", "--jobs", "1", crawls)
+    assert result.code == 0, result.err
+    first, second = result.json["sources"]
+    assert first["codes"] == {"unreadable": 1}
+    assert second["captures"] == 1
+
+
+def test_workers_end_with_their_parent(home: Home, tmp_path: Path) -> None:
+    """SIGTERM in the midst of reading: no process and no scratch file stays."""
+    large = tmp_path / "large.warc.gz"
+    warc(large, {f"http://a{n}.cz/": os.urandom(3000) for n in range(4000)})
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "builder.cli", "ingest", "--jobs", "2", str(large), str(large)]
+    shutil.copy(large, tmp_path / "other.warc.gz")
+    command[-1] = str(tmp_path / "other.warc.gz")
+    process = subprocess.Popen(
+        [*command, "--config", str(home.config)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path.cwd(),
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while not list(scratch.glob("sheaf-ingest-*/captures-*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.terminate()
+    _, err = process.communicate(timeout=30)  # its pipes end when the last worker does
+    assert process.returncode == 143
+    assert b"Traceback" not in err
+    assert not list(scratch.glob("sheaf-ingest-*"))
+    assert home("status", "--json").json["intake"] == []
 
 
 def _limit() -> None:
