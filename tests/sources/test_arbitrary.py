@@ -1,7 +1,9 @@
 """Whatever the bytes are: nothing is raised, and no record is lost from the count."""
 
+import gzip
 import io
 import zipfile
+import zlib
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -74,6 +76,13 @@ def test_corrupted_files(data, draw):
     assert _records(found) + sum(isinstance(e, Fault) for e in found) >= 1
 
 
+def _inflates_to(one, other):
+    try:
+        return gzip.decompress(one) == gzip.decompress(other)
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
 @given(st.sampled_from([1, 3]), st.integers(0, 3), st.data())
 @settings(max_examples=200, deadline=None)
 def test_one_broken_member_costs_one_record_at_most(which, victim, draw):
@@ -83,6 +92,8 @@ def test_one_broken_member_costs_one_record_at_most(which, victim, draw):
     broken[at] ^= draw.draw(st.integers(1, 255))
     found = _kinds(b"".join((*parts[:victim], bytes(broken), *parts[victim + 1 :])))
     assert 3 <= _records(found) <= 4
+    if _inflates_to(bytes(broken), parts[victim]):
+        return  # the bits behind the last block, which fill up a byte, mean nothing
     assert any(isinstance(e, Fault) and e.code.startswith("gzip-") for e in found)
 
 
