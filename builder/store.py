@@ -8,10 +8,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from functions.snapshot.errors import Conflict, StoreError
+from functions.snapshot.store import Entry
 from functions.store.folder import FolderReader
 
 _TEMPORARY = ".tmp"
@@ -75,9 +77,12 @@ class FolderStore(FolderReader):
             _sync_folder(self.path(key).parent)
         return hashlib.sha256(data).hexdigest()
 
-    def remove(self, key: str) -> None:
-        """Remove the object, and the folders that it leaves empty."""
-        path = self.path(key)
+    def remove(self, *keys: str) -> None:
+        """Remove the objects, and the folders that they leave empty."""
+        for key in keys:
+            self._remove(self.path(key))
+
+    def _remove(self, path: Path) -> None:
         with self._wrapped(path):
             path.unlink(missing_ok=True)
         for parent in path.parents:
@@ -90,6 +95,10 @@ class FolderStore(FolderReader):
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        yield from (entry.key for entry in self.entries(prefix))
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """Yield what is listed of each object whose key begins with `prefix`, in that order."""
         start = self.root / prefix.rpartition("/")[0]
         found = []
         try:
@@ -98,7 +107,14 @@ class FolderStore(FolderReader):
                 found += [(below / name).as_posix() for name in names]
         except OSError as error:
             raise StoreError(f"{start} cannot be read: {error.strerror}") from error
-        yield from sorted(k for k in found if k.startswith(prefix) and not k.startswith("."))
+        for key in sorted(k for k in found if k.startswith(prefix) and not k.startswith(".")):
+            try:
+                status = (self.root / key).stat()
+            except FileNotFoundError:
+                continue  # removed by somebody else meanwhile
+            except OSError as error:
+                raise StoreError(f"{key} cannot be read: {error.strerror}") from error
+            yield Entry(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     @contextlib.contextmanager
     def _written(self, key: str) -> Iterator[Path]:

@@ -99,8 +99,9 @@ class DuckRepository:
         """Return the item's listed version, or None where the snapshot has no such item."""
         key = identifier.lookup_key(identifier_)
         positions: list[int] = []
-        for file, _ in self._catalogue.groups(manifest, "lookup", key, key):
-            rows = self._rows(f"SELECT position FROM {_FILE} WHERE key = $key", file, key=key)
+        for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
+            sql = f"SELECT position FROM {_FILE} WHERE key = $key"
+            rows = self._rows(sql, file, _span(groups), key=key)
             positions += [place for (place,) in rows]
         for place in sorted(positions, reverse=True):
             selection = Selection(tuple(manifest.kinds()), Span(place, place))
@@ -202,9 +203,8 @@ class DuckRepository:
             f"SELECT {', '.join(columns)} FROM {_FILE} "
             f"WHERE {' AND '.join(conditions)} ORDER BY position LIMIT $limit"
         )
-        span = (groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset)
         stamps = self._stamps(manifest)
-        return [_record(row, stamps) for row in self._rows(sql, file, span, **values)]
+        return [_record(row, stamps) for row in self._rows(sql, file, _span(groups), **values)]
 
     def _dead(self, manifest: Manifest, first: int, last: int) -> list[str]:
         return [
@@ -214,9 +214,9 @@ class DuckRepository:
 
     def _listing(self, manifest: Manifest, spec: str) -> _Listing:
         def read() -> _Listing:
-            for file, _ in self._catalogue.groups(manifest, "sets", spec, spec):
+            for file, groups in self._catalogue.groups(manifest, "sets", spec, spec):
                 sql = f"SELECT counts, ranges FROM {_FILE} WHERE set_spec = $set"
-                for counts, ranges in self._rows(sql, file, set=spec):
+                for counts, ranges in self._rows(sql, file, _span(groups), set=spec):
                     return _Listing(
                         tuple((c["sequence"], c["kind"], c["records"]) for c in counts),
                         tuple(Range(r["first"], r["last"], r["copied"]) for r in ranges),
@@ -233,7 +233,9 @@ class DuckRepository:
     def _rows(
         self, sql: str, file: DataFile, span: tuple[int, int] | None = None, **values: Any
     ) -> list[tuple[Any, ...]]:
-        values["file"] = str(self._catalogue.reader.local(file.key, span))
+        footer = (file.bytes - file.footer, file.footer)
+        spans = None if span is None else (span, footer)
+        values["file"] = str(self._catalogue.reader.local(file.key, spans))
         with self._cursor() as cursor, engine.reading(file.key):
             rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
             return rows
@@ -248,6 +250,11 @@ class DuckRepository:
         finally:
             with self._lock:
                 self._idle.append(cursor)
+
+
+def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
+    """Return offset and length of the bytes that hold neighbouring row groups."""
+    return groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset
 
 
 def _record(row: tuple[Any, ...], stamps: dict[int, datetime]) -> Record:

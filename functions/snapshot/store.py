@@ -1,8 +1,19 @@
 """The seam between Sheaf and where its objects lie: a folder, or a bucket."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a store lists of an object: key, size in bytes, and when it was written (UTC)."""
+
+    key: str
+    bytes: int
+    modified: datetime
 
 
 class Reader(Protocol):
@@ -21,10 +32,14 @@ class Reader(Protocol):
         """Return the whole object."""
         ...
 
-    def local(self, key: str, span: tuple[int, int] | None = None) -> Path:
-        """Return a file in which at least bytes `span` (offset, length) and the footer are right.
+    def open(self, key: str) -> BinaryIO:
+        """Return the object as a stream that is read forwards; it is to be closed."""
+        ...
 
-        Without `span` the whole file is right. The file is the reader's: do not write to it.
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+        """Return a file of the object's size in which at least `spans` (offset, length) are right.
+
+        Without `spans` the whole file is right. The file is the reader's: do not write to it.
         """
         ...
 
@@ -51,10 +66,14 @@ class Writer(Reader, Protocol):
         """
         ...
 
-    def remove(self, key: str) -> None:
-        """Remove the object; one that is not there is no error."""
+    def remove(self, *keys: str) -> None:
+        """Remove the objects; one that is not there is no error."""
         ...
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        ...
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """Yield what is listed of each object whose key begins with `prefix`, in that order."""
         ...

@@ -1,6 +1,8 @@
 """A folder as a store: the reading side."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from functions.snapshot.errors import MissingObject, StoreError
 
@@ -25,7 +27,16 @@ class FolderReader:
         except OSError as error:
             raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
 
-    def local(self, key: str, span: tuple[int, int] | None = None) -> Path:
+    def open(self, key: str) -> BinaryIO:
+        """Return the object's own file, opened."""
+        try:
+            return self.path(key).open("rb")
+        except FileNotFoundError as error:
+            raise MissingObject(f"{self.root} has no {key}") from error
+        except OSError as error:
+            raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return the object's own file, in which every span is right."""
         path = self.path(key)
         if not path.is_file():
