@@ -23,9 +23,10 @@ from typing import Any
 from urllib.parse import quote
 
 from bench.generate import captures, fill
-from builder.publish import Surroundings, publish
+from builder.publish import publish
 from builder.server import LocalServer
 from builder.store import FolderStore
+from builder.surroundings import Surroundings
 from functions.oai import duck, handler
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application

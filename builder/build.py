@@ -1,155 +1,212 @@
-"""The build: the tables of the next snapshot, out of the intake and the last snapshot."""
+"""The build: the tables of the next snapshot, out of what is fresh and the last snapshot.
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+What a change brings are the tables `fresh` (versions to publish) and `superseded` (those they
+replace) in DuckDB. What is written follows from their size: a new run of each table, into which
+small runs before it are merged (see compaction), and the files of sets that are touched.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from builder import intake, listing, merge
-from builder.snapshot import Draft
+from builder import compaction, listing, merge
+from builder.compaction import LOOKUP_RATIO, Rewrite
+from builder.listing import Index, NewRun
+from builder.snapshot import Draft, Query
+from builder.surroundings import Advance, Progress
 from functions.oai import engine
-from functions.snapshot import identifier
-from functions.snapshot.manifest import Manifest, Sequence
-from functions.snapshot.store import Writer
-from functions.store.catalog import Catalogue
+from functions.snapshot import identifier, layout
+from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
 
-_LOOKUP = (
-    f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM {engine.table('$files')} "
-    "ORDER BY key, position"
+_FILES = engine.table("$files")
+_GONE = "CREATE TABLE gone AS SELECT position FROM superseded"
+_GONE_BEFORE = f"INSERT INTO gone SELECT position FROM {_FILES}"
+_KEPT = (
+    f"SELECT * FROM {_FILES} WHERE position NOT IN (SELECT position FROM gone) ORDER BY position"
 )
-
-
-Advance = Callable[[int], None]
-"""Told of rows written since the last call."""
-Progress = Callable[[int], AbstractContextManager[Advance]]
-"""Given how many rows there are to write, shows how it goes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What an intake comes to; `manifest` is None where it changes nothing at all."""
-
-    manifest: Manifest | None
-    records: int
-    new: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    copies: int = 0
-    faults: int = 0
+_FRESH = f"SELECT * FROM fresh ORDER BY {merge.NATURAL_ORDER}"
+_REWRITTEN = "CREATE TABLE rewritten AS SELECT unnest($firsts) AS first, unnest($lasts) AS last"
+_OWN_KEYS = (
+    f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
+    "WHERE position >= $base"
+)
+_OWN_DEAD = (
+    "SELECT position FROM superseded WHERE NOT EXISTS "
+    "(SELECT 1 FROM rewritten WHERE position BETWEEN first AND last)"
+)
+_THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
 
 class Build:
     """One attempt to build on the snapshot `before`."""
 
-    def __init__(
-        self,
-        store: Writer,
-        connection: engine.Connection,
-        draft: Draft,
-        catalogue: Catalogue,
-        before: Manifest,
-    ) -> None:
-        self._store = store
+    def __init__(self, connection: engine.Connection, draft: Draft, before: Manifest) -> None:
         self._connection = connection
         self._draft = draft
-        self._catalogue = catalogue
         self._before = before
+        self._base = before.last_position + 1
+        self._number = len(before.sequences) + 1
 
-    def run(
-        self,
-        runs: list[intake.Run],
-        libraries: Mapping[str, str],
-        say: Callable[[str], None],
-        progress: Progress,
-    ) -> Built:
-        """Write the tables and return the manifest; its snapshot's number and instant come later.
+    def items(self, progress: Progress) -> Manifest:
+        """Write what `fresh` and `superseded` ask for; return the manifest with a new sequence.
 
-        A sequence that is new has the instant of the snapshot before it, until it is stamped.
+        The sequence is UNSTAMPED.
         """
-        previous = merge.Previous(
-            self._files("lookup"), self._files("records"), self._files("dead")
-        )
-        captures = self._intake(runs, "captures")
-        say("comparing the intake with the last snapshot")
-        merged = merge.Merged(0, 0, 0, 0)
-        if captures:
-            merged = merge.merge(self._connection, captures, self._before.namespace, previous)
-        after = self._before
-        if merged.new or merged.changed:
-            say(f"writing {merged.new:,} new and {merged.changed:,} changed records")
-            with progress(merged.new + merged.changed) as advance:
-                after = self._items(advance)
-        all_of_it = tuple(column.name for column in intake.TABLES["faults"])
-        faults = self._added("faults", runs, all_of_it)
-        sources = self._added("sources", runs, ("source", "digest"))
-        records = sum(after.kinds().values())
-        counts = (
-            records, merged.new, merged.changed, merged.unchanged, merged.copies, faults
-        )  # fmt: skip
-        if after is self._before and not faults and not sources:
-            return Built(None, *counts)
-        return Built(replace(after, tables=self._draft.tables, libraries=dict(libraries)), *counts)
+        sequences = [*self._sequences(), self._sequence()]
+        own = Span(self._base, sequences[-1].last)
+        rows = own.last - own.first + 1
 
-    def _items(self, advance: Advance) -> Manifest:
-        """Write what the new and changed items need; return the manifest with a new sequence."""
-        number = len(self._before.sequences) + 1
-        base = self._before.last_position + 1
-        files = self._draft.add(
-            "records",
-            f"SELECT * FROM fresh ORDER BY {merge.NATURAL_ORDER}",
-            constants={"position": base, "sequence": number},
-            advance=advance,
-        )
-        last = base + sum(file.rows for file in files) - 1
-        paths = {"files": self._draft.paths(files)}
-        listing.index(self._connection, paths["files"], self._files("sets"), number, base)
-        self._draft.add("copies", listing.COPIES, paths, span=(base, last))
-        self._draft.add("lookup", _LOOKUP, paths)
-        self._draft.add("dead", "SELECT position FROM superseded ORDER BY position")
-        sets = self._draft.add("sets", listing.SETS, instead=True)
+        def live(span: Span) -> int:
+            return sum(
+                sum(s.records.values())
+                for s in sequences
+                if span.first <= s.first and s.last <= span.last
+            )
+
+        runs = compaction.runs(self._before.tables.get("records", ()))
+        plan = compaction.plan(runs, rows, live)
+        with engine.reading("the last snapshot"):
+            self._gone(plan)
+            spans = [rewrite.span(own) for rewrite in plan]
+            self._connection.execute(
+                _REWRITTEN, {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]}
+            )
+        total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
+        with progress(total) as advance:
+            written = self._records(plan, spans, advance)
+        index = Index(self._connection, written, self._number)
+        self._copies(written, index)
+        sets = self._sets(index)
+        there = [run for run in written if run.span.last == own.last]
+        self._lookup(own, [path for run in there for path in run.paths])
+        self._dead(own, sum(sum(s.records.values()) for s in sequences))
         return replace(
-            self._before,
-            sequences=(*self._sequences(), self._sequence(number, base, last)),
-            sets=sum(file.rows for file in sets),
+            self._before, sequences=tuple(sequences), sets=sets, tables=self._draft.tables
         )
 
     def _sequences(self) -> list[Sequence]:
         """Return the earlier sequences, less the versions that are superseded now."""
         rows = self._counted("SELECT sequence, kind, count(*) FROM superseded GROUP BY ALL")
         gone = {(sequence, kind): count for sequence, kind, count in rows}
+        touched = {sequence for sequence, _, _ in rows}
         return [
             replace(s, records={k: n - gone.get((s.number, k), 0) for k, n in s.records.items()})
+            if s.number in touched
+            else s
             for s in self._before.sequences
         ]
 
-    def _sequence(self, number: int, first: int, last: int) -> Sequence:
-        kinds = self._counted("SELECT kind, count(*) FROM fresh GROUP BY kind ORDER BY kind")
-        return Sequence(number, self._before.effective, first, last, dict(kinds))
+    def _sequence(self) -> Sequence:
+        rows = self._counted("SELECT kind, count(*) FROM fresh GROUP BY kind ORDER BY kind")
+        kinds = dict(rows)
+        last = self._base + sum(kinds.values()) - 1
+        return Sequence(self._number, UNSTAMPED, self._base, last, kinds)
+
+    def _gone(self, plan: Iterable[Rewrite]) -> None:
+        """Make `gone`: the superseded positions of what is rewritten, and of this publish."""
+        self._connection.execute(_GONE)
+        leaves = self._draft.tables.get("dead", ())
+        spans = [run.span for rewrite in plan for run in rewrite.runs]
+        met = [leaf for leaf in leaves if any(leaf.meets(s.first, s.last) for s in spans)]
+        if met:
+            self._connection.execute(_GONE_BEFORE, {"files": self._paths(met)})
+
+    def _records(self, plan: list[Rewrite], spans: list[Span], advance: Advance) -> list[NewRun]:
+        constants = {"position": self._base, "sequence": self._number}
+        instead: dict[int, tuple[LeafReference, ...]] = {}
+        written = []
+        for rewrite, span in zip(plan, spans, strict=True):
+            queries: list[Query] = []
+            if rewrite.runs:
+                leaves = (leaf for run in rewrite.runs for leaf in run.leaves)
+                queries.append((_KEPT, {"files": self._paths(leaves)}))
+            if rewrite.fresh:
+                queries.append((_FRESH, {}))
+            files = self._draft.write("records", queries, constants, advance)
+            written.append(NewRun(span, self._draft.paths(files)))
+            instead[span.first] = self._draft.leaves(files, span)
+        self._replace("records", spans, instead)
+        return written
+
+    def _copies(self, written: list[NewRun], index: Index) -> None:
+        instead = {}
+        for number, run in enumerate(written):
+            if run.paths:
+                files = self._draft.write("copies", [index.copies(number)])
+                instead[run.span.first] = self._draft.leaves(files, run.span)
+        self._replace("copies", [run.span for run in written], instead)
+
+    def _replace(
+        self, table: str, spans: list[Span], instead: Mapping[int, tuple[LeafReference, ...]]
+    ) -> None:
+        """Put new leaves in the place of the runs that lie within `spans`, in the log's order."""
+        kept = {
+            run.span.first: run.leaves
+            for run in compaction.runs(self._draft.tables.get(table, ()))
+            if not any(s.first <= run.span.first and run.span.last <= s.last for s in spans)
+        }
+        runs = sorted({**kept, **instead}.items())
+        self._draft.tables[table] = tuple(leaf for _, leaves in runs for leaf in leaves)
+
+    def _sets(self, index: Index) -> int:
+        """Write the files of the sets that are touched; return how many sets there are now."""
+        files = self._draft.files(self._draft.tables.get("sets", ()))
+        firsts = [str(file.groups[0].first) for file in files]
+        homes = index.touched(firsts)
+        earlier = [files[home] for home in homes] if files else []
+        query = index.rows(self._draft.paths(earlier))
+        parts = self._draft.write_segments("sets", query, listing.PART)
+        if files:
+            found = {
+                files[home].key: [f for p, fs in parts.items() if index.home(p) == home for f in fs]
+                for home in homes
+            }
+            self._draft.substitute("sets", found)
+        else:
+            every = [file for part in parts.values() for file in part]
+            self._draft.tables["sets"] = self._draft.leaves(every)
+        new = sum(file.rows for part in parts.values() for file in part)
+        return self._before.sets - sum(file.rows for file in earlier) + new
+
+    def _lookup(self, own: Span, records: list[str]) -> None:
+        values = {"records": records, "base": own.first}
+        self._append("lookup", own, own.last - own.first + 1, (_OWN_KEYS, values))
+
+    def _dead(self, own: Span, live: int) -> None:
+        ((rows,),) = self._counted(f"SELECT count(*) FROM ({_OWN_DEAD})")
+        self._append("dead", own, rows, (_OWN_DEAD, {}), live)
+
+    def _append(self, table: str, own: Span, rows: int, query: Query, live: int = 0) -> None:
+        """Add rows about positions as a run, merged with runs before it.
+
+        A row may outlive the record that it is about. When more than half of the table's rows have,
+        it is written anew, without them; `live` rows of the records need none here.
+        """
+        runs = compaction.runs(self._draft.tables.get(table, ()))
+        count = compaction.tail([run.rows for run in runs], rows, LOOKUP_RATIO)
+        there = self._draft.tables["records"]
+        needed = sum(leaf.rows for leaf in there) - live
+        stale = rows + sum(run.rows for run in runs) > 2 * needed + layout.GROUP_ROWS
+        if stale:
+            count = len(runs)
+        elif not rows:
+            return
+        merged, kept = runs[len(runs) - count :], runs[: len(runs) - count]
+        sql, values = query[0], dict(query[1])
+        if merged:
+            values["files"] = self._paths(leaf for run in merged for leaf in run.leaves)
+            sql = f"SELECT * FROM ({sql} UNION ALL SELECT * FROM {_FILES})"
+        if stale:
+            values["there"] = self._paths(there)
+            sql = f"SELECT * FROM ({sql}) {_THERE}"
+        span = Span(merged[0].span.first if merged else own.first, own.last)
+        files = self._draft.write(table, [(f"{sql} ORDER BY ALL", values)])
+        leaves = (leaf for run in kept for leaf in run.leaves)
+        self._draft.tables[table] = (*leaves, *self._draft.leaves(files, span))
+
+    def _paths(self, leaves: Iterable[LeafReference]) -> list[str]:
+        return self._draft.paths(self._draft.files(leaves))
 
     def _counted(self, sql: str) -> list[Any]:
         with engine.reading("the merge"):
             return self._connection.execute(sql).fetchall()
-
-    def _added(self, table: str, runs: list[intake.Run], key: tuple[str, ...]) -> int:
-        """Add the intake's rows whose `key` the last snapshot lacks; return how many."""
-        files = self._intake(runs, table)
-        if not files:
-            return 0
-        order = ", ".join(f"{column.name} NULLS FIRST" for column in intake.TABLES[table])
-        values = {"files": files}
-        known = ""
-        if earlier := self._files(table):
-            values["earlier"] = earlier
-            same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
-            known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
-        sql = (
-            f"SELECT DISTINCT ON ({', '.join(key)}) * FROM {engine.table('$files')} i {known} "
-            f"ORDER BY {order}"
-        )
-        return sum(file.rows for file in self._draft.add(table, sql, values))
-
-    def _files(self, table: str) -> list[str]:
-        return self._draft.paths(self._catalogue.files(self._before, table))
-
-    def _intake(self, runs: list[intake.Run], table: str) -> list[str]:
-        return [path for run in runs for path in intake.files(self._store, run, table)]

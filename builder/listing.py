@@ -2,10 +2,16 @@
 
 A set whose records lie close together is read from the main files; one that is scattered thinly
 over many row groups gets a sorted copy of its records, so that a page of it is one read as well.
+Both are decided for each run of records anew when the run is written.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from builder.snapshot import Query
 from functions.oai import engine
 from functions.snapshot import layout
+from functions.snapshot.manifest import Span
 
 SPREAD = 4
 """A set is copied if its records touch over SPREAD times the row groups that they would fill."""
@@ -26,78 +32,89 @@ _LINEAGE = (
 _CELLS = f"""
 CREATE TABLE cells AS
 WITH item AS (
-    SELECT position, kind, sets,
+    SELECT file_index, file_row_number // $group AS part, position, sequence, kind, sets,
         list_unique(list_transform(sets, lambda s: split_part(s, ':', 1))) < len(sets) AS several
     FROM {_FILES}
 ),
 plain AS (
-    SELECT kind, spec, (position - $base) // $group AS cell, count(*) AS records,
+    SELECT file_index, part, sequence, kind, spec, count(*) AS records,
         min(position) AS first, max(position) AS last
-    FROM (SELECT kind, position, unnest(sets) AS spec FROM item WHERE NOT several)
+    FROM (SELECT * EXCLUDE (several, sets), unnest(sets) AS spec FROM item WHERE NOT several)
     GROUP BY ALL
 ),
 several AS (
-    SELECT DISTINCT listing, kind, position
-    FROM (SELECT kind, position, unnest(sets) AS spec FROM item WHERE several)
+    SELECT DISTINCT file_index, part, sequence, kind, listing, position
+    FROM (SELECT * EXCLUDE (several, sets), unnest(sets) AS spec FROM item WHERE several)
     JOIN lineage USING (spec)
 )
-SELECT listing, kind, cell, sum(records)::BIGINT AS records, min(first) AS first, max(last) AS last
+SELECT listing, $runs[file_index::BIGINT + 1]::BIGINT AS run,
+    file_index::BIGINT * $most + part AS cell, sequence, kind,
+    sum(records)::BIGINT AS records, min(first) AS first, max(last) AS last
 FROM (
-    SELECT listing, kind, cell, records, first, last FROM plain JOIN lineage USING (spec)
+    SELECT listing, file_index, part, sequence, kind, records, first, last
+    FROM plain JOIN lineage USING (spec)
     UNION ALL
-    SELECT listing, kind, (position - $base) // $group, 1, position, position FROM several
+    SELECT listing, file_index, part, sequence, kind, 1, position, position FROM several
 )
 GROUP BY ALL
 """
 
 _SPREAD_TABLE = """
 CREATE TABLE spread AS
-SELECT listing, touched > $spread * ceil(records / $group) + $slack AS copied
-FROM (SELECT listing, count(DISTINCT cell) AS touched, sum(records) AS records
-      FROM cells GROUP BY listing)
+SELECT listing, run, touched > $spread * ceil(records / $group) + $slack AS copied
+FROM (SELECT listing, run, count(DISTINCT cell) AS touched, sum(records) AS records
+      FROM cells GROUP BY listing, run)
 """
 
 _RANGES = """
 CREATE TABLE ranges AS
 WITH touched AS (
-    SELECT listing, cell, min(first) AS first, max(last) AS last
-    FROM cells JOIN spread USING (listing) WHERE NOT copied GROUP BY listing, cell
+    SELECT listing, run, cell, min(first) AS first, max(last) AS last
+    FROM cells JOIN spread USING (listing, run) WHERE NOT copied GROUP BY listing, run, cell
 ),
 gaps AS (
-    SELECT *, cell - lag(cell) OVER (PARTITION BY listing ORDER BY cell) > 1 AS gap FROM touched
+    SELECT *, cell - lag(cell) OVER part > 1 AS gap FROM touched
+    WINDOW part AS (PARTITION BY listing, run ORDER BY cell)
 ),
 islands AS (
-    SELECT *, count(*) FILTER (WHERE gap) OVER (PARTITION BY listing ORDER BY cell) AS island
-    FROM gaps
+    SELECT *, count(*) FILTER (WHERE gap) OVER part AS island FROM gaps
+    WINDOW part AS (PARTITION BY listing, run ORDER BY cell)
 )
 SELECT listing, min(first) AS first, max(last) AS last, false AS copied
-FROM islands GROUP BY listing, island
+FROM islands GROUP BY listing, run, island
 UNION ALL
 SELECT listing, min(first), max(last), true
-FROM cells JOIN spread USING (listing) WHERE copied GROUP BY listing
+FROM cells JOIN spread USING (listing, run) WHERE copied GROUP BY listing, run
 """
 
 _COUNTS = """
 CREATE TABLE counts AS
-SELECT listing, $sequence::INTEGER AS sequence, kind, sum(records)::BIGINT AS records
-FROM cells GROUP BY ALL
+SELECT listing, sequence, kind, sum(records)::BIGINT AS records
+FROM cells WHERE sequence = $sequence GROUP BY ALL
 UNION ALL
 SELECT listing, sequence, kind, -count(DISTINCT position)
 FROM (SELECT position, sequence, kind, unnest(sets) AS spec FROM superseded)
 JOIN lineage USING (spec) GROUP BY ALL
 """
 
-COPIES = f"""
+_COPIES = f"""
 SELECT listing, r.*
 FROM {_FILES} r
 JOIN (
     SELECT DISTINCT listing, position
     FROM (SELECT position, unnest(sets) AS spec FROM {_FILES})
-    JOIN lineage USING (spec) JOIN spread USING (listing) WHERE copied
+    JOIN lineage USING (spec) JOIN spread USING (listing) WHERE copied AND run = $run
 ) USING (position)
 ORDER BY listing, position
 """
-"""The copies of scattered sets' records, in the order of their table."""
+
+# Each file of the table of sets is the home of the sets from its first one on.
+_HOMES = "CREATE TABLE homes AS SELECT unnest($numbers) AS home, unnest($firsts) AS first"
+_TOUCHED = """
+SELECT DISTINCT home
+FROM (SELECT listing FROM cells UNION SELECT listing FROM counts)
+ASOF JOIN homes ON listing >= first ORDER BY home
+"""
 
 _EARLIER = f"""
 INSERT INTO counts SELECT set_spec, c.sequence, c.kind, c.records
@@ -105,42 +122,94 @@ FROM (SELECT set_spec, unnest(counts) AS c FROM {_SETS});
 """
 _EARLIER_RANGES = f"""
 INSERT INTO ranges SELECT set_spec, r.first, r.last, r.copied
-FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS});
+FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS})
+WHERE NOT EXISTS (SELECT 1 FROM rewritten w WHERE r.first BETWEEN w.first AND w.last);
 """
 
-SETS = """
-SELECT listing AS set_spec, records, counts, ranges
-FROM (
-    SELECT listing, sum(records)::BIGINT AS records,
+# Sets of one home are dealt out evenly, so that a file that has just been divided has room.
+_ROWS = """
+WITH listed AS (
+    SELECT listing AS set_spec, sum(records)::BIGINT AS records,
         list({'sequence': sequence, 'kind': kind, 'records': records}
              ORDER BY sequence, kind) AS counts
     FROM (SELECT listing, sequence, kind, sum(records)::BIGINT AS records
           FROM counts GROUP BY ALL HAVING sum(records) > 0)
     GROUP BY listing
-) JOIN (
-    SELECT listing, list({'first': first, 'last': last, 'copied': copied} ORDER BY first) AS ranges
-    FROM ranges GROUP BY listing
-) USING (listing)
-ORDER BY set_spec
+),
+found AS (
+    SELECT set_spec, records, counts, ranges
+    FROM listed JOIN (
+        SELECT listing AS set_spec,
+            list({'first': first, 'last': last, 'copied': copied} ORDER BY first) AS ranges
+        FROM ranges GROUP BY listing
+    ) USING (set_spec)
+),
+placed AS (
+    SELECT home, found.*, count(*) OVER (PARTITION BY home) AS size,
+        row_number() OVER (PARTITION BY home ORDER BY set_spec) - 1 AS number
+    FROM found ASOF JOIN homes ON set_spec >= homes.first
+)
+SELECT home * 1000000 + number * ceil(size / $most)::BIGINT // size AS part,
+    set_spec, records, counts, ranges
+FROM placed ORDER BY set_spec
 """
-"""Every set that has a record, in the order of its table."""
+PART = "part"
+"""The column of the rows of sets that tells files apart; see `home`."""
 
 
-def index(
-    connection: engine.Connection, files: list[str], earlier: list[str], sequence: int, base: int
-) -> None:
-    """Make the tables that COPIES and SETS are asked of.
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run that was just written: its stretch of the log and its records' files here."""
 
-    `files` are the data files of this publish, whose first position is `base`, `earlier` those
-    of the last snapshot's table of sets; `superseded` is as merge left it.
+    span: Span
+    paths: Sequence[str]
+
+
+class Index:
+    """The sets of the runs that a publish wrote, whose own sequence is `sequence`.
+
+    `superseded` is as merge left it; `rewritten` has the stretches of the runs.
     """
-    group = {"group": layout.GROUP_ROWS}
-    with engine.reading("the index of sets"):
-        connection.execute(_LINEAGE, {"files": files})
-        connection.execute(_CELLS, {"files": files, "base": base, **group})
-        connection.execute(_SPREAD_TABLE, {"spread": SPREAD, "slack": _SLACK, **group})
-        connection.execute(_RANGES)
-        connection.execute(_COUNTS, {"sequence": sequence})
-        if earlier:
-            connection.execute(_EARLIER, {"sets": earlier})
-            connection.execute(_EARLIER_RANGES, {"sets": earlier})
+
+    def __init__(
+        self, connection: engine.Connection, runs: Sequence[NewRun], sequence: int
+    ) -> None:
+        self._connection = connection
+        self._runs = runs
+        files = [path for run in runs for path in run.paths]
+        numbers = [number for number, run in enumerate(runs) for _ in run.paths]
+        group = {"group": layout.GROUP_ROWS}
+        with engine.reading("the index of sets"):
+            connection.execute(_LINEAGE, {"files": files})
+            most = {"most": layout.FILE_GROUPS}
+            connection.execute(_CELLS, {"files": files, "runs": numbers, **most, **group})
+            connection.execute(_SPREAD_TABLE, {"spread": SPREAD, "slack": _SLACK, **group})
+            connection.execute(_RANGES)
+            connection.execute(_COUNTS, {"sequence": sequence})
+
+    def copies(self, run: int) -> Query:
+        """Return the query of the copies of scattered sets' records in the run of that number."""
+        return _COPIES, {"files": list(self._runs[run].paths), "run": run}
+
+    def touched(self, firsts: Sequence[str]) -> list[int]:
+        """Return the numbers of the files of sets that change; `firsts` are their first sets."""
+        starts = ["", *firsts[1:]]
+        with engine.reading("the index of sets"):
+            self._connection.execute(
+                _HOMES, {"numbers": list(range(len(starts))), "firsts": starts}
+            )
+            return [home for (home,) in self._connection.execute(_TOUCHED).fetchall()]
+
+    def rows(self, earlier: Sequence[str]) -> Query:
+        """Return the query of the new rows of sets; `earlier` are the paths of touched files."""
+        values = {"sets": list(earlier)}
+        with engine.reading("the index of sets"):
+            if earlier:
+                self._connection.execute(_EARLIER, values)
+                self._connection.execute(_EARLIER_RANGES, values)
+        return _ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}
+
+    @staticmethod
+    def home(part: int) -> int:
+        """Return the number of the file that rows of this PART take the place of."""
+        return part // 1_000_000

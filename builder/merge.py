@@ -8,14 +8,20 @@ sets stand, and to them come the others' collections, and hierarchies of which i
 copies lie is no part of the description, so a copy elsewhere changes nothing by itself.
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from builder.snapshot import Draft
 from functions.oai import engine
 from functions.snapshot import identifier, schema
+from functions.snapshot.manifest import DataFile, Manifest, RowGroup
 
 _CAPTURE = tuple(column.name for column in schema.CAPTURE)
 _COLUMNS = ", ".join(_CAPTURE)
 _DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
+_MOST_KEYS = 1_000_000  # that are looked at one by one to choose files
 NATURAL_ORDER = "kind, url_surtkey, fetch_date NULLS LAST, identifier"
 
 # Lists of sets, the leading copy's first, folded into one; then without sets above others.
@@ -47,15 +53,6 @@ WINDOW copy AS (
 
 
 @dataclass(frozen=True, slots=True)
-class Previous:
-    """The last snapshot's files on this machine, by table."""
-
-    lookup: list[str]
-    records: list[str]
-    dead: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Merged:
     """How many items of the intake are new, changed, as they were, and further copies of these."""
 
@@ -66,25 +63,81 @@ class Merged:
 
 
 def merge(
-    connection: engine.Connection, captures: list[str], namespace: str, previous: Previous
+    connection: engine.Connection, captures: list[str], before: Manifest, draft: Draft
 ) -> Merged:
     """Make the tables `fresh` (versions to publish) and `superseded` (those they replace).
 
     `captures` are Parquet files with the columns of intake.CAPTURES, whose paths sort by the time
-    of their run. `fresh` has the columns of `records` but position and sequence; `superseded` has
-    position, sequence, kind and sets.
+    of their run; `draft` begins as the snapshot `before`. `fresh` has the columns of `records` but
+    position and sequence; `superseded` has position, sequence, kind and sets.
     """
     with engine.reading("the intake"):
-        _gather(connection, captures, namespace)
+        _gather(connection, captures, before.namespace)
+        (given,) = _row(connection, f"SELECT count(*) FROM {engine.table('$f')}", {"f": captures})
+        (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
     with engine.reading("the last snapshot"):
-        _match(connection, previous)
+        find(connection, draft, "incoming", incoming)
     with engine.reading("the merge of both"):
         _revise(connection)
-        (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
-        (given,) = _row(connection, f"SELECT count(*) FROM {engine.table('$f')}", {"f": captures})
         counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
         (matched, changed) = _row(connection, counts)
     return Merged(incoming - matched, changed, matched - changed, given - incoming)
+
+
+def find(connection: engine.Connection, draft: Draft, wanted: str, count: int) -> None:
+    """Make `old`: the listed versions of the items that the table `wanted` names.
+
+    `wanted` has `count` rows with an `identifier` each. Of the last snapshot only those files are
+    read that can hold them.
+    """
+    keys = f"SELECT DISTINCT {identifier.LOOKUP_KEY} FROM {wanted} ORDER BY ALL"
+    lookup = _files(connection, draft, "lookup", keys, count)
+    connection.execute("CREATE TABLE places (identifier VARCHAR, position BIGINT)")
+    if lookup:
+        connection.execute(
+            f"INSERT INTO places SELECT identifier, l.position FROM {engine.table('$lookup')} l "
+            f"JOIN {wanted} ON l.key = {identifier.LOOKUP_KEY}",
+            {"lookup": lookup},
+        )
+    (found,) = _row(connection, "SELECT count(*) FROM places")
+    positions = "SELECT DISTINCT position FROM places ORDER BY position"
+    records = _files(connection, draft, "records", positions, found)
+    dead = _files(connection, draft, "dead", positions, found)
+    if not records:
+        types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
+        connection.execute(f"CREATE TABLE old ({types})")
+        return
+    columns = ", ".join(f"r.{name}" for name in schema.names("records"))
+    values = {"records": records}
+    live = ""
+    if dead:
+        live = f"WHERE r.position NOT IN (SELECT position FROM {engine.table('$dead')})"
+        values["dead"] = dead
+    connection.execute(
+        f"CREATE TABLE old AS SELECT {columns} FROM {engine.table('$records')} r "
+        f"JOIN places p ON r.position = p.position AND r.identifier = p.identifier {live}",
+        values,
+    )
+
+
+def _files(
+    connection: engine.Connection, draft: Draft, table: str, keys: str, count: int
+) -> list[str]:
+    """Return the files of a table that can hold the keys that a statement gives, `count` or so."""
+    files = draft.files(draft.tables.get(table, ()))
+    if files and count <= _MOST_KEYS:
+        files = narrowed(files, [key for (key,) in connection.execute(keys).fetchall()])
+    return draft.paths(files)
+
+
+def narrowed(files: Sequence[DataFile], keys: Sequence[Any]) -> list[DataFile]:
+    """Return the files of which some row group can hold one of the keys, which are sorted."""
+    return [file for file in files if any(_holds(group, keys) for group in file.groups)]
+
+
+def _holds(group: RowGroup, keys: Sequence[Any]) -> bool:
+    place = bisect_left(keys, group.first)
+    return place < len(keys) and keys[place] <= group.last
 
 
 def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> None:
@@ -106,32 +159,10 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
     connection.execute("DROP TABLE copies")
 
 
-def _match(connection: engine.Connection, previous: Previous) -> None:
-    """Make `old`: the listed versions of the items that `incoming` has as well."""
-    columns = ", ".join(f"r.{name}" for name in schema.names("records"))
-    if not previous.records:
-        types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
-        connection.execute(f"CREATE TABLE old ({types})")
-        return
-    values = {"lookup": previous.lookup, "records": previous.records}
-    live = ""
-    if previous.dead:
-        live = f"WHERE r.position NOT IN (SELECT position FROM {engine.table('$dead')})"
-        values["dead"] = previous.dead
-    connection.execute(
-        "CREATE TABLE old AS WITH matched AS ("
-        f"SELECT identifier, l.position FROM {engine.table('$lookup')} l "
-        f"JOIN incoming ON l.key = {identifier.LOOKUP_KEY}) "
-        f"SELECT {columns} FROM {engine.table('$records')} r "
-        f"JOIN matched m ON r.position = m.position AND r.identifier = m.identifier {live}",
-        values,
-    )
-
-
 def _revise(connection: engine.Connection) -> None:
     """Make `revised`, `fresh` and `superseded` out of `incoming` and `old`."""
     leads = (
-        "(i.warc_filename = o.warc_filename "
+        "(o.deleted OR i.warc_filename = o.warc_filename "
         "AND i.warc_record_offset IS NOT DISTINCT FROM o.warc_record_offset "
         "OR o.warc_record_type = 'revisit' AND i.warc_record_type != 'revisit')"
     )
@@ -147,14 +178,15 @@ def _revise(connection: engine.Connection) -> None:
     connection.execute(
         "CREATE TABLE revised AS WITH n AS (SELECT o.position AS old_position, o.identifier, "
         f"{sets} AS sets, {', '.join(columns)} FROM incoming i JOIN old o USING (identifier)) "
-        f"SELECT n.*, NOT o.deleted AND ({differs}) AS changed "
+        f"SELECT n.*, o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
         "FROM n JOIN old o ON o.position = n.old_position"
     )
     connection.execute(
         "CREATE TABLE fresh AS SELECT identifier, 'capture' AS kind, false AS deleted, "
-        f"sets, {_COLUMNS} FROM incoming WHERE identifier NOT IN (SELECT identifier FROM old) "
+        f"NULL::VARCHAR AS reason, sets, {_COLUMNS} FROM incoming "
+        "WHERE identifier NOT IN (SELECT identifier FROM old) "
         "UNION ALL "
-        f"SELECT identifier, 'capture', false, sets, {_COLUMNS} FROM revised WHERE changed"
+        f"SELECT identifier, 'capture', false, NULL, sets, {_COLUMNS} FROM revised WHERE changed"
     )
     connection.execute(
         "CREATE TABLE superseded AS SELECT position, sequence, kind, sets FROM old "

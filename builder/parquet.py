@@ -2,13 +2,16 @@
 
 import errno
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from functions.oai.engine import NO_SPACE
@@ -113,19 +116,44 @@ class RowWriter:
             self._rows.clear()
 
 
+def batches(stream: Stream) -> Iterator[pa.RecordBatch]:
+    """Yield a stream's batches of rows."""
+    yield from pa.RecordBatchReader.from_stream(stream)
+
+
+def segments(stream: Stream, column: str) -> Iterator[tuple[Any, Iterator[pa.RecordBatch]]]:
+    """Yield each value of `column` with the batches that have it, without that column.
+
+    Rows with the same value must be neighbours. A run is to be used up before the next is asked.
+    """
+    for value, run in itertools.groupby(_split(stream, column), key=itemgetter(0)):
+        yield value, (batch for _, batch in run)
+
+
+def _split(stream: Stream, column: str) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    for batch in batches(stream):
+        runs, rest = pc.run_end_encode(batch.column(column)), batch.drop_columns([column])
+        start = 0
+        for value, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield value, rest.slice(start, end - start)
+            start = end
+
+
 def write_table(
-    stream: Stream, table: str, folder: Path, constants: Mapping[str, int] | None = None
+    rows: Iterable[pa.RecordBatch],
+    table: str,
+    folder: Path,
+    constants: Mapping[str, int] | None = None,
 ) -> Iterator[Written]:
     """Write a table's sorted rows as data files in `folder`, one after the other.
 
-    `constants` may give `position`, that of the first row (the next follow by one), and
-    `sequence`, the same for all; the stream then lacks these columns.
+    `constants` may give `position` and `sequence` for batches that lack these columns: `position`
+    is that of the first such row (the next follow by one), `sequence` the same for all.
     """
     target = arrow_schema(schema.TABLES[table])
-    given = dict(constants or {})
     gate = _Gate(table)
-    grouped = _grouped(stream, target, given)
-    for number, groups in enumerate(_chunked(grouped, layout.FILE_GROUPS)):
+    grouped = _rechunked(_conformed(rows, target, dict(constants or {})), layout.GROUP_ROWS)
+    for number, groups in enumerate(_chunked(grouped, layout.file_groups(table))):
         path = folder / f"{table}-{number}.parquet"
         with _writing(path):
             written = _write_file(path, table, target, map(gate.passed, groups))
@@ -137,14 +165,14 @@ class _Gate:
 
     def __init__(self, table: str) -> None:
         self._table = table
-        self._keys = schema.ORDER[table][: schema.KEY.get(table, 0)]
-        if table == "records":  # positions are counted, so look at what they follow
-            self._keys = ("kind", "url_surtkey")
+        self._keys = schema.ORDER[table][: schema.KEY[table]]
+        if table == "records":  # positions are often counted here, so look at what they follow
+            self._keys = ("sequence", "kind", "url_surtkey", "position")
         self._last: tuple[Any, ...] | None = None
 
     def passed(self, group: pa.Table) -> pa.Table:
         first, last = (
-            tuple(_bound(group.column(key)[index].as_py()) for key in self._keys)
+            tuple(_last_if_null(group.column(key)[index].as_py()) for key in self._keys)
             for index in (0, group.num_rows - 1)
         )
         if first > last or (self._last is not None and first < self._last):
@@ -154,9 +182,9 @@ class _Gate:
 
 
 def _write_file(path: Path, table: str, target: pa.Schema, groups: Iterable[pa.Table]) -> Written:
-    keys = schema.ORDER[table][: schema.KEY.get(table, 0)]
+    keys = schema.ORDER[table][: schema.KEY[table]]
     bounds: list[tuple[Key, Key]] = []
-    kept = [n for n in target.names if n in keys or n in _SEARCHED] or False
+    kept = [name for name in target.names if name in keys or name in _SEARCHED]
     writer = pq.ParquetWriter(
         path, target, compression="zstd", compression_level=3, write_statistics=kept
     )
@@ -180,35 +208,37 @@ def _write_file(path: Path, table: str, target: pa.Schema, groups: Iterable[pa.T
     )
 
 
-def _grouped(stream: Stream, target: pa.Schema, given: Mapping[str, int]) -> Iterator[pa.Table]:
-    """Yield the stream's rows in tables of GROUP_ROWS rows, the last one perhaps shorter."""
+def _conformed(
+    rows: Iterable[pa.RecordBatch], target: pa.Schema, given: Mapping[str, int]
+) -> Iterator[pa.Table]:
+    """Yield the rows with the target's columns, types and order."""
     position = given.get("position", 0)
-    for rows in _rechunked(stream, layout.GROUP_ROWS):
-        values = {name: rows.column(name) for name in rows.column_names}
-        if given:
-            count = rows.num_rows
+    for batch in rows:
+        values = {name: batch.column(name) for name in batch.schema.names}
+        if "position" in given and "position" not in values:
+            count = batch.num_rows
             values["position"] = pa.array(range(position, position + count), pa.int64())
             values["sequence"] = pa.array([given["sequence"]] * count, pa.int32())
             position += count
         yield pa.table([values[f.name].cast(f.type) for f in target], schema=target)
 
 
-def _rechunked(stream: Stream, rows: int) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
+def _rechunked(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of `rows` rows, the last one perhaps shorter."""
+    held: list[pa.Table] = []
     count = 0
-    reader = pa.RecordBatchReader.from_stream(stream)
-    for batch in reader:
-        held.append(batch)
-        count += batch.num_rows
+    for one in tables:
+        held.append(one)
+        count += one.num_rows
         if count >= rows:
-            table = pa.Table.from_batches(held)
+            table = pa.concat_tables(held)
             whole = count - count % rows
             for start in range(0, whole, rows):
                 yield table.slice(start, rows)
-            held = table.slice(whole).to_batches()
+            held = [table.slice(whole)]
             count -= whole
     if count:
-        yield pa.Table.from_batches(held)
+        yield pa.concat_tables(held)
 
 
 def _chunked(tables: Iterator[pa.Table], size: int) -> Iterator[Iterator[pa.Table]]:
@@ -223,14 +253,12 @@ def _chunked(tables: Iterator[pa.Table], size: int) -> Iterator[Iterator[pa.Tabl
         yield run()
 
 
-def _bound(value: Any) -> Any:
-    return "" if value is None else value
+def _last_if_null(value: Any) -> Any:
+    return "\U0010ffff" if value is None else value
 
 
 def _key(rows: pa.Table, keys: Sequence[str], index: int) -> Key:
     values = tuple(rows.column(key)[index].as_py() for key in keys)
-    if not values:
-        return None
     return values if len(values) > 1 else values[0]
 
 

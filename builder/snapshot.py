@@ -2,19 +2,26 @@
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builder.parquet import write_table
+from builder.parquet import Written, batches, segments, write_table
 from functions.oai import engine
 from functions.snapshot import layout
-from functions.snapshot.manifest import DataFile, Leaf, LeafReference
+from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Span
 from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+Query = tuple[str, Mapping[str, Any]]
+"""A statement and the values of its parameters."""
 
 
 class Draft:
-    """Collects the tables of a snapshot; `tables` begins with the leaves of the last one."""
+    """Collects the tables of a snapshot; `tables` begins with the leaves of the last one.
+
+    `written` are the keys of what was put into the store so far.
+    """
 
     def __init__(
         self,
@@ -26,51 +33,92 @@ class Draft:
         self._store = store
         self._connection = connection
         self._folder = folder
+        self._catalogue = Catalogue(store)
         self.tables = dict(tables)
+        self.written: list[str] = []
 
-    def add(
+    def write(
         self,
         table: str,
-        query: str,
-        values: Mapping[str, Any] | None = None,
-        *,
+        queries: Iterable[Query],
         constants: Mapping[str, int] | None = None,
-        span: tuple[int, int] | None = None,
-        instead: bool = False,
         advance: Callable[[int], None] = lambda rows: None,
     ) -> list[DataFile]:
-        """Write what a query gives as a table's sorted rows, and return their files.
+        """Write the rows that the queries give, one after the other, as data files of `table`.
 
-        `constants` are those of parquet.write_table, `span` that of the leaves' references.
-        `instead` replaces what the table held before; else the new leaves follow the old ones.
-        `advance` is told of rows written.
+        The rows are sorted as a whole. `constants` are those of parquet.write_table. `advance` is
+        told of rows written.
         """
-        files: list[DataFile] = []
+        files = []
         with engine.reading(f"the table {table}"):
-            stream = engine.stream(self._connection, query, values)
-            for written in write_table(stream, table, self._folder, constants):
-                key = layout.data_key(table, written.digest)
-                with written.path.open("rb") as source:
-                    self._store.put(key, source)
-                written.path.unlink()
-                files.append(DataFile(key, written.bytes, written.footer, written.groups))
+            rows = (
+                batch
+                for sql, values in queries
+                for batch in batches(engine.stream(self._connection, sql, values))
+            )
+            for written in write_table(rows, table, self._folder, constants):
+                files.append(self._put(table, written))
                 advance(files[-1].rows)
-        leaves = tuple(self._leaves(files, span))
-        self.tables[table] = leaves if instead else (*self.tables.get(table, ()), *leaves)
         return files
+
+    def write_segments(self, table: str, query: Query, column: str) -> dict[int, list[DataFile]]:
+        """Write what a query gives; where `column`, no part of the table, changes, a file ends.
+
+        Returns the files by the column's value.
+        """
+        found: dict[int, list[DataFile]] = {}
+        with engine.reading(f"the table {table}"):
+            stream = engine.stream(self._connection, *query)
+            for value, rows in segments(stream, column):
+                for written in write_table(rows, table, self._folder):
+                    found.setdefault(value, []).append(self._put(table, written))
+        return found
+
+    def leaves(
+        self, files: Sequence[DataFile], span: Span | None = None
+    ) -> tuple[LeafReference, ...]:
+        """Write the leaves that describe files of one table; `span` is that of their run."""
+        return tuple(self._leaves(files, None if span is None else (span.first, span.last)))
+
+    def substitute(self, table: str, files: Mapping[str, Sequence[DataFile]]) -> None:
+        """Put other files, or none, in the place of the files of those keys."""
+        leaves: list[LeafReference] = []
+        for reference in self.tables.get(table, ()):
+            known = self._catalogue.leaf(reference).files
+            if any(file.key in files for file in known):
+                changed = [new for file in known for new in files.get(file.key, (file,))]
+                leaves += self._leaves(changed, reference.span)
+            else:
+                leaves.append(reference)
+        self.tables[table] = tuple(leaves)
+
+    def files(self, leaves: Iterable[LeafReference]) -> list[DataFile]:
+        """Return the data files that the leaves describe."""
+        return [file for leaf in leaves for file in self._catalogue.leaf(leaf).files]
 
     def paths(self, files: Iterable[DataFile]) -> list[str]:
         """Return where the files can be read on this machine."""
         return [str(self._store.local(file.key)) for file in files]
 
+    def _put(self, table: str, written: Written) -> DataFile:
+        key = layout.data_key(table, written.digest)
+        with written.path.open("rb") as source:
+            self._store.put(key, source)
+        written.path.unlink()
+        self.written.append(key)
+        return DataFile(key, written.bytes, written.footer, written.groups)
+
     def _leaves(
-        self, files: list[DataFile], span: tuple[int, int] | None
+        self, files: Sequence[DataFile], span: tuple[int, int] | None
     ) -> Iterator[LeafReference]:
-        for start in range(0, len(files), layout.LEAF_FILES):
-            some = tuple(files[start : start + layout.LEAF_FILES])
+        parts = -(-len(files) // layout.LEAF_FILES)
+        for number in range(parts):
+            start, end = (len(files) * n // parts for n in (number, number + 1))
+            some = tuple(files[start:end])
             data = Leaf(some).to_json()
             key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
             self._store.put(key, io.BytesIO(data))
+            self.written.append(key)
             yield LeafReference(
                 key=key,
                 first=some[0].groups[0].first,

@@ -8,17 +8,18 @@ from collections import Counter
 from pathlib import Path
 
 from builder import ingest, intake
-from builder.build import Built
 from builder.context import Context
 from builder.demo import record
 from builder.demo.harvester import HarvestSummary, harvest
 from builder.errors import UsageError
 from builder.progress import Progress
-from builder.publish import Surroundings, publish
+from builder.publish import publish
+from builder.revision import Built
 from builder.server import LocalServer
 from builder.sources import domain
 from builder.sources.event import Rules
 from builder.store import FolderStore
+from builder.surroundings import Surroundings
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration

@@ -3,11 +3,12 @@
 import argparse
 import os
 
-from builder.build import Built
 from builder.context import Context
 from builder.progress import Rows
-from builder.publish import Surroundings, publish
+from builder.publish import publish
+from builder.revision import Built
 from builder.sources import domain
+from builder.surroundings import Surroundings
 from functions.snapshot import instant
 
 

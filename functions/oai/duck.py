@@ -23,7 +23,7 @@ from functions.snapshot.store import Reader
 from functions.store.catalog import Cache, Catalogue
 
 _HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets")
-_FIELDS = tuple(n for n in schema.names("records") if n not in _HEADER)
+_FIELDS = tuple(n for n in schema.names("records") if n not in {c.name for c in schema.ITEM})
 _FILE = engine.table("$file")
 _IN_SET = "len(list_filter(sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 _LIVE = (

@@ -95,14 +95,7 @@ class Lister:
         row = self._formats.get(token.prefix)
         if row is None or not known(self._repository, token.snapshot, reading):
             raise tokens.refusal()
-        retired = False
-        try:
-            manifest = self._repository.manifest(token.snapshot)
-        except MissingObject:
-            if token.snapshot >= reading.entry.snapshot:
-                raise  # the very snapshot in effect: no retirement but damage
-            retired = True
-            manifest = self._repository.manifest(reading.entry.snapshot)
+        manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
         walk = _Walk(
             token.verb,
             row,
@@ -168,6 +161,19 @@ def known(repository: Repository, snapshot: int, reading: Reading) -> bool:
     """Tell whether a token's snapshot is one that was ever in effect, or is by some clock."""
     current = repository.manifest(max(reading.reached, reading.entry.snapshot))
     return snapshot <= reading.reached and snapshot not in current.skipped
+
+
+def kept_or_current(
+    repository: Repository, snapshot: int, reading: Reading
+) -> tuple[Manifest, bool]:
+    """Return a snapshot's manifest, or the one in effect where it was retired; and whether."""
+    if not reading.pointer.is_retired(snapshot):
+        try:
+            return repository.manifest(snapshot), False
+        except MissingObject:
+            if snapshot >= reading.entry.snapshot:
+                raise  # the very snapshot in effect: no retirement but damage
+    return repository.manifest(reading.entry.snapshot), True
 
 
 def _nothing() -> Exception:

@@ -26,7 +26,7 @@ from functions.oai.errors import (
     shown,
 )
 from functions.oai.format import Formats
-from functions.oai.listing import Lister, known
+from functions.oai.listing import Lister, kept_or_current, known
 from functions.oai.present import Present, Reading
 from functions.oai.repository import Repository, SetRow
 from functions.oai.request import (
@@ -182,7 +182,7 @@ class Provider:
             if not known(self._repository, token.snapshot, reading):
                 raise tokens.refusal()
             snapshot, after, cursor = token.snapshot, token.after, token.cursor
-        manifest = self._kept_or_current(snapshot, reading)
+        manifest, _ = kept_or_current(self._repository, snapshot, reading)
         try:
             rows = self._sets(manifest, after, limit)
         except MissingObject:
@@ -215,11 +215,3 @@ class Provider:
         if not manifest.sets:
             raise error(NO_SETS, "This repository has no sets.")
         return self._repository.sets(manifest, after, limit + 1)
-
-    def _kept_or_current(self, snapshot: int, reading: Reading) -> Manifest:
-        try:
-            return self._repository.manifest(snapshot)
-        except MissingObject:
-            if snapshot >= reading.entry.snapshot:
-                raise
-            return self._manifest(reading)

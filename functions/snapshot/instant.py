@@ -1,8 +1,10 @@
 """Instants: UTC, to the second, in the form of OAI-PMH 2.0, section 3.3."""
 
+import re
 from datetime import UTC, datetime
 
 FORM = "%Y-%m-%dT%H:%M:%SZ"
+_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 def to_text(instant: datetime) -> str:
@@ -15,6 +17,6 @@ def from_text(text: str) -> datetime:
 
     Raises ValueError for any other form, a day form and a fraction included.
     """
-    if len(text) != 20 or not text.isascii():
+    if not _FORM.fullmatch(text):
         raise ValueError(f"{text!r} is not of the form YYYY-MM-DDThh:mm:ssZ")
-    return datetime.strptime(text, FORM).replace(tzinfo=UTC)
+    return datetime.fromisoformat(text)

@@ -11,6 +11,8 @@ intake/<run>/...                  what was ingested and is not published yet
 import re
 
 POINTER = "current.json"
+RECORDS = "records/"
+SNAPSHOTS = "snapshots/"
 INTAKE = "intake/"
 RUN_SUMMARY = "run.json"
 
@@ -18,10 +20,17 @@ GROUP_ROWS = 4096
 """Rows of a row group: what one page reads. Measured best between 2,000 and 10,000."""
 FILE_GROUPS = 32
 """Row groups of a data file: few, because a reader plans over the whole footer."""
+SETS_GROUPS = 1
+"""Row groups of a file of the table of sets: a publish rewrites those whose sets it touched."""
 LEAF_FILES = 64
 """Data files that one leaf of the manifest describes."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
+
+
+def file_groups(table: str) -> int:
+    """Return how many row groups a data file of `table` has at most."""
+    return SETS_GROUPS if table == "sets" else FILE_GROUPS
 
 
 def manifest_key(snapshot: int) -> str:
@@ -32,6 +41,20 @@ def manifest_key(snapshot: int) -> str:
 def views_key(snapshot: int) -> str:
     """Return where the SQL views of snapshot number `snapshot` lie."""
     return f"snapshots/{snapshot}/views.sql"
+
+
+def snapshot_keys(snapshot: int) -> tuple[str, str]:
+    """Return the keys of what belongs to that snapshot alone; its manifest is the last to go."""
+    return views_key(snapshot), manifest_key(snapshot)
+
+
+def snapshot_of(key: str) -> int | None:
+    """Return the number of the snapshot that the object belongs to alone, if it does."""
+    parts = key.split("/")
+    if len(parts) == 3 and parts[0] + "/" == SNAPSHOTS and parts[1].isdecimal():
+        number = int(parts[1])
+        return number if key in snapshot_keys(number) else None
+    return None
 
 
 def leaf_key(digest: str) -> str:

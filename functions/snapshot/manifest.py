@@ -9,13 +9,16 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from collections.abc import Sequence as Series
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import DamagedStore, NewerSchema
 
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
+
+UNSTAMPED = datetime.max.replace(tzinfo=UTC)
+"""The instant of a sequence that has none yet: it takes effect with the next snapshot."""
 
 Key = int | str | tuple[str, int] | None
 """A bound of a row group: its first columns in schema.ORDER, or None where none is kept."""
@@ -95,7 +98,8 @@ class Leaf:
 class LeafReference:
     """What the root says of a leaf: key, the bounds and number of its rows, its data's bytes.
 
-    `span` are the positions between which its rows lie, where the bounds do not tell them.
+    `span` is the stretch of the log that it is part of: the first and last position of one publish
+    or of several that were merged. Leaves with the same span make one run, sorted as a whole.
     """
 
     key: str
@@ -203,7 +207,7 @@ class Manifest:
                 table: [asdict(leaf) for leaf in leaves] for table, leaves in self.tables.items()
             },
         }
-        return json.dumps(document, indent=1).encode()
+        return json.dumps(document, separators=(",", ":")).encode()
 
     @staticmethod
     def from_json(data: bytes) -> "Manifest":

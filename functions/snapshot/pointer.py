@@ -1,13 +1,14 @@
 """The pointer: which snapshot is in effect at which instant.
 
 It is written before its newest snapshot takes effect, so it names the one before it as well, and
-readers go by the clock.
+readers go by the clock. It also holds what publishing and expiring must know of each other.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import DamagedStore, NewerSchema, NothingPublished
@@ -25,10 +26,29 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Expiry:
+    """An expiry in progress: the snapshots that it removes, and the instant up to which it may.
+
+    From that instant on it is taken for dead, and whoever comes next completes it.
+    """
+
+    snapshots: tuple[int, ...]
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Pointer:
-    """The snapshots in effect now or later, ascending by instant and by number."""
+    """The snapshots in effect now or later, ascending by instant and by number.
+
+    `settled` tells that the newest entry is known to have been written before its instant. Where
+    it is not, its publish ended in between, and the next one stamps its changes anew. `retired`
+    are first and last numbers of snapshots that were removed, ascending.
+    """
 
     entries: tuple[Entry, ...] = ()
+    settled: bool = True
+    expiry: Expiry | None = None
+    retired: tuple[tuple[int, int], ...] = ()
 
     def at(self, when: datetime) -> Entry:
         """Return the entry in effect at `when`. Raises NothingPublished where there is none."""
@@ -41,22 +61,56 @@ class Pointer:
         """Return the entry that was written last, whether or not it is in effect yet."""
         return self.entries[-1] if self.entries else None
 
+    def is_retired(self, snapshot: int) -> bool:
+        """Tell whether the snapshot was removed or is being removed."""
+        going = self.expiry is not None and snapshot in self.expiry.snapshots
+        return going or any(first <= snapshot <= last for first, last in self.retired)
+
+    def expired(self) -> "Pointer":
+        """Return this pointer with its expiry completed."""
+        done = set(self.expiry.snapshots if self.expiry else ())
+        for first, last in self.retired:
+            done.update(range(first, last + 1))
+        ranges: list[tuple[int, int]] = []
+        for number in sorted(done):
+            if ranges and ranges[-1][1] == number - 1:
+                ranges[-1] = (ranges[-1][0], number)
+            else:
+                ranges.append((number, number))
+        return replace(self, expiry=None, retired=tuple(ranges))
+
     def moved(self, entry: Entry, now: datetime) -> "Pointer":
-        """Return this pointer with `entry` added and what was followed long ago left out.
+        """Return this pointer, not settled, with `entry` added and `trimmed`."""
+        kept = self.trimmed(now)
+        return replace(kept, entries=(*kept.entries, entry), settled=False)
+
+    def trimmed(self, now: datetime) -> "Pointer":
+        """Return this pointer without what was followed long ago.
 
         An entry stays for REMEMBERED after the next one took effect, for readers whose clock is
         behind the publisher's. No snapshot that a pointer names may be retired.
         """
         followed = {e for e, later in pairwise(self.entries) if later.effective <= now - REMEMBERED}
-        return Pointer((*(e for e in self.entries if e not in followed), entry))
+        return replace(self, entries=tuple(e for e in self.entries if e not in followed))
 
     def to_json(self) -> bytes:
         """Return the pointer as the store holds it."""
-        entries = [
-            {"snapshot": e.snapshot, "effective": instant.to_text(e.effective)}
-            for e in self.entries
-        ]
-        return json.dumps({"schema": schema.VERSION, "snapshots": entries}, indent=1).encode()
+        document: dict[str, Any] = {
+            "schema": schema.VERSION,
+            "snapshots": [
+                {"snapshot": e.snapshot, "effective": instant.to_text(e.effective)}
+                for e in self.entries
+            ],
+            "settled": self.settled,
+        }
+        if self.retired:
+            document["retired"] = [list(span) for span in self.retired]
+        if self.expiry:
+            document["expiry"] = {
+                "snapshots": list(self.expiry.snapshots),
+                "until": instant.to_text(self.expiry.until),
+            }
+        return json.dumps(document, indent=1).encode()
 
     @staticmethod
     def from_json(data: bytes) -> "Pointer":
@@ -72,10 +126,26 @@ class Pointer:
                 Entry(int(e["snapshot"]), instant.from_text(e["effective"]))
                 for e in document["snapshots"]
             )
+            settled = document["settled"]
+            expiry = _expiry(document.get("expiry"))
+            retired = tuple((int(a), int(b)) for a, b in document.get("retired", ()))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise DamagedStore(f"current.json is damaged: {error!r}") from error
+            raise DamagedStore(f"current.json is damaged: {error!r}; {_REMEDY}") from error
         if any(
             a.effective >= b.effective or a.snapshot >= b.snapshot for a, b in pairwise(entries)
         ):
-            raise DamagedStore("current.json is damaged: its snapshots are not in order")
-        return Pointer(entries)
+            raise DamagedStore(
+                f"current.json is damaged: its snapshots are not in order; {_REMEDY}"
+            )
+        if not isinstance(settled, bool):
+            raise DamagedStore(f"current.json is damaged: settled is {settled!r}; {_REMEDY}")
+        return Pointer(entries, settled, expiry, retired)
+
+
+_REMEDY = "put back a copy of it, or one that names the newest of the snapshots"
+
+
+def _expiry(document: Any) -> Expiry | None:
+    if document is None:
+        return None
+    return Expiry(tuple(map(int, document["snapshots"])), instant.from_text(document["until"]))

@@ -25,6 +25,7 @@ ITEM = (
     Column("identifier", "VARCHAR", "OAI identifier", "oai:webarchiv.cz:k3j2..."),
     Column("kind", "VARCHAR", "what the item is: capture, template or fileset", "capture"),
     Column("deleted", "BOOLEAN", "true for a tombstone, which keeps only these columns", "false"),
+    Column("reason", "VARCHAR", "why the item was withdrawn; NULL where it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
 )
 
@@ -129,8 +130,16 @@ ORDER: dict[str, tuple[str, ...]] = {
 }
 """The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
 
-KEY: dict[str, int] = {"records": 1, "copies": 2, "sets": 1, "lookup": 1, "dead": 1}
-"""How many of a table's ORDER columns bound its row groups; a table not named has no look-up."""
+KEY: dict[str, int] = {
+    "records": 1,
+    "copies": 2,
+    "sets": 1,
+    "lookup": 1,
+    "dead": 1,
+    "faults": 1,
+    "sources": 1,
+}
+"""How many of a table's ORDER columns bound its row groups."""
 
 
 def names(table: str) -> tuple[str, ...]:

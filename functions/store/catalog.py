@@ -68,7 +68,7 @@ class Catalogue:
     def files(self, manifest: Manifest, table: str) -> Iterator[DataFile]:
         """Yield every data file of `table`."""
         for reference in manifest.tables.get(table, ()):
-            yield from self._leaf(reference).files
+            yield from self.leaf(reference).files
 
     def groups(
         self, manifest: Manifest, table: str, first: Key, last: Key, span: Span | None = None
@@ -80,13 +80,14 @@ class Catalogue:
         """
         for reference in manifest.tables.get(table, ()):
             if reference.meets(first, last) and reference.within(span):
-                for file in self._leaf(reference).files:
+                for file in self.leaf(reference).files:
                     end = file.groups[-1].last if last is None else last
                     groups = overlapping(file.groups, first, end)
                     if groups:
                         yield file, groups
 
-    def _leaf(self, reference: LeafReference) -> Leaf:
+    def leaf(self, reference: LeafReference) -> Leaf:
+        """Return the leaf that the reference names."""
         return self._cache.get(
             reference.key, lambda: Leaf.from_json(self.reader.read(reference.key))
         )

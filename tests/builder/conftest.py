@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from builder import intake
-from builder.build import Built
-from builder.publish import Surroundings, publish
+from builder.publish import publish
+from builder.revision import Built
 from builder.sources.event import Capture, Fault
 from builder.store import FolderStore
+from builder.surroundings import Surroundings
 from functions.oai.duck import DuckRepository
 from functions.snapshot import configuration, identifier
 

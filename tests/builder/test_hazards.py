@@ -13,8 +13,9 @@ import pytest
 
 from builder import intake
 from builder.parquet import UnsortedTable, write_table
-from builder.publish import Surroundings, publish
+from builder.publish import publish
 from builder.store import FolderStore
+from builder.surroundings import Surroundings
 from functions.oai.repository import Selection
 from functions.snapshot import configuration, layout
 from functions.snapshot.errors import Conflict, SheafError, StoreError
@@ -214,7 +215,7 @@ def test_a_store_may_lie_in_any_folder(tmp_path: Path, folder: str) -> None:
 def test_rows_out_of_order_are_never_written(tmp_path: Path) -> None:
     unsorted = pa.table({"position": pa.array([2, 1], pa.int64())})
     with pytest.raises(UnsortedTable, match="dead"):
-        list(write_table(unsorted, "dead", tmp_path))
+        list(write_table(unsorted.to_batches(), "dead", tmp_path))
 
 
 def test_a_publish_of_which_nothing_is_left_costs_no_read(world: World) -> None:

@@ -72,10 +72,10 @@ def test_overlapping_finds_every_group_that_can_hold_the_range(
         b'{"schema": 1}',
         b"[]",
         b'{"schema": null}',
-        MANIFEST.to_json().replace(b'"tables": {', b'"tables": [], "x": {'),
-        MANIFEST.to_json().replace(b'"snapshot": 3', b'"snapshot": "x"'),
-        MANIFEST.to_json().replace(b'"capture": 90', b'"capture": null'),
-        MANIFEST.to_json().replace(b'"sets": 7', b'"sets": null'),
+        MANIFEST.to_json().replace(b'"tables":{', b'"tables":[],"x":{'),
+        MANIFEST.to_json().replace(b'"snapshot":3', b'"snapshot":"x"'),
+        MANIFEST.to_json().replace(b'"capture":90', b'"capture":null'),
+        MANIFEST.to_json().replace(b'"sets":7', b'"sets":null'),
     ],
 )
 def test_damage_is_told(damaged: bytes) -> None:

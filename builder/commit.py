@@ -1,0 +1,159 @@
+"""The commit: a manifest gets its number and instant, and the pointer is moved to it.
+
+The pointer is to be written before the instant at which the snapshot takes effect. It says itself
+whether that is known: it is written unsettled, and settled once its writer has looked at the clock
+again. Should it have come too late, readers may already have answered, as of that instant, from
+the old snapshot: a later instant is then chosen, by the same process, or, where that has ended, by
+the next one that finds the pointer unsettled.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from builder.expire import completed
+from builder.surroundings import Surroundings
+from builder.views import views
+from functions.snapshot import instant, layout
+from functions.snapshot.errors import Conflict, MissingObject
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A manifest that is whole but for its number and instant.
+
+    `since` is the first instant that is to be chosen anew: sequences of that one or a later one
+    take effect with this snapshot. `keys` are the objects that were written for it.
+    """
+
+    manifest: Manifest
+    since: datetime
+    keys: tuple[str, ...]
+
+
+def commit(
+    store: Writer, outside: Surroundings, pointer: Pointer, tag: str | None, ready: Ready, lead: int
+) -> Manifest:
+    """Write the manifest, move the pointer, and wait until the snapshot is in effect.
+
+    `pointer` is what the change was built on, `tag` its tag. Raises Conflict if somebody else
+    published meanwhile, or removed what this snapshot needs.
+    """
+    base = pointer.newest()
+    skipped: list[int] = []
+    number = base.snapshot if base else 0
+    while True:
+        newest = pointer.newest()
+        number += 1
+        now = outside.clock()
+        effective = _effective(now, lead, newest)
+        manifest = _stamped(ready, number, effective, skipped)
+        if not _claimed(store, manifest):
+            skipped.append(number)  # left by a publish that did not come to its end
+            continue
+        lead *= 2
+        if outside.clock() >= effective:
+            skipped.append(number)
+            continue
+        entry = Entry(number, effective)
+        pointer, tag = _moved(store, outside, pointer, tag, entry, ready.keys)
+        if outside.clock() < effective:
+            break
+    _settle(store, pointer, tag)
+    remove_leftovers(store, skipped)
+    outside.say(f"snapshot {number} takes effect at {instant.to_text(effective)}")
+    outside.sleep(max(0.0, (effective - outside.clock()).total_seconds()))
+    return manifest
+
+
+def remove_leftovers(store: Writer, numbers: Iterable[int]) -> None:
+    """Remove what was written of snapshots that never took effect and never will."""
+    for number in numbers:
+        store.remove(layout.manifest_key(number), layout.views_key(number))
+
+
+def _effective(now: datetime, lead: int, newest: Entry | None) -> datetime:
+    """Return a whole second at least `lead` ahead and later than every earlier instant."""
+    chosen = datetime.fromtimestamp(math.ceil(now.timestamp()) + lead, UTC)
+    if newest is not None and chosen <= newest.effective:
+        chosen = newest.effective + timedelta(seconds=1)
+    return chosen
+
+
+def _stamped(ready: Ready, number: int, effective: datetime, skipped: list[int]) -> Manifest:
+    """Return the manifest as snapshot `number`, with the sequences that take effect with it."""
+    return replace(
+        ready.manifest,
+        snapshot=number,
+        effective=effective,
+        sequences=tuple(
+            replace(s, effective=effective) if s.effective >= ready.since else s
+            for s in ready.manifest.sequences
+        ),
+        skipped=(*ready.manifest.skipped, *skipped),
+    )
+
+
+def _claimed(store: Writer, manifest: Manifest) -> bool:
+    """Write the snapshot's views and manifest; tell whether nothing else lies in their place."""
+    number = manifest.snapshot
+    documents = {
+        layout.views_key(number): views(store, manifest).encode(),
+        layout.manifest_key(number): manifest.to_json(),
+    }
+    return all(_created(store, key, data) for key, data in documents.items())
+
+
+def _created(store: Writer, key: str, data: bytes) -> bool:
+    try:
+        store.create(key, data)
+    except Conflict:
+        try:
+            return store.read(key) == data
+        except MissingObject:
+            return False
+    return True
+
+
+def _moved(
+    store: Writer,
+    outside: Surroundings,
+    pointer: Pointer,
+    tag: str | None,
+    entry: Entry,
+    keys: tuple[str, ...],
+) -> tuple[Pointer, str]:
+    """Move the pointer to `entry`; return it and its tag. Raises Conflict.
+
+    Somebody who settles or trims the pointer, or expires snapshots, is no rival: where the newest
+    snapshot is still the one that this one was built on, and what was written for this one is
+    still there once no expiry is going on, the pointer is moved all the same.
+    """
+    while True:
+        target = pointer.moved(entry, outside.clock())
+        try:
+            return target, store.replace(layout.POINTER, target.to_json(), tag)
+        except Conflict:
+            found, tag = completed(store, outside)
+            if found.newest() != pointer.newest():
+                raise
+            if not all(store.tag(key) for key in keys):
+                raise
+            pointer = found
+
+
+def _settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
+    """Write down that the pointer was in time, unless somebody has moved it on."""
+    newest = pointer.newest()
+    while pointer.newest() == newest and not pointer.settled:
+        try:
+            store.replace(layout.POINTER, replace(pointer, settled=True).to_json(), tag)
+            return
+        except Conflict:
+            tag = store.tag(layout.POINTER)
+            pointer = Catalogue(store).pointer()

@@ -1,0 +1,83 @@
+"""Compaction: which runs of a table the next snapshot merges, and which it rewrites. Pure.
+
+A run is a stretch of the log whose files are sorted as a whole: one publish, or several that were
+merged. Each publish adds a run; it takes the runs before it along for as long as they are not much
+larger, so small publishes end up in few runs and a row is rewritten about as often as its run
+doubles. A run of which half is superseded is rewritten without what is superseded.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from functions.snapshot import layout
+from functions.snapshot.manifest import LeafReference, Span
+
+RECORDS_RATIO = 2
+"""A run of records joins a publish if it has less than so many times the rows gathered so far."""
+LOOKUP_RATIO = 4
+"""The same for the look-up and the dead: their rows are short, and each run costs a read."""
+MOST_ROWS = 1 << 22
+"""Rows of a run of records that is not merged any further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run: its stretch of the log, its leaves, and the rows that its files hold."""
+
+    span: Span
+    leaves: tuple[LeafReference, ...]
+
+    @property
+    def rows(self) -> int:
+        """Rows in the run's files, superseded ones included."""
+        return sum(leaf.rows for leaf in self.leaves)
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Neighbouring runs that become one, with or without what is published now behind them."""
+
+    runs: tuple[Run, ...]
+    fresh: bool
+
+    def span(self, fresh: Span) -> Span:
+        """Return the stretch of the run that comes out; `fresh` is the publish's own."""
+        first = self.runs[0].span.first if self.runs else fresh.first
+        return Span(first, fresh.last if self.fresh else self.runs[-1].span.last)
+
+
+def runs(leaves: Sequence[LeafReference]) -> list[Run]:
+    """Return a table's runs in the order of the log."""
+    found = []
+    for span, some in groupby(leaves, key=lambda leaf: leaf.span):
+        assert span is not None
+        found.append(Run(Span(*span), tuple(some)))
+    return found
+
+
+def tail(rows: Sequence[int], fresh: int, ratio: int, most: int | None = None) -> int:
+    """Return how many of the last runs, which have `rows`, are merged with `fresh` new rows."""
+    total, count = fresh, 0
+    for size in reversed(rows):
+        if size >= ratio * total or (most is not None and size + total > most):
+            break
+        total += size
+        count += 1
+    return count
+
+
+def plan(some: Sequence[Run], fresh: int, live: Callable[[Span], int]) -> list[Rewrite]:
+    """Return what is rewritten of the records, in the order of the log; the publish's own is last.
+
+    `live` gives how many rows of a stretch are listed after this publish of `fresh` rows.
+    """
+    listed = [live(run.span) for run in some]
+    merged = tail(listed, fresh, RECORDS_RATIO, MOST_ROWS)
+    kept = len(some) - merged
+    found = [
+        Rewrite((run,), fresh=False)
+        for run, count in zip(some[:kept], listed[:kept], strict=True)
+        if count == 0 or run.rows > 2 * count + layout.GROUP_ROWS
+    ]
+    return [*found, Rewrite(tuple(some[kept:]), fresh=True)]

@@ -1,0 +1,265 @@
+"""Expire: snapshots that nobody needs are retired, and what no kept snapshot names is removed.
+
+While it removes, the pointer says so, and up to which instant. A publish that finds that waits,
+and then looks whether all that it wrote is still there, so nothing that a publish in progress
+needs is ever missed. An expiry that died is completed by whoever comes next: data files go first,
+then leaves, then manifests, so what is left to do can always be found.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from builder.surroundings import Surroundings
+from functions.snapshot import instant, layout
+from functions.snapshot.errors import Conflict, MissingObject
+from functions.snapshot.manifest import LeafReference, Manifest
+from functions.snapshot.pointer import Expiry, Pointer
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+ORPHAN_AGE = timedelta(days=1)
+"""What no snapshot names may belong to a publish in progress until it is as old as that."""
+_LEASE = timedelta(minutes=2)
+_BATCH = 500  # objects removed between two looks at the clock
+_TRIES = 8
+_POLL = 1.0  # seconds
+
+
+_Choice = Callable[[Catalogue, Pointer, Sequence[int]], list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What an expiry did: the snapshots it retired, those that are kept, and objects removed."""
+
+    snapshots: tuple[int, ...]
+    kept: tuple[int, ...]
+    objects: int
+
+
+def snapshots(store: Writer) -> list[int]:
+    """Return the numbers of the snapshots that have a manifest, ascending."""
+    found = []
+    for key in store.keys(layout.SNAPSHOTS):
+        number = layout.snapshot_of(key)
+        if number is not None and key == layout.manifest_key(number):
+            found.append(number)
+    return sorted(found)
+
+
+def expire(
+    store: Writer, outside: Surroundings, keep: int = 1, older: timedelta = timedelta(0)
+) -> Expired:
+    """Retire the snapshots but the newest `keep`, those that were in effect within `older`, and
+    those that the pointer names; remove what no kept snapshot names.
+
+    Raises Conflict if other changes of the store came in between every time, and StoreError.
+    """
+
+    def chosen(catalogue: Catalogue, pointer: Pointer, numbers: Sequence[int]) -> list[int]:
+        now = outside.clock()
+        named = {entry.snapshot for entry in pointer.entries}
+        found = []
+        for number, successor in pairwise(numbers):
+            if number in named or number in numbers[-keep:]:
+                continue
+            if catalogue.manifest(successor).effective <= now - older:
+                found.append(number)
+        return found
+
+    return _expire(store, outside, chosen)
+
+
+def retire(store: Writer, outside: Surroundings, numbers: Collection[int]) -> Expired:
+    """Retire the snapshots of these numbers, but none that the pointer names."""
+
+    def chosen(catalogue: Catalogue, pointer: Pointer, there: Sequence[int]) -> list[int]:
+        named = {entry.snapshot for entry in pointer.entries}
+        return [number for number in there if number in numbers and number not in named]
+
+    return _expire(store, outside, chosen)
+
+
+def completed(store: Writer, outside: Surroundings) -> tuple[Pointer, str | None]:
+    """Return the pointer and its tag once no expiry is going on; one that died is completed."""
+    told = False
+    while True:
+        tag = store.tag(layout.POINTER)
+        pointer = Catalogue(store).pointer()
+        if pointer.expiry is None:
+            return pointer, tag
+        if pointer.expiry.until <= outside.clock():
+            _take_over(store, outside, pointer, tag)
+        elif not told:
+            until = instant.to_text(pointer.expiry.until)
+            outside.say(f"an expiry is going on; waiting for it, up to {until}")
+            told = True
+        else:
+            outside.sleep(_POLL)
+
+
+def _take_over(store: Writer, outside: Surroundings, pointer: Pointer, tag: str | None) -> None:
+    try:
+        _Expiry(store, outside, pointer, tag, pointer.expiry.snapshots if pointer.expiry else ())()
+    except Conflict:
+        return  # somebody else was faster
+
+
+def _expire(store: Writer, outside: Surroundings, chosen: _Choice) -> Expired:
+    for _ in range(_TRIES):
+        pointer, tag = completed(store, outside)
+        pointer = pointer.trimmed(outside.clock())
+        newest = pointer.newest()
+        if newest is None:
+            return Expired((), (), 0)
+        catalogue = Catalogue(store)
+        there = _in_effect(catalogue, snapshots(store), newest.snapshot)
+        retired = chosen(catalogue, pointer, there)
+        kept = tuple(number for number in there if number not in retired)
+        if not retired and not _orphans(store, catalogue, kept, outside.clock()):
+            return Expired((), kept, 0)
+        try:
+            count = _Expiry(store, outside, pointer, tag, retired)()
+        except Conflict:
+            continue
+        return Expired(tuple(retired), kept, count)
+    raise Conflict(f"the store was changed by others {_TRIES} times meanwhile; run again")
+
+
+def _in_effect(catalogue: Catalogue, numbers: Iterable[int], newest: int) -> list[int]:
+    """Return those of the numbers that are of snapshots which took effect, or will."""
+    skipped = set(catalogue.manifest(newest).skipped)
+    return [number for number in numbers if number <= newest and number not in skipped]
+
+
+class _Expiry:
+    """Removes, for as long as the pointer says that it may."""
+
+    def __init__(
+        self,
+        store: Writer,
+        outside: Surroundings,
+        pointer: Pointer,
+        tag: str | None,
+        numbers: Sequence[int],
+    ) -> None:
+        self._store = store
+        self._outside = outside
+        self._pointer = pointer
+        self._tag = tag
+        self._numbers = tuple(numbers)
+        self._catalogue = Catalogue(store)
+
+    def __call__(self) -> int:
+        """Return how many objects were removed. Raises Conflict if somebody else took over."""
+        newest = self._pointer.newest()
+        assert newest is not None
+        self._lease()
+        numbers = _in_effect(self._catalogue, snapshots(self._store), newest.snapshot)
+        kept = [number for number in numbers if number not in self._numbers]
+        named = Named.of(self._catalogue, kept)
+        doomed = [m for n in self._numbers if (m := _manifest(self._catalogue, n)) is not None]
+        references = {r.key: r for m in doomed for r in _references(m) if r.key not in named.leaves}
+        data: set[str] = set()
+        for reference in references.values():
+            data.update(key for key in _data(self._catalogue, reference) if key not in named.data)
+        manifests = [k for n in self._numbers for k in layout.snapshot_keys(n)]
+        orphans = _orphans(self._store, self._catalogue, kept, self._outside.clock(), named)
+        before = data | references.keys() | set(manifests)
+        orphans = [key for key in orphans if key not in before]
+        for keys in (sorted(data), sorted(references), manifests, orphans):
+            self._remove(keys)
+        self._pointer = self._pointer.expired()
+        self._write()
+        return len(data) + len(references) + len(doomed) + len(orphans)
+
+    def _remove(self, keys: Sequence[str]) -> None:
+        for start in range(0, len(keys), _BATCH):
+            expiry = self._pointer.expiry
+            if expiry is None or self._outside.clock() > expiry.until - _LEASE / 2:
+                self._lease()
+            self._store.remove(*keys[start : start + _BATCH])
+
+    def _lease(self) -> None:
+        expiry = Expiry(self._numbers, self._outside.clock() + _LEASE)
+        self._pointer = replace(self._pointer, expiry=expiry)
+        self._write()
+
+    def _write(self) -> None:
+        self._tag = self._store.replace(layout.POINTER, self._pointer.to_json(), self._tag)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The keys of the leaves and data files that some snapshots name."""
+
+    leaves: frozenset[str]
+    data: frozenset[str]
+
+    @staticmethod
+    def of(catalogue: Catalogue, numbers: Iterable[int]) -> "Named":
+        """Return what the snapshots of those numbers name. Raises MissingObject."""
+        references: dict[str, LeafReference] = {}
+        for number in numbers:
+            references.update((r.key, r) for r in _references(catalogue.manifest(number)))
+        data = {file.key for r in references.values() for file in catalogue.leaf(r).files}
+        return Named(frozenset(references), frozenset(data))
+
+
+def _orphans(
+    store: Writer,
+    catalogue: Catalogue,
+    kept: Iterable[int],
+    now: datetime,
+    named: Named | None = None,
+) -> list[str]:
+    """Return the keys of old objects that no kept snapshot names, and of unfinished intake."""
+    kept = tuple(kept)
+    old = [
+        entry.key
+        for prefix in (layout.RECORDS, layout.SNAPSHOTS)
+        for entry in store.entries(prefix)
+        if entry.modified <= now - ORPHAN_AGE
+    ]
+    if old:
+        named = named or Named.of(catalogue, kept)
+        own = {key for number in kept for key in layout.snapshot_keys(number)}
+        old = [k for k in old if k not in named.leaves and k not in named.data and k not in own]
+    return old + _unfinished(store, now)
+
+
+def _unfinished(store: Writer, now: datetime) -> list[str]:
+    """Return the keys of intake runs that have no summary and are old: their ingest died."""
+    runs: dict[str, list[str]] = {}
+    young = set()
+    for entry in store.entries(layout.INTAKE):
+        run = layout.run_prefix(entry.key.split("/")[1])
+        runs.setdefault(run, []).append(entry.key)
+        if entry.modified > now - ORPHAN_AGE:
+            young.add(run)
+    return [
+        key
+        for run, keys in runs.items()
+        if run not in young and run + layout.RUN_SUMMARY not in keys
+        for key in keys
+    ]
+
+
+def _manifest(catalogue: Catalogue, number: int) -> Manifest | None:
+    try:
+        return catalogue.manifest(number)
+    except MissingObject:
+        return None  # an expiry that died was as far as that
+
+
+def _data(catalogue: Catalogue, reference: LeafReference) -> list[str]:
+    try:
+        return [file.key for file in catalogue.leaf(reference).files]
+    except MissingObject:
+        return []  # the same, and its data files went before it
+
+
+def _references(manifest: Manifest) -> list[LeafReference]:
+    return [reference for leaves in manifest.tables.values() for reference in leaves]

@@ -1,0 +1,68 @@
+"""Provenance: the faults that were found and the archive files that were read, each row once."""
+
+from collections.abc import Sequence
+
+from builder import compaction
+from builder.merge import narrowed
+from builder.snapshot import Draft, Query
+from functions.oai import engine
+from functions.snapshot import layout, schema
+
+KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest")}
+"""What makes two rows of a table the same."""
+_FULL = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
+_FILES = engine.table("$files")
+
+
+def add(connection: engine.Connection, draft: Draft, table: str, intake: Sequence[str]) -> int:
+    """Add the rows of the intake's files that the last snapshot lacks; return how many."""
+    if not intake:
+        return 0
+    with engine.reading("the intake"):
+        count = _gather(connection, draft, table, list(intake))
+    if not count:
+        return 0
+    leaves = draft.tables.get(table, ())
+    merged = compaction.tail([e.rows for e in leaves], count, compaction.RECORDS_RATIO, _FULL)
+    kept, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
+    files = draft.write(table, [_sorted(table, draft.paths(draft.files(joined)))])
+    draft.tables[table] = (*kept, *draft.leaves(files))
+    return count
+
+
+def _gather(connection: engine.Connection, draft: Draft, table: str, intake: list[str]) -> int:
+    """Make the table `added_<table>` and return how many rows it has."""
+    key = KEYS[table]
+    sources = connection.execute(
+        f"SELECT DISTINCT source FROM {_FILES} ORDER BY source", {"files": intake}
+    ).fetchall()
+    files = draft.files(draft.tables.get(table, ()))
+    earlier = draft.paths(narrowed(files, [source for (source,) in sources]))
+    values = {"files": intake}
+    known = ""
+    if earlier:
+        values["earlier"] = earlier
+        same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
+        known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
+    connection.execute(
+        f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM {_FILES} i "
+        f"{known} ORDER BY {_order(table)}",
+        values,
+    )
+    ((count,),) = connection.execute(f"SELECT count(*) FROM added_{table}").fetchall()
+    return int(count)
+
+
+def _sorted(table: str, earlier: list[str]) -> Query:
+    rows = f"SELECT * FROM added_{table}"
+    if not earlier:
+        return f"{rows} ORDER BY {_order(table)}", {}
+    columns = ", ".join(schema.names(table))
+    both = f"SELECT {columns} FROM added_{table} UNION ALL SELECT {columns} FROM {_FILES}"
+    return f"SELECT * FROM ({both}) ORDER BY {_order(table)}", {"files": earlier}
+
+
+def _order(table: str) -> str:
+    """Return a total order: the table's own, then every other column."""
+    names = dict.fromkeys((*schema.ORDER[table], *schema.names(table)))
+    return ", ".join(f"{name} NULLS FIRST" for name in names)

@@ -1,0 +1,148 @@
+"""A revision: a change of what is published becomes the next snapshot.
+
+Data files, leaves and manifest are written first; then one pointer moves, by a conditional write.
+Whatever fails before that leaves the old snapshot in effect. Two revisions at once: one wins, the
+other starts over from the winner's snapshot.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from builder.commit import Ready, commit, remove_leftovers
+from builder.expire import completed
+from builder.snapshot import Draft
+from builder.surroundings import Surroundings
+from functions.oai import engine
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.configuration import default as configuration_default
+from functions.snapshot.errors import ConfigurationError, Conflict
+from functions.snapshot.manifest import UNSTAMPED, Manifest
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_TRIES = 8
+_LEFTOVERS = 8  # of the last publishes that did not come to their end
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a change comes to; `manifest` is None where it changes nothing at all.
+
+    `records` are all listed ones, tombstones included; `keys` the objects that were written.
+    """
+
+    manifest: Manifest | None
+    records: int
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    copies: int = 0
+    faults: int = 0
+    withdrawn: int = 0
+    restored: int = 0
+    keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a change is built on: the newest snapshot, and the pointer as it was then."""
+
+    store: Writer
+    catalogue: Catalogue
+    configuration: Configuration
+    outside: Surroundings
+    pointer: Pointer
+    tag: str | None
+    before: Manifest
+
+    @contextmanager
+    def draft(self) -> Iterator[tuple[engine.Connection, Draft]]:
+        """Give a database and a draft that begins as the last snapshot, for as long as it takes."""
+        with tempfile.TemporaryDirectory(prefix="sheaf-publish-") as scratch:
+            folder = Path(scratch)
+            connection = engine.connect(
+                threads=self.outside.threads,
+                memory_megabytes=self.configuration["publish.memory"],
+                scratch=folder,
+            )
+            try:
+                yield connection, Draft(self.store, connection, folder, self.before.tables)
+            finally:
+                connection.close()
+
+    def manifest(self, after: Manifest, draft: Draft) -> Manifest:
+        """Return the next manifest: `after` with the draft's tables and the libraries' versions."""
+        return replace(after, tables=draft.tables, libraries=dict(self.outside.libraries))
+
+
+class Change(Protocol):
+    """A change of what is published; it may have to be built several times."""
+
+    def build(self, base: Base) -> Built:
+        """Build on the newest snapshot. Raises Conflict to start over, and SheafError."""
+        ...
+
+    def done(self) -> None:
+        """Clear away what is published now."""
+        ...
+
+
+def revise(
+    store: Writer, configuration: Configuration, outside: Surroundings, change: Change
+) -> Built:
+    """Make the change the next snapshot, and return when it is in effect.
+
+    Raises ConfigurationError for another namespace than the last snapshot's, Conflict if other
+    publishers won every time, what `change` raises, and StoreError.
+    """
+    for _ in range(_TRIES):
+        try:
+            return _attempt(store, configuration, outside, change)
+        except Conflict:
+            outside.say("another publish was faster; starting over from its snapshot")
+    raise Conflict(f"other publishers were faster {_TRIES} times; run again")
+
+
+def _attempt(
+    store: Writer, configuration: Configuration, outside: Surroundings, change: Change
+) -> Built:
+    pointer, tag = completed(store, outside)
+    now = outside.clock()
+    catalogue = Catalogue(store)
+    newest = pointer.newest()
+    namespace = configuration["repository.namespace"]
+    nothing = Manifest(0, UNSTAMPED, namespace, (), {})
+    before = catalogue.manifest(newest.snapshot) if newest else nothing
+    _check(before, namespace)
+    remove_leftovers(store, before.skipped[-_LEFTOVERS:])
+    # What is not in effect yet was written in time, whoever wrote it.
+    late = newest is not None and not pointer.settled and newest.effective <= now
+    since = newest.effective if newest and late else UNSTAMPED
+    built = change.build(Base(store, catalogue, configuration, outside, pointer, tag, before))
+    if built.manifest is None and any(s.effective >= since for s in before.sequences):
+        outside.say(f"snapshot {before.snapshot} came too late for its instant: it gets another")
+        built = replace(built, manifest=before)
+    if built.manifest is not None:
+        ready = Ready(built.manifest, since, built.keys)
+        manifest = commit(store, outside, pointer, tag, ready, configuration["publish.lead"])
+        built = replace(built, manifest=manifest)
+    change.done()
+    return built
+
+
+def _check(before: Manifest, namespace: str) -> None:
+    if before.namespace != namespace:
+        raise ConfigurationError(
+            f"repository.namespace is {namespace}, but the store was published with "
+            f"{before.namespace}: identifiers must not change, so set it back or use another store"
+        )
+    if before.snapshot == 0 and namespace == configuration_default("repository.namespace"):
+        raise ConfigurationError(
+            f"repository.namespace is still {namespace}: every identifier will begin with it for "
+            "ever, so set it to a domain name of yours before the first publish"
+        )

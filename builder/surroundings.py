@@ -1,0 +1,28 @@
+"""Surroundings: what a change of a store takes from outside."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+
+Clock = Callable[[], datetime]
+Advance = Callable[[int], None]
+"""Told of rows written since the last call."""
+Progress = Callable[[int], AbstractContextManager[Advance]]
+"""Given how many rows there are to write, shows how it goes."""
+
+
+def _unseen(total: int) -> AbstractContextManager[Advance]:
+    return nullcontext(lambda rows: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Time, how to tell of the work and its progress, versions of libraries, threads to use."""
+
+    clock: Clock
+    sleep: Callable[[float], None]
+    say: Callable[[str], None]
+    libraries: Mapping[str, str]
+    threads: int = 2
+    progress: Progress = _unseen
