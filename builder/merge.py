@@ -52,6 +52,14 @@ WINDOW copy AS (
 """
 
 
+# Where records of withdrawn items lie: what was found wrong there is not to be told in detail.
+_HUSHED = f"""
+CREATE TABLE hushed AS
+SELECT DISTINCT warc_filename AS source, warc_record_offset AS place FROM ({_GIVEN})
+WHERE identifier IN (SELECT identifier FROM old WHERE reason IS NOT NULL)
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Merged:
     """How many items of the intake are new, changed, as they were, and further copies of these."""
@@ -69,7 +77,8 @@ def merge(
 
     `captures` are Parquet files with the columns of intake.CAPTURES, whose paths sort by the time
     of their run; `draft` begins as the snapshot `before`. `fresh` has the columns of `records` but
-    position and sequence; `superseded` has position, sequence, kind and sets.
+    position and sequence; `superseded` has position, sequence, kind and sets. `hushed` has source
+    and place of records of withdrawn items.
     """
     with engine.reading("the intake"):
         _gather(connection, captures, before.namespace)
@@ -77,6 +86,7 @@ def merge(
         (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
     with engine.reading("the last snapshot"):
         find(connection, draft, "incoming", incoming)
+        connection.execute(_HUSHED, {"files": captures, "namespace": before.namespace})
     with engine.reading("the merge of both"):
         _revise(connection)
         counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"

@@ -10,6 +10,11 @@ from functions.snapshot import layout, schema
 
 KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest")}
 """What makes two rows of a table the same."""
+DETAIL = (
+    "CASE WHEN EXISTS (SELECT 1 FROM hushed h WHERE h.source = f.source AND h.place = f.place) "
+    "THEN NULL ELSE detail END"
+)
+"""A fault's detail, but for the records that the table `hushed` names: it may quote them."""
 _FULL = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
 _FILES = engine.table("$files")
 
@@ -44,9 +49,13 @@ def _gather(connection: engine.Connection, draft: Draft, table: str, intake: lis
         values["earlier"] = earlier
         same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
         known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
+    rows = f"SELECT * FROM {_FILES}"
+    if table == "faults":
+        connection.execute("CREATE TABLE IF NOT EXISTS hushed (source VARCHAR, place BIGINT)")
+        rows = f"SELECT * REPLACE ({DETAIL} AS detail) FROM {_FILES} f"
     connection.execute(
-        f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM {_FILES} i "
-        f"{known} ORDER BY {_order(table)}",
+        f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM ({rows}) i "
+        f"{known} ORDER BY {order(table)}",
         values,
     )
     ((count,),) = connection.execute(f"SELECT count(*) FROM added_{table}").fetchall()
@@ -56,13 +65,13 @@ def _gather(connection: engine.Connection, draft: Draft, table: str, intake: lis
 def _sorted(table: str, earlier: list[str]) -> Query:
     rows = f"SELECT * FROM added_{table}"
     if not earlier:
-        return f"{rows} ORDER BY {_order(table)}", {}
+        return f"{rows} ORDER BY {order(table)}", {}
     columns = ", ".join(schema.names(table))
     both = f"SELECT {columns} FROM added_{table} UNION ALL SELECT {columns} FROM {_FILES}"
-    return f"SELECT * FROM ({both}) ORDER BY {_order(table)}", {"files": earlier}
+    return f"SELECT * FROM ({both}) ORDER BY {order(table)}", {"files": earlier}
 
 
-def _order(table: str) -> str:
+def order(table: str) -> str:
     """Return a total order: the table's own, then every other column."""
     names = dict.fromkeys((*schema.ORDER[table], *schema.names(table)))
     return ", ".join(f"{name} NULLS FIRST" for name in names)

@@ -37,6 +37,10 @@ class Draft:
         self.tables = dict(tables)
         self.written: list[str] = []
 
+    def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
+        """Return a draft over another snapshot's tables, with the same store and database."""
+        return Draft(self._store, self._connection, self._folder, tables)
+
     def write(
         self,
         table: str,

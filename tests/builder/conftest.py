@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder import intake
+from builder.expire import Expired, expire
 from builder.publish import publish
 from builder.revision import Built
 from builder.sources.event import Capture, Fault
@@ -15,6 +16,7 @@ from builder.store import FolderStore
 from builder.surroundings import Surroundings
 from functions.oai.duck import DuckRepository
 from functions.snapshot import configuration, identifier
+from functions.snapshot.configuration import Configuration
 
 NAMESPACE = "archive.example.org"
 
@@ -92,9 +94,18 @@ class World:
 
     def publish(self, **settings: str) -> Built:
         """Publish what is in the intake; settings as in SHEAF_* variables."""
+        return publish(self.store, self.configuration(**settings), self.outside())
+
+    def expire(self, keep: int = 1, older: timedelta = timedelta(0)) -> Expired:
+        """Retire all snapshots but the newest `keep` and those in effect within `older`."""
+        return expire(self.store, self.outside(), keep, older)
+
+    def configuration(self, **settings: str) -> Configuration:
         text = f'[repository]\nnamespace = "{settings.pop("namespace", NAMESPACE)}"\n'
-        outside = Surroundings(self.clock, self.clock.sleep, lambda text: None, {"list": "1"}, 1)
-        return publish(self.store, configuration.parse(text, settings), outside)
+        return configuration.parse(text, settings)
+
+    def outside(self) -> Surroundings:
+        return Surroundings(self.clock, self.clock.sleep, lambda text: None, {"list": "1"}, 1)
 
     def repository(self) -> DuckRepository:
         self.opened.append(DuckRepository(self.store))

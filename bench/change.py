@@ -1,0 +1,149 @@
+"""What a publish costs that changes 1 % of the records, beside the full build of the same store.
+
+    python -m bench.change [--captures 1000000] [--small 50]
+
+Generated captures are published. Then come publishes of three kinds: 1 % of the records changed,
+scattered over the whole repository; the same again; as many new ones; and a number of small ones of
+ten records each, as an hourly publish has them. Bytes are all that the store was asked to write,
+without the intake. The baseline is what publishing without sharing costs: the full build.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from bench.generate import captures
+from builder import intake
+from builder.publish import publish
+from builder.sources.event import Capture
+from builder.store import FolderStore
+from builder.surroundings import Surroundings
+from functions.snapshot import configuration, layout
+from functions.store.catalog import Catalogue
+
+
+class Counting(FolderStore):
+    """A folder that adds up the bytes that are written to it, the intake aside."""
+
+    written = 0
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        there = self.path(key).exists()
+        super().put(key, source)
+        if not there and not key.startswith(layout.INTAKE):
+            self.written += self.path(key).stat().st_size
+
+    def create(self, key: str, data: bytes) -> None:
+        super().create(key, data)
+        self.written += 0 if key.startswith(layout.INTAKE) else len(data)
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        self.written += len(data)
+        return super().replace(key, data, tag)
+
+
+def fill(store: Counting, name: str, some: Iterable[Capture]) -> None:
+    """Put captures into the intake as one run."""
+    with tempfile.TemporaryDirectory() as scratch:
+        part = intake.Part(Path(scratch), "000000")
+        for capture in some:
+            part.capture(capture, capture.sets)
+        part.close()
+        source = intake.Source(name, name, "", "warc.gz", 0, 0, 0, 0, {}, {})
+        intake.commit(store, intake.Run(name, (source,)), Path(scratch))
+
+
+def changed(count: int, every: int, start: int, title: str) -> Iterable[Capture]:
+    """Yield each `every`th of the generated captures with another title."""
+    for number, capture in enumerate(captures(count)):
+        if number % every == start:
+            yield replace(capture, title=title)
+
+
+class Bench:
+    """Publishes to one store, and keeps what each publish cost."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = Counting(folder / "store")
+        self._settings = configuration.parse('[repository]\nnamespace = "bench.example.org"\n', {})
+
+    def publish(self) -> tuple[float, int, int]:
+        """Return seconds, but those that only wait for the instant of effect, bytes, changes."""
+        waited = 0.0
+
+        def sleep(seconds: float) -> None:
+            nonlocal waited
+            waited += seconds
+            time.sleep(seconds)
+
+        before = self.store.written
+        outside = Surroundings(lambda: datetime.now(UTC), sleep, lambda text: None, {})
+        began = time.perf_counter()
+        built = publish(self.store, self._settings, outside)
+        taken = time.perf_counter() - began - waited
+        return taken, self.store.written - before, built.new + built.changed
+
+    def files(self) -> str:
+        """Return how many runs and files the tables of the newest snapshot have."""
+        catalogue = Catalogue(self.store)
+        newest = catalogue.pointer().newest()
+        assert newest is not None
+        manifest = catalogue.manifest(newest.snapshot)
+        counts = {t: sum(leaf.files for leaf in found) for t, found in manifest.tables.items()}
+        runs = len({leaf.span for leaf in manifest.tables["records"]})
+        listed = ", ".join(f"{n} {table}" for table, n in counts.items())
+        return f"{runs} runs of records; files: {listed}"
+
+
+def run(folder: Path, count: int, small: int) -> None:
+    """Publish, change, publish again, and print the table."""
+    bench = Bench(folder)
+    fill(bench.store, "full", captures(count))
+    full = bench.publish()
+    print(f"\n{count:,} captures\n")
+    print("| publish | records | seconds | to the full build | MB written | to the full build |")
+    print("|---|---|---|---|---|---|")
+
+    def row(name: str, cost: tuple[float, int, int]) -> None:
+        seconds, size, records = cost
+        print(
+            f"| {name} | {records:,} | {seconds:.2f} | {seconds / full[0]:.1%} "
+            f"| {size / 1e6:.2f} | {size / full[1]:.2%} |",
+            flush=True,
+        )
+
+    row("the full build", full)
+    for number, name in enumerate(("1 % changed, scattered", "1 % others changed")):
+        fill(bench.store, f"change-{number}", changed(count, 100, 7 + number, f"Changed {number}"))
+        row(name, bench.publish())
+    fill(bench.store, "new", captures(count // 100, seed=2))
+    row("1 % new", bench.publish())
+    costs = []
+    for number in range(small):
+        fill(bench.store, f"small-{number}", captures(10, seed=1000 + number))
+        costs.append(bench.publish())
+    if costs:
+        middle = tuple(statistics.median(values) for values in zip(*costs, strict=True))
+        row(f"10 new, median of {small}", (middle[0], int(middle[1]), int(middle[2])))
+        row("10 new, the dearest", max(costs, key=lambda cost: cost[1]))
+    print(f"\nAfter {small + 4} publishes: {bench.files()}.")
+
+
+def main() -> None:
+    """Parse the arguments and run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--captures", type=int, default=1_000_000)
+    parser.add_argument("--small", type=int, default=50)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run(Path(folder), arguments.captures, arguments.small)
+
+
+if __name__ == "__main__":
+    main()

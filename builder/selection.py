@@ -1,0 +1,62 @@
+"""A selection of items, as an operator names what is to be withdrawn or restored."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from functions.snapshot.errors import SheafError
+
+
+class NothingSelected(SheafError):
+    """No item is what the operator described."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What an item must meet; at least one of the first four is given.
+
+    `set` is a setSpec and means all below it as well. `start` and `end` are dates of capture as in
+    `fetch_date`, both included and as exact as wanted: the end 2007-11 is the end of November.
+    """
+
+    identifiers: tuple[str, ...] = ()
+    set: str | None = None
+    url_prefix: str | None = None
+    digest: str | None = None
+    start: str | None = None
+    end: str | None = None
+
+    def lasting(self) -> tuple[str, dict[str, Any]]:
+        """Return the condition, in SQL, of what a tombstone has as well, and its values."""
+        terms: list[str] = []
+        values: dict[str, Any] = {}
+        if self.identifiers:
+            terms.append("list_contains($identifiers, identifier)")
+            values["identifiers"] = list(self.identifiers)
+        if self.set is not None:
+            terms.append(
+                "len(list_filter(sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
+            )
+            values["set"] = self.set
+        return " AND ".join(terms) or "true", values
+
+    def described(self) -> tuple[str, dict[str, Any]]:
+        """Return the condition, in SQL, of what a tombstone no longer has, and its values."""
+        found = {
+            "starts_with(url, $url_prefix)": ("url_prefix", self.url_prefix),
+            "content_digest = $digest": ("digest", self.digest and _digest(self.digest)),
+            "fetch_date >= $start": ("start", self.start),
+            "left(fetch_date, length($end)) <= $end": ("end", self.end),
+        }
+        given = {term: pair for term, pair in found.items() if pair[1] is not None}
+        return " AND ".join(given) or "true", dict(given.values())
+
+    def condition(self) -> tuple[str, dict[str, Any]]:
+        """Return the whole condition, in SQL, and its values."""
+        (lasting, some), (described, more) = self.lasting(), self.described()
+        return f"({lasting}) AND ({described})", {**some, **more}
+
+
+def _digest(text: str) -> str:
+    """Return a digest as the column has it: `sha1:` is left out, base32 in capitals."""
+    label, colon, value = text.rpartition(":")
+    return text if colon and label.lower() != "sha1" else value.upper()

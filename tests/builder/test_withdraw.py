@@ -1,0 +1,229 @@
+"""Withdrawing: tombstones, what vanishes from the data files, coming back, purging."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from builder.expire import snapshots
+from builder.selection import NothingSelected, Selection
+from builder.sources.event import Fault
+from builder.withdraw import Withdrawn, restore, withdraw
+from functions.oai.repository import Record
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+
+from .conftest import World, capture
+from .test_publish import listed
+
+REASON = "asked for by the owner"
+
+
+def name(number: int) -> str:
+    return f"oai:archive.example.org:{capture(number).identity}"
+
+
+def taken(world: World, selection: Selection, *, purge: bool = False) -> Withdrawn:
+    return withdraw(
+        world.store, world.configuration(), world.outside(), selection, REASON, purge=purge
+    )
+
+
+def newest(world: World) -> Manifest:
+    catalogue = Catalogue(world.store)
+    entry = catalogue.pointer().newest()
+    assert entry is not None
+    return catalogue.manifest(entry.snapshot)
+
+
+def records(world: World) -> dict[str, Record]:
+    return {r.identifier: r for r in listed(world, newest(world))}
+
+
+def held(world: World, snapshot: Manifest) -> bytes:
+    """Return all bytes of a snapshot's data files, as DuckDB reads them."""
+    from functions.oai import engine
+
+    catalogue = Catalogue(world.store)
+    connection = engine.connect()
+    text = ""
+    for table in snapshot.tables:
+        for file in catalogue.files(snapshot, table):
+            path = str(world.store.local(file.key))
+            rows = connection.execute(f"SELECT * FROM {engine.table('$f')}", {"f": path}).fetchall()
+            text += repr(rows) + world.store.read(file.key).decode("latin-1")
+    connection.close()
+    return text.encode()
+
+
+def published(world: World, count: int = 40) -> None:
+    fault = Fault("a.warc.gz", 300, "payload-short", None, "of http://h3.example.cz/3", "kept")
+    world.ingest([capture(n) for n in range(count)], ("collection:serials",), (fault,))
+    world.publish()
+
+
+def test_a_withdrawn_item_is_a_tombstone_with_its_sets_and_a_new_datestamp(world: World) -> None:
+    published(world)
+    before = records(world)[name(3)]
+    done = taken(world, Selection(identifiers=(name(3),)))
+    assert done.built.withdrawn == 1
+    assert done.identifiers == (name(3),)
+    after = records(world)[name(3)]
+    assert after.deleted
+    assert after.sets == before.sets
+    assert after.datestamp == newest(world).effective > before.datestamp
+    assert after.fields == {}
+    assert len(records(world)) == 40
+    for spec in ("domain:cz:example:h3", "mime", "collection:serials"):
+        assert name(3) in {r.identifier for r in listed(world, newest(world), spec)}
+
+
+def test_nothing_of_its_metadata_is_left_in_the_current_data_files(world: World) -> None:
+    published(world)
+    world.ingest([capture(3, title="A second title")])
+    world.publish()
+    assert b"h3.example.cz/3'" in held(world, newest(world))
+    taken(world, Selection(identifiers=(name(3),)))
+    left = held(world, newest(world))
+    for trace in (
+        b"h3.example.cz/3'",
+        b"Page 3'",
+        b"A second title",
+        b"h3)/000003",
+        b"example.cz/3)",
+    ):
+        assert trace not in left
+    assert b"h4.example.cz/4'" in left
+    assert REASON.encode() in left
+
+
+@pytest.mark.parametrize(
+    ("selection", "count"),
+    [
+        (Selection(set="domain:cz:example:h3"), 3),
+        (Selection(set="domain:cz"), 40),
+        (Selection(url_prefix="http://h3.example.cz/"), 3),
+        (Selection(url_prefix="http://h3.example.cz/2"), 1),
+        (Selection(url_prefix="http://h3", start="2007", end="2007-11"), 3),
+        (Selection(digest="sha1:a"), 40),
+        (Selection(digest="A", set="mime:image:png"), 14),
+        (Selection(identifiers=(name(1), name(2), name(1))), 2),
+    ],
+    ids=str,
+)
+def test_items_are_selected(world: World, selection: Selection, count: int) -> None:
+    published(world)
+    assert taken(world, selection).built.withdrawn == count
+    assert sum(r.deleted for r in records(world).values()) == count
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [
+        Selection(set="domain:cz:exam"),
+        Selection(url_prefix="http://h3.example.cz/", end="2007-10"),
+        Selection(url_prefix="http://h3.example.cz/", start="2007-11-06"),
+        Selection(digest="B"),
+        Selection(identifiers=(name(1), "oai:archive.example.org:none")),
+        Selection(identifiers=(name(1),), digest="B"),
+    ],
+    ids=str,
+)
+def test_what_selects_nothing_is_told_and_changes_nothing(
+    world: World, selection: Selection
+) -> None:
+    published(world)
+    with pytest.raises(NothingSelected):
+        taken(world, selection)
+    assert newest(world).snapshot == 1
+
+
+def test_a_withdrawn_capture_stays_so_when_its_archive_comes_again(world: World) -> None:
+    published(world)
+    taken(world, Selection(identifiers=(name(3),)))
+    before = newest(world)
+    fault = Fault("a.warc.gz", 300, "payload-short", None, "of http://h3.example.cz/3", "kept")
+    world.ingest([capture(n) for n in range(40)], faults=(fault,))
+    world.ingest([capture(3, warc_filename="b.warc.gz", title="Elsewhere")], ("collection:more",))
+    assert world.publish().changed == 0
+    assert newest(world).sequences == before.sequences
+    assert b"h3.example.cz/3'" not in held(world, newest(world))
+    assert taken(world, Selection(identifiers=(name(3),))).built.manifest is None
+
+
+def test_a_tombstone_outlives_compaction_and_expiry(world: World) -> None:
+    published(world)
+    taken(world, Selection(identifiers=(name(3),)))
+    stamped = records(world)[name(3)]
+    for number in range(100, 130):
+        world.ingest([capture(number), capture(number % 7 + 4, title=f"{number}")])
+        world.publish()
+    world.clock.sleep(90)
+    world.expire()
+    assert records(world)[name(3)] == stamped
+    assert len(newest(world).tables["records"]) < 8
+
+
+def test_restoring_brings_back_what_an_older_snapshot_has(world: World) -> None:
+    published(world)
+    before = records(world)
+    taken(world, Selection(set="domain:cz:example:h3"))
+    done = restore(
+        world.store,
+        world.configuration(),
+        world.outside(),
+        Selection(url_prefix="http://h3.example.cz/3"),
+    )
+    assert (done.built.restored, done.built.unchanged) == (2, 0)  # /3 and /37
+    after = records(world)
+    assert after[name(3)].fields == before[name(3)].fields
+    assert after[name(3)].sets == before[name(3)].sets
+    assert after[name(3)].datestamp > before[name(3)].datestamp
+    assert after[name(20)].deleted
+
+
+def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World) -> None:
+    published(world)
+    done = taken(world, Selection(identifiers=(name(3),)), purge=True)
+    assert done.retired == (1,)
+    assert snapshots(world.store) == [2]
+    by_prefix = Selection(url_prefix="http://h3.example.cz/3")
+    with pytest.raises(NothingSelected, match="identifier or set"):
+        restore(world.store, world.configuration(), world.outside(), by_prefix)
+    by_name = Selection(identifiers=(name(3),))
+    done = restore(world.store, world.configuration(), world.outside(), by_name)
+    assert (done.built.restored, done.built.unchanged) == (0, 1)
+    assert records(world)[name(3)].deleted
+    world.ingest([capture(3)])
+    assert world.publish().changed == 1
+    assert records(world)[name(3)].fields["title"] == "Page 3"
+
+
+def test_purging_retires_just_the_snapshots_that_show_it(world: World) -> None:
+    published(world)
+    world.ingest([capture(100)])
+    world.publish()
+    world.clock.sleep(120)
+    began = world.clock.now
+    done = taken(world, Selection(identifiers=(name(100),)), purge=True)
+    assert done.retired == (2,)
+    assert snapshots(world.store) == [1, 3]
+    assert world.clock.now - began >= timedelta(minutes=1)
+    everything = b"".join(world.store.read(key) for key in world.store.keys(""))
+    assert b"cz,example,h15)/000100" not in everything
+    # Withdrawn before, purged later.
+    taken(world, Selection(identifiers=(name(4),)))
+    assert taken(world, Selection(identifiers=(name(4),)), purge=True).retired == (1, 3)
+    assert snapshots(world.store) == [4]
+
+
+def test_withdrawing_everything_leaves_tombstones_alone(
+    make_world: Callable[[str], World],
+) -> None:
+    world = make_world("all")
+    published(world)
+    taken(world, Selection(set="domain"))
+    assert all(r.deleted for r in records(world).values())
+    manifest = newest(world)
+    assert manifest.rows("records") == 40
+    assert manifest.rows("copies") == 0
