@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from importlib import metadata
 
 from builder import context
-from builder.commands import demo, ingest, init, publish, query, serve, status
+from builder.commands import demo, expire, ingest, init, publish, query, serve, status, withdraw
 from functions.snapshot.errors import SheafError
 
-COMMANDS = (init, ingest, publish, serve, status, query, demo)
+COMMANDS = (init, ingest, publish, serve, status, query, withdraw, expire, demo)
 
 
 class Terminated(KeyboardInterrupt):

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError
+from builder.progress import Rows
+from builder.sources import domain
 from builder.store import FolderStore, open_store
+from builder.surroundings import Surroundings
 from functions.snapshot import configuration
 from functions.snapshot.configuration import Configuration
 
@@ -62,6 +65,17 @@ class Context:
     def sleep(self, seconds: float) -> None:
         """Wait."""
         time.sleep(seconds)
+
+    def surroundings(self) -> Surroundings:
+        """Return what a change of the store takes from outside."""
+        return Surroundings(
+            clock=self.now,
+            sleep=self.sleep,
+            say=self.say,
+            libraries={"publicsuffixlist": domain.version()},
+            threads=os.cpu_count() or 1,
+            progress=Rows,
+        )
 
     def say(self, text: str) -> None:
         """Tell the person something on the way, on standard error."""

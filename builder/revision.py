@@ -17,9 +17,10 @@ from builder.expire import completed
 from builder.snapshot import Draft
 from builder.surroundings import Surroundings
 from functions.oai import engine
+from functions.snapshot import layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.configuration import default as configuration_default
-from functions.snapshot.errors import ConfigurationError, Conflict
+from functions.snapshot.errors import ConfigurationError, Conflict, NothingPublished
 from functions.snapshot.manifest import UNSTAMPED, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
@@ -59,6 +60,17 @@ class Base:
     pointer: Pointer
     tag: str | None
     before: Manifest
+
+    @staticmethod
+    def of(store: Writer, configuration: Configuration, outside: Surroundings) -> "Base":
+        """Return the newest snapshot as a base. Raises NothingPublished where there is none."""
+        tag, catalogue = store.tag(layout.POINTER), Catalogue(store)
+        pointer = catalogue.pointer()
+        newest = pointer.newest()
+        if newest is None:
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        before = catalogue.manifest(newest.snapshot)
+        return Base(store, catalogue, configuration, outside, pointer, tag, before)
 
     @contextmanager
     def draft(self) -> Iterator[tuple[engine.Connection, Draft]]:

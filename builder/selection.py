@@ -1,9 +1,14 @@
-"""A selection of items, as an operator names what is to be withdrawn or restored."""
+"""A selection of items, as an operator names what is to be withdrawn, and what is in it."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot.errors import SheafError
+from builder.merge import find
+from builder.snapshot import Draft
+from functions.oai import engine
+from functions.snapshot.errors import NothingPublished, SheafError
+
+_FILES = engine.table("$files")
 
 
 class NothingSelected(SheafError):
@@ -60,3 +65,57 @@ def _digest(text: str) -> str:
     """Return a digest as the column has it: `sha1:` is left out, base32 in capitals."""
     label, colon, value = text.rpartition(":")
     return text if colon and label.lower() != "sha1" else value.upper()
+
+
+def choose(connection: engine.Connection, draft: Draft, selection: Selection) -> None:
+    """Make `chosen`: the listed versions, tombstones included, that meet the selection.
+
+    Raises NothingSelected where there are none, or an identifier is unknown.
+    """
+    condition, values = selection.condition()
+    with engine.reading("the last snapshot"):
+        if selection.identifiers:
+            connection.execute(
+                "CREATE TABLE wanted AS SELECT unnest($identifiers) AS identifier",
+                {"identifiers": list(dict.fromkeys(selection.identifiers))},
+            )
+            find(connection, draft, "wanted", len(selection.identifiers))
+            unknown = connection.execute(
+                "SELECT identifier FROM wanted ANTI JOIN old USING (identifier) ORDER BY 1 LIMIT 1"
+            ).fetchall()
+            if unknown:
+                raise NothingSelected(f"there is no item {unknown[0][0]}")
+            source = "old"
+        else:
+            source = _live(draft, values)
+        sql = f"CREATE TABLE chosen AS SELECT * FROM {source} WHERE {condition}"
+        connection.execute(sql, values)
+        if not rows_of(connection, "chosen"):
+            raise NothingSelected("no item is like that")
+
+
+def _live(draft: Draft, values: dict[str, object]) -> str:
+    """Return a table expression of all listed versions; `values` get its files."""
+    records, dead = (
+        draft.paths(draft.files(draft.tables.get(table, ()))) for table in ("records", "dead")
+    )
+    if not records:
+        raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+    values["files"] = records
+    if not dead:
+        return _FILES
+    values["dead"] = dead
+    position = f"SELECT position FROM {engine.table('$dead')}"
+    return f"(SELECT * FROM {_FILES} WHERE position NOT IN ({position}))"
+
+
+def names_of(connection: engine.Connection, table: str) -> tuple[str, ...]:
+    """Return the identifiers in a table, sorted."""
+    rows = connection.execute(f"SELECT identifier FROM {table} ORDER BY identifier").fetchall()
+    return tuple(name for (name,) in rows)
+
+
+def rows_of(connection: engine.Connection, table: str) -> int:
+    """Return how many rows a table has."""
+    ((number,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+    return int(number)

@@ -1,14 +1,10 @@
 """`sheaf publish`."""
 
 import argparse
-import os
 
 from builder.context import Context
-from builder.progress import Rows
 from builder.publish import publish
 from builder.revision import Built
-from builder.sources import domain
-from builder.surroundings import Surroundings
 from functions.snapshot import instant
 
 
@@ -18,18 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Publish what was ingested as the next snapshot."""
-    built = publish(
-        context.store,
-        context.configuration,
-        Surroundings(
-            clock=context.now,
-            sleep=context.sleep,
-            say=context.say,
-            libraries={"publicsuffixlist": domain.version()},
-            threads=os.cpu_count() or 1,
-            progress=Rows,
-        ),
-    )
+    built = publish(context.store, context.configuration, context.surroundings())
     context.result(_account(built), _document(built))
     return 0
 

@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from builder.expire import snapshots
+from builder.restore import restore
 from builder.selection import NothingSelected, Selection
 from builder.sources.event import Fault
-from builder.withdraw import Withdrawn, restore, withdraw
+from builder.withdraw import Withdrawn, withdraw
 from functions.oai.repository import Record
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue

@@ -1,0 +1,53 @@
+"""`sheaf expire`."""
+
+import argparse
+import re
+from datetime import timedelta
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.expire import expire
+
+_AGE = re.compile(r"([0-9]{1,6})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "--keep", type=int, metavar="N", help="keep the newest N snapshots in any case"
+    )
+    parser.add_argument(
+        "--older-than", metavar="AGE",
+        help="retire only what is in effect no more for that long: 90m, 36h, 14d, 8w",
+    )  # fmt: skip
+
+
+def run(context: Context) -> int:
+    """Retire old snapshots, and remove what no kept snapshot names.
+
+    A snapshot that the pointer names always stays. Harvests that hold a token of a retired snapshot
+    go on in the current one, by position.
+    """
+    arguments = context.arguments
+    if arguments.keep is None and arguments.older_than is None:
+        raise UsageError("say what may go: --keep N, --older-than AGE, or both")
+    keep = 1 if arguments.keep is None else arguments.keep
+    if keep < 1:
+        raise UsageError(f"--keep {keep}: expected a number from 1")
+    done = expire(context.store, context.surroundings(), keep, _age(arguments.older_than))
+    gone, kept = len(done.snapshots), len(done.kept)
+    context.result(
+        f"{gone:,} snapshots retired, {kept:,} kept; {done.objects:,} objects removed",
+        {"retired": list(done.snapshots), "kept": list(done.kept), "objects": done.objects},
+    )
+    return 0
+
+
+def _age(text: str | None) -> timedelta:
+    if text is None:
+        return timedelta(0)
+    match = _AGE.fullmatch(text)
+    if not match:
+        raise UsageError(f"--older-than {text}: expected a number with s, m, h, d or w, as 14d")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})

@@ -1,0 +1,120 @@
+"""`sheaf withdraw`."""
+
+import argparse
+import re
+from typing import Any
+
+from builder import restore, withdraw
+from builder.context import Context
+from builder.errors import UsageError
+from builder.selection import Selection
+from functions.snapshot import instant, setspec
+
+_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z)?)?)?")
+_SHOWN = 20  # identifiers
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    which = parser.add_argument_group("which items (all that is given must be met)")
+    which.add_argument(
+        "--identifier", action="append", default=[], metavar="ID",
+        help="an OAI identifier; may be given several times",
+    )  # fmt: skip
+    which.add_argument("--set", metavar="SPEC", help="a set, with all sets below it")
+    which.add_argument("--url-prefix", metavar="URL", help="captures whose URL begins like that")
+    which.add_argument("--digest", metavar="SHA1", help="captures of that payload, base32")
+    which.add_argument("--from", dest="start", metavar="DATE", help="captured at or after, as 2007")
+    which.add_argument("--until", dest="end", metavar="DATE", help="captured up to, as 2007-11-05")
+    parser.add_argument("--reason", metavar="TEXT", help="why; kept in the snapshot, not served")
+    parser.add_argument(
+        "--restore", action="store_true", help="take the withdrawal of these items back"
+    )
+    parser.add_argument(
+        "--purge", action="store_true",
+        help="also retire every older snapshot that still holds their metadata",
+    )  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true", help="only say which items these are")
+
+
+def run(context: Context) -> int:
+    """Make items tombstones with a reason, or take that back.
+
+    Their titles, URLs and metadata vanish from the current data files. A tombstone keeps
+    identifier, sets and reason, whatever is ingested again.
+    """
+    arguments = context.arguments
+    selection = _selection(arguments)
+    store, settings, outside = context.store, context.configuration, context.surroundings()
+    if arguments.restore and (arguments.purge or arguments.reason):
+        raise UsageError("--restore takes neither --reason nor --purge")
+    if arguments.dry_run:
+        kind = restore if arguments.restore else withdraw
+        names = kind.selected(store, settings, outside, selection)
+        context.result(_named(f"{len(names):,} items", names), {"identifiers": list(names)})
+        return 0
+    if arguments.restore:
+        done = restore.restore(store, settings, outside, selection)
+    else:
+        if not (arguments.reason or "").strip() or not arguments.reason.isprintable():
+            raise UsageError("--reason is missing: say in a line why, it is kept in the snapshot")
+        done = withdraw.withdraw(
+            store, settings, outside, selection, arguments.reason.strip(), purge=arguments.purge
+        )
+    context.result(_account(done), _document(done))
+    return 0
+
+
+def _selection(arguments: argparse.Namespace) -> Selection:
+    for name in ("start", "end"):
+        value = getattr(arguments, name)
+        if value is not None and not _DATE.fullmatch(value):
+            raise UsageError(f"{value} is no date such as 2007, 2007-11 or 2007-11-05T12:00:00Z")
+    if arguments.set is not None and not setspec.is_valid(arguments.set):
+        raise UsageError(f"--set {arguments.set}: no set specification can be like that")
+    given = (arguments.identifier, arguments.set, arguments.url_prefix, arguments.digest)
+    if not any(given) or "" in (*arguments.identifier, *given[1:]):
+        raise UsageError("say which items: --identifier, --set, --url-prefix or --digest")
+    return Selection(
+        tuple(arguments.identifier),
+        arguments.set,
+        arguments.url_prefix,
+        arguments.digest,
+        arguments.start,
+        arguments.end,
+    )
+
+
+def _account(done: withdraw.Withdrawn) -> str:
+    built = done.built
+    counts = {
+        "withdrawn": built.withdrawn,
+        "restored": built.restored,
+        "to come back with the next ingest of their archive": built.unchanged,
+    }
+    text = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    lines = [_named(text or "nothing to do: these items are withdrawn already", done.identifiers)]
+    if built.manifest is not None:
+        when = instant.to_text(built.manifest.effective)
+        lines.append(f"snapshot {built.manifest.snapshot} of {when}")
+    if done.retired:
+        lines.append(f"retired snapshots: {', '.join(map(str, done.retired))}")
+    return "\n".join(lines)
+
+
+def _named(text: str, names: tuple[str, ...]) -> str:
+    more = [f"  … and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
+    return "\n".join([text, *(f"  {name}" for name in names[:_SHOWN]), *more])
+
+
+def _document(done: withdraw.Withdrawn) -> dict[str, Any]:
+    manifest = done.built.manifest
+    return {
+        "snapshot": manifest.snapshot if manifest else None,
+        "effective": instant.to_text(manifest.effective) if manifest else None,
+        "withdrawn": done.built.withdrawn,
+        "restored": done.built.restored,
+        "awaited": done.built.unchanged,
+        "identifiers": list(done.identifiers),
+        "retired": list(done.retired),
+    }

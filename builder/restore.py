@@ -1,0 +1,133 @@
+"""Restore: the withdrawal of items is taken back.
+
+What comes back comes out of an older snapshot that is still kept; what none has any more stays a
+tombstone, without a reason, and comes back with the next ingest of its archive.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from builder.build import Build
+from builder.expire import snapshots
+from builder.merge import find
+from builder.revision import Base, Built, revise
+from builder.selection import NothingSelected, Selection, choose, names_of, rows_of
+from builder.snapshot import Draft
+from builder.surroundings import Surroundings
+from builder.withdraw import EMPTY, SUPERSEDED, Withdrawn
+from functions.oai import engine
+from functions.snapshot import schema
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.store import Writer
+
+_FIELDS = ", ".join(column.name for column in schema.CAPTURE)
+
+
+def restore(
+    store: Writer, configuration: Configuration, outside: Surroundings, selection: Selection
+) -> Withdrawn:
+    """Take the withdrawal of the selected items back, and return when that is in effect.
+
+    Raises NothingSelected, and what revision.revise raises.
+    """
+    change = _Restoration(selection)
+    built = revise(store, configuration, outside, change)
+    return Withdrawn(built, change.identifiers)
+
+
+def selected(
+    store: Writer, configuration: Configuration, outside: Surroundings, selection: Selection
+) -> tuple[str, ...]:
+    """Return the identifiers of what would be restored, and do nothing.
+
+    Raises NothingSelected, NothingPublished and StoreError.
+    """
+    base = Base.of(store, configuration, outside)
+    with base.draft() as (connection, draft):
+        tombstones(base, connection, draft, selection)
+        return names_of(connection, "fresh")
+
+
+@dataclass
+class _Restoration:
+    """Implements revision.Change."""
+
+    selection: Selection
+    identifiers: tuple[str, ...] = field(default=(), init=False)
+
+    def build(self, base: Base) -> Built:
+        """Make `fresh` of what older snapshots hold, and of tombstones without a reason."""
+        with base.draft() as (connection, draft):
+            tombstones(base, connection, draft, self.selection)
+            with engine.reading("the last snapshot"):
+                self.identifiers = names_of(connection, "fresh")
+                count, back = (rows_of(connection, table) for table in ("fresh", "recovered"))
+            records = sum(base.before.kinds().values())
+            if not count:
+                raise NothingSelected(
+                    "no withdrawn item is like that, or no kept snapshot has its metadata any "
+                    "more: name it by identifier or set"
+                )
+            after = Build(connection, draft, base.before).items(base.outside.progress)
+            return Built(
+                base.manifest(after, draft),
+                records,
+                restored=back,
+                unchanged=count - back,
+                keys=tuple(draft.written),
+            )
+
+    def done(self) -> None:
+        """There is nothing to clear away."""
+
+
+def tombstones(
+    base: Base, connection: engine.Connection, draft: Draft, selection: Selection
+) -> None:
+    """Make `fresh`, `superseded` and `recovered` for the tombstones that are to come back.
+
+    Of what is no longer in a tombstone only recovered metadata can tell.
+    """
+    lasting = replace(selection, url_prefix=None, digest=None, start=None, end=None)
+    condition, values = selection.described()
+    choose(connection, draft, lasting)
+    with engine.reading("the last snapshot"):
+        connection.execute(
+            "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NOT NULL"
+        )
+    _recover(base, connection, draft)
+    with engine.reading("the last snapshot"):
+        connection.execute(f"DELETE FROM recovered WHERE ({condition}) IS NOT TRUE", values)
+        others = "false" if values else "true"
+        connection.execute(
+            "CREATE TABLE fresh AS SELECT identifier, kind, false AS deleted, "
+            f"NULL::VARCHAR AS reason, sets, {_FIELDS} FROM recovered UNION ALL "
+            f"SELECT identifier, kind, true, NULL, sets, {EMPTY} FROM withdrawn WHERE "
+            f"{others} AND identifier NOT IN (SELECT identifier FROM recovered)"
+        )
+        connection.execute(
+            f"{SUPERSEDED} withdrawn WHERE identifier IN (SELECT identifier FROM fresh)"
+        )
+
+
+def _recover(base: Base, connection: engine.Connection, draft: Draft) -> None:
+    """Make `recovered`: the metadata of `withdrawn` out of the newest snapshots that have it."""
+    with engine.reading("an older snapshot"):
+        connection.execute("CREATE TABLE recovered AS SELECT * FROM withdrawn WHERE false")
+        connection.execute("CREATE TABLE lacking AS SELECT identifier FROM withdrawn")
+    older = [n for n in snapshots(base.store) if n < base.before.snapshot]
+    for number in reversed(older):
+        count = rows_of(connection, "lacking")
+        if not count or base.pointer.is_retired(number) or number in base.before.skipped:
+            continue
+        try:
+            manifest = base.catalogue.manifest(number)
+        except MissingObject:
+            continue  # retired meanwhile
+        with engine.reading("an older snapshot"):
+            connection.execute("DROP TABLE IF EXISTS old; DROP TABLE IF EXISTS places;")
+            find(connection, draft.over(manifest.tables), "lacking", count)
+            connection.execute("INSERT INTO recovered SELECT * FROM old WHERE NOT deleted")
+            connection.execute(
+                "DELETE FROM lacking WHERE identifier IN (SELECT identifier FROM recovered)"
+            )
