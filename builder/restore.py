@@ -20,6 +20,10 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 
+_NOTHING = (
+    "no withdrawn item is like that, or no kept snapshot has its metadata any more: "
+    "name it by identifier or set"
+)
 _FIELDS = ", ".join(column.name for column in schema.CAPTURE)
 
 
@@ -45,7 +49,9 @@ def selected(
     base = Base.of(store, configuration, outside)
     with base.draft() as (connection, draft):
         tombstones(base, connection, draft, selection)
-        return names_of(connection, "fresh")
+        if names := names_of(connection, "fresh"):
+            return names
+    raise NothingSelected(_NOTHING)
 
 
 @dataclass
@@ -64,10 +70,7 @@ class _Restoration:
                 count, back = (rows_of(connection, table) for table in ("fresh", "recovered"))
             records = sum(base.before.kinds().values())
             if not count:
-                raise NothingSelected(
-                    "no withdrawn item is like that, or no kept snapshot has its metadata any "
-                    "more: name it by identifier or set"
-                )
+                raise NothingSelected(_NOTHING)
             after = Build(connection, draft, base.before).items(base.outside.progress)
             return Built(
                 base.manifest(after, draft),

@@ -1,0 +1,138 @@
+"""Withdrawing and expiring from the command line, and what harvesters then see."""
+
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from builder.demo.harvester import harvest
+
+from .conftest import Home, warc
+
+PAGES = {
+    "http://www.knihovna.cz/": b"<html lang=cs><title>Knihovna</title>",
+    "http://www.knihovna.cz/akce": b"<title>Akce</title>",
+    "http://blog.knihovna.cz/": b"<title>Blog</title>",
+    "http://www.archiv.org/": b"<title>Archiv</title>",
+}
+
+
+@pytest.fixture
+def published(home: Home, tmp_path: Path) -> Home:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    assert home("publish").code == 0
+    return home
+
+
+@pytest.fixture(scope="module")
+def untouched(lasting_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """For tests that change nothing."""
+    folder = tmp_path_factory.mktemp("archives")
+    lasting_home("ingest", warc(folder / "one.warc.gz", PAGES))
+    assert lasting_home("publish").code == 0
+    return lasting_home
+
+
+def identifier(home: Home, url: str) -> str:
+    found = home("query", "--json", f"SELECT identifier FROM captures WHERE url = '{url}'").json
+    return str(found["identifier"])
+
+
+def test_withdrawing_by_set_is_what_a_harvester_learns(published: Home) -> None:
+    with published.served() as url:
+        done = published("withdraw", "--set", "domain:cz:knihovna", "--reason", "owner's wish")
+        assert done.code == 0, done.err
+        assert "3 withdrawn" in done.out
+        summary = harvest(url)
+        assert (summary.records, summary.deleted) == (4, 3)
+        left = identifier(published, "http://www.archiv.org/")
+        assert left in summary.identifiers
+        assert left not in done.out
+    row = published("query", "--json", "SELECT DISTINCT reason FROM records WHERE deleted").json
+    assert row["reason"] == "owner's wish"
+
+
+def test_withdrawn_items_stay_so_when_their_archive_comes_again(
+    published: Home, tmp_path: Path
+) -> None:
+    name = identifier(published, "http://blog.knihovna.cz/")
+    assert published("withdraw", "--identifier", name, "--reason", "why").code == 0
+    published("ingest", tmp_path / "one.warc.gz")
+    again = published("publish", "--json").json
+    assert (again["new"], again["changed"]) == (0, 0)
+    deleted = published("query", "--json", "SELECT identifier FROM records WHERE deleted").json
+    assert deleted["identifier"] == name
+    back = published("withdraw", "--restore", "--identifier", name, "--json").json
+    assert (back["restored"], back["identifiers"]) == (1, [name])
+    assert identifier(published, "http://blog.knihovna.cz/") == name
+
+
+def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
+    found = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run", "--json").json
+    assert len(found["identifiers"]) == 3
+    assert untouched("status", "--json").json["snapshot"]["snapshot"] == 1
+    nothing = untouched("withdraw", "--restore", "--url-prefix", "http://www.", "--dry-run")
+    assert nothing.code == 2
+    assert "no withdrawn item is like that" in nothing.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "domain:cz"], "--reason is missing"),
+        (["--reason", "why"], "say which items"),
+        (["--from", "2007", "--reason", "why"], "say which items"),
+        (["--set", "no set", "--reason", "why"], "no set specification"),
+        (["--set", "domain:cz", "--from", "yesterday", "--reason", "why"], "yesterday is no date"),
+        (["--set", "domain:se", "--reason", "why"], "no item is like that"),
+        (["--identifier", "oai:b.cz:none", "--reason", "why"], "there is no item oai:b.cz:none"),
+        (["--set", "domain:cz", "--restore", "--purge"], "takes neither"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_cannot_be_withdrawn_is_one_line(
+    untouched: Home, arguments: list[str], said: str
+) -> None:
+    result = untouched("withdraw", *arguments)
+    assert result.code == 2
+    assert said in result.err
+    assert "Traceback" not in result.err
+    assert result.out == ""
+
+
+def test_expiring_keeps_what_the_pointer_names(published: Home) -> None:
+    done = published("withdraw", "--set", "domain:cz", "--reason", "why", "--json").json
+    expired = published("expire", "--keep", "1", "--json").json
+    # readers with a slow clock may still go by the snapshot before, for a minute
+    assert expired == {"retired": [], "kept": [1, done["snapshot"]], "objects": 0}
+    assert published("expire", "--keep", "1", "--older-than", "14d").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say what may go"),
+        (["--keep", "0"], "expected a number from 1"),
+        (["--older-than", "soon"], "expected a number with s, m, h, d or w"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_cannot_be_expired_is_one_line(
+    untouched: Home, arguments: list[str], said: str
+) -> None:
+    result = untouched("expire", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_a_withdrawn_record_is_a_tombstone_for_get_record(published: Home) -> None:
+    name = identifier(published, "http://blog.knihovna.cz/")
+    published("withdraw", "--identifier", name, "--reason", "why")
+    with published.served() as url:
+        query = f"{url}?verb=GetRecord&metadataPrefix=oai_dc&identifier={name}"
+        with urllib.request.urlopen(query) as answer:
+            text = answer.read().decode()
+    assert '<header status="deleted">' in text
+    assert "<setSpec>domain:cz:knihovna:blog</setSpec>" in text
+    assert "Blog" not in text
+    assert "why" not in text
