@@ -27,6 +27,7 @@ check: $(READY)
 # Prints its tables; CAPTURES=N sets the size of the generated snapshot.
 bench: $(READY)
 	$(BIN)/python -m bench.pages $(if $(CAPTURES),--captures $(CAPTURES))
+	$(BIN)/python -m bench.change $(if $(CAPTURES),--captures $(CAPTURES))
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
