@@ -62,7 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     version = f"sheaf {metadata.version('sheaf')}"
     parser.add_argument("--version", action="version", version=version)
     everywhere = argparse.ArgumentParser(add_help=False)
-    everywhere.add_argument("--store", metavar="FOLDER", help="the store (default: store.uri)")
+    everywhere.add_argument(
+        "--store", metavar="STORE", help="a folder or s3://bucket/prefix (default: store.uri)"
+    )
     everywhere.add_argument("--config", metavar="FILE", help="configuration (default: sheaf.toml)")
     everywhere.add_argument(
         "--json", action="store_true", help="print one JSON document and nothing else"

@@ -12,13 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from builder.bucket import BucketStore
 from builder.errors import UsageError
 from builder.progress import Rows
 from builder.sources import domain
-from builder.store import FolderStore, open_store
+from builder.store import FolderStore, open_reader, open_store
 from builder.surroundings import Surroundings
 from functions.snapshot import configuration
 from functions.snapshot.configuration import Configuration
+from functions.snapshot.store import Reader
 
 CONFIGURATION = "sheaf.toml"
 
@@ -52,11 +54,19 @@ class Context:
         return configuration.parse(text, self.environment, str(path))
 
     @cached_property
-    def store(self) -> FolderStore:
+    def store(self) -> FolderStore | BucketStore:
         """The store that the arguments or the configuration name."""
+        return open_store(*self._store_uri(), self.configuration, self.environment)
+
+    @cached_property
+    def reader(self) -> Reader:
+        """The same store as a server reads it."""
+        return open_reader(*self._store_uri(), self.configuration, self.environment)
+
+    def _store_uri(self) -> tuple[str, Path]:
         if self.arguments.store is not None:
-            return open_store(self.arguments.store, Path.cwd())
-        return open_store(self.configuration["store.uri"], self.configuration_path.parent)
+            return self.arguments.store, Path.cwd()
+        return self.configuration["store.uri"], self.configuration_path.parent
 
     def now(self) -> datetime:
         """Return the time, in UTC."""

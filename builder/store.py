@@ -1,4 +1,7 @@
-"""Stores that can be written to. A folder is one; the seam is functions.snapshot.store.Writer."""
+"""Stores that can be written to: a folder, and what opens whichever is named.
+
+The seam is functions.snapshot.store.Writer.
+"""
 
 import contextlib
 import errno
@@ -7,29 +10,57 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from builder.bucket import BucketStore
+from functions.snapshot import address
+from functions.snapshot.address import Address
+from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, StoreError
-from functions.snapshot.store import Entry
+from functions.snapshot.store import Entry, Reader
+from functions.store import bucket
+from functions.store.client import Connection
 from functions.store.folder import FolderReader
 
 _TEMPORARY = ".tmp"
 _LOCK = ".lock"
 
 
-def open_store(address: str, base: Path) -> "FolderStore":
-    """Return the store at `address`, a folder's path seen from `base`.
+def open_store(
+    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> "FolderStore | BucketStore":
+    """Return the store at `uri`: s3://bucket/prefix, or a folder's path seen from `base`.
 
-    Raises StoreError for an address that is not a folder's.
+    Raises StoreError for what is neither.
     """
-    if not address:
-        raise StoreError("the store has an empty address, expected a folder's path")
-    if "://" in address:
-        raise StoreError(f"{address}: only a folder can be a store so far, expected a path")
-    return FolderStore((base / address).resolve())
+    at = _bucket(uri)
+    if at is not None:
+        return BucketStore(at, Connection.of(settings), environment)
+    return FolderStore((base / uri).resolve())
+
+
+def open_reader(
+    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> Reader:
+    """Return what serves from the store at `uri` (see open_store)."""
+    at = _bucket(uri)
+    if at is not None:
+        return bucket.open_reader(at, settings, environment)
+    return FolderReader((base / uri).resolve())
+
+
+def _bucket(uri: str) -> Address | None:
+    if not uri:
+        raise StoreError("the store has an empty address, expected a folder or s3://bucket/prefix")
+    if "://" not in uri:
+        return None
+    try:
+        return address.parse(uri)
+    except ValueError as error:
+        raise StoreError(f"the store's address cannot be used: {error}") from None
 
 
 class FolderStore(FolderReader):

@@ -3,6 +3,8 @@
 import atexit
 import os
 
+pytest_plugins = ["tests.bucket"]
+
 
 def _end_quietly() -> None:
     """Keep the end of the output readable.

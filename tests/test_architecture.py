@@ -18,11 +18,12 @@ ALLOWED = {
     "builder.commands": {"builder", "functions.snapshot", "functions.store", "functions.oai"},
     "builder": {"functions.snapshot", "functions.store", "functions.oai"},
 }
-DEPLOYED = {"duckdb", "jinja2", "markupsafe"}  # markupsafe is a part of jinja2
+DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
 HEAVY = {
     # package: the one file that imports it
     "duckdb": "functions/oai/engine.py",
     "jinja2": "functions/oai/render.py",
+    "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
     "lxml": "builder/sources/html.py",
     "publicsuffixlist": "builder/sources/domain.py",

@@ -22,7 +22,7 @@ def run(context: Context) -> int:
     arguments = context.arguments
     if arguments.threads < 1:
         raise UsageError(f"--threads {arguments.threads}: expected a number from 1")
-    repository = DuckRepository(context.store)
+    repository = DuckRepository(context.reader)
     newest = repository.pointer().newest()
     if newest is None:
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
@@ -31,7 +31,7 @@ def run(context: Context) -> int:
     server = LocalServer(application, arguments.host, arguments.port, arguments.threads)
     base = server.url
     context.result(
-        f"serving {context.store.address}\n"
+        f"serving {context.reader.address}\n"
         f"  for people      {base}/\n"
         f"  for harvesters  {base}/oai?verb=Identify\n"
         "Ctrl-C ends it.",

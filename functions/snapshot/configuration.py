@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot import identifier, setspec
+from functions.snapshot import address, identifier, setspec
 from functions.snapshot.errors import ConfigurationError
 
 _EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
 _URL = re.compile(r"https?://[^\s?#]+")
+_ENDPOINT = re.compile(r"https?://[^\s?#@/]+/?")
+_SECRET = re.compile(r"//[^/@]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,10 @@ class Key:
 
 def _text(value: Any) -> bool:
     return isinstance(value, str) and value.strip() != "" and value.isprintable()
+
+
+def _store(value: Any) -> bool:
+    return _text(value) and ("://" not in value or address.is_valid(value))
 
 
 def _number(low: int, high: int) -> Callable[[Any], bool]:
@@ -79,7 +85,48 @@ KEYS: tuple[Key, ...] = (
         "an http or https URL without ? and #, or empty",
         "the OAI base URL; empty: the address under which the request came",
     ),
-    Key("store.uri", "store", _text, "a folder", "where the store lies, seen from sheaf.toml"),
+    Key(
+        "store.uri",
+        "store",
+        _store,
+        "a folder or s3://bucket/prefix",
+        "where the store lies; a folder is seen from sheaf.toml",
+    ),
+    Key(
+        "store.endpoint",
+        "",
+        lambda v: v == "" or (_text(v) and bool(_ENDPOINT.fullmatch(v))),
+        "an http or https URL of a server, or empty",
+        "the S3-compatible server; empty: AWS, or what AWS_ENDPOINT_URL names",
+    ),
+    Key(
+        "store.region",
+        "",
+        lambda v: isinstance(v, str) and bool(re.fullmatch(r"[a-z0-9-]*", v)),
+        "a region such as eu-central-1, or empty",
+        "the bucket's region; empty: what AWS_REGION or the profile names, else us-east-1",
+    ),
+    Key(
+        "store.addressing",
+        "auto",
+        lambda v: v in ("auto", "path", "virtual"),
+        "auto, path or virtual",
+        "whether the bucket is named in the URL's path or in its host name; auto: host for AWS",
+    ),
+    Key(
+        "store.retry_seconds",
+        60,
+        _number(0, 3600),
+        "seconds from 0 to 3600",
+        "how long a request to S3 is tried again while the server is busy or cannot be reached",
+    ),
+    Key(
+        "store.cache",
+        1024,
+        _number(16, 1_048_576),
+        "megabytes from 16",
+        "how much of a bucket `sheaf serve` keeps on this machine's disk",
+    ),
     Key(
         "pages.records",
         1000,
@@ -232,7 +279,8 @@ def _check(source: str, name: str, value: Any, variable: str = "") -> None:
     if not key.test(value):
         where = f" ({variable})" if variable else ""
         raise ConfigurationError(
-            f"{source}: {name}{where} is {_toml(value)}, expected {key.expected}"
+            f"{source}: {name}{where} is {_SECRET.sub('//...@', _toml(value))}, "
+            f"expected {key.expected}"
         )
 
 

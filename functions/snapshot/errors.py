@@ -13,6 +13,10 @@ class StoreError(SheafError):
     """The store cannot be read or written, or holds what it may not hold."""
 
 
+class StoreUnavailable(StoreError):
+    """The store did not answer for as long as was to be waited; it may answer later."""
+
+
 class MissingObject(StoreError):
     """The store holds no object under that key."""
 

@@ -1,23 +1,32 @@
-"""One suite over every implementation of the store's seam. A folder is the only one so far."""
+"""One suite over every implementation of the store's seam: a folder, and buckets of two servers."""
 
+import hashlib
 import io
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from builder.bucket import BucketStore
 from builder.store import FolderStore, open_store
+from functions.snapshot import configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
+from tests.bucket import fresh
 
-Maker = Callable[[Path], Writer]
+SETTINGS = configuration.parse("", {})
 
 
-@pytest.fixture(params=[FolderStore], ids=["folder"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Writer:
-    make: Maker = request.param
-    return make(tmp_path / "store")
+@pytest.fixture(params=["folder", "moto", "seaweedfs"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
+    if request.param == "folder":
+        yield FolderStore(tmp_path / "store")
+        return
+    server = "moto_server" if request.param == "moto" else "weed_server"
+    bucket = fresh(request.getfixturevalue(server))
+    yield bucket
+    bucket.close()
 
 
 def test_objects_are_read_as_they_were_written(store: Writer) -> None:
@@ -63,26 +72,125 @@ def test_replacing_asks_for_the_tag(store: Writer) -> None:
     assert second != first
 
 
-def test_of_sixteen_that_replace_at_once_one_wins(store: Writer) -> None:
+def test_replacing_what_was_removed_is_a_conflict(store: Writer) -> None:
+    tag = store.replace("x", b"1", None)
+    store.remove("x")
+    with pytest.raises(Conflict):
+        store.replace("x", b"2", tag)
+    assert store.tag("x") is None
+
+
+def test_of_sixteen_that_replace_at_once_one_wins_each_round(store: Writer) -> None:
     tag = store.replace("x", b"start", None)
-    won: list[int] = []
-    ready = threading.Barrier(16)
+    for turn in range(5):
+        won: list[tuple[int, str]] = []
+        ready = threading.Barrier(16)
 
-    def replace(number: int) -> None:
-        ready.wait()
-        try:
-            store.replace("x", str(number).encode(), tag)
-        except Conflict:
-            return
-        won.append(number)
+        def replace(
+            number: int,
+            tag: str = tag,
+            turn: int = turn,
+            ready: threading.Barrier = ready,
+            won: list[tuple[int, str]] = won,
+        ) -> None:
+            ready.wait()
+            try:
+                new = store.replace("x", f"{turn} {number}".encode(), tag)
+            except Conflict:
+                return
+            won.append((number, new))
 
-    threads = [threading.Thread(target=replace, args=(n,)) for n in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(won) == 1
-    assert store.read("x") == str(won[0]).encode()
+        threads = [threading.Thread(target=replace, args=(n,)) for n in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1
+        assert store.read("x") == f"{turn} {won[0][0]}".encode()
+        tag = won[0][1]
+        assert store.tag("x") == tag
+
+
+def test_of_eight_that_create_at_once_one_wins(store: Writer) -> None:
+    for turn in range(5):
+        won: list[int] = []
+        ready = threading.Barrier(8)
+
+        def create(
+            number: int,
+            turn: int = turn,
+            ready: threading.Barrier = ready,
+            won: list[int] = won,
+        ) -> None:
+            ready.wait()
+            try:
+                store.create(f"x{turn}", str(number).encode())
+            except Conflict:
+                return
+            won.append(number)
+
+        threads = [threading.Thread(target=create, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1
+        assert store.read(f"x{turn}") == str(won[0]).encode()
+
+
+def test_a_large_object_is_whole(store: Writer) -> None:
+    data = b"".join(hashlib.sha256(bytes([n % 256, n // 256])).digest() * 512 for n in range(1400))
+    assert len(data) > 20 << 20
+    store.put("large", io.BytesIO(data))
+    assert store.read("large") == data
+    assert store.local("large").read_bytes() == data
+    with store.open("large") as stream:
+        assert stream.read(5) == data[:5]
+        assert stream.read() == data[5:]
+
+
+def test_spans_of_a_large_object_are_right(store: Writer) -> None:
+    data = b"".join(n.to_bytes(4, "big") for n in range(2_000_000))
+    store.put("large", io.BytesIO(data))
+    for spans in ([(3_000_000, 1000), (len(data) - 100, 100)], [(0, 10)], [(3_000_500, 2_000_000)]):
+        with store.local("large", spans).open("rb") as file:
+            for offset, length in spans:
+                file.seek(offset)
+                assert file.read(length) == data[offset : offset + length]
+            assert file.seek(0, 2) == len(data)
+    assert store.local("large").read_bytes() == data
+
+
+def test_an_empty_object_is_one(store: Writer) -> None:
+    store.put("empty", io.BytesIO(b""))
+    assert store.read("empty") == b""
+    assert store.tag("empty") is not None
+    assert store.local("empty").read_bytes() == b""
+    with store.open("empty") as stream:
+        assert stream.read() == b""
+
+
+def test_what_is_listed_of_objects(store: Writer) -> None:
+    names = ["a/Z", "a/a", "a/b/c", "a/é", "a/~", "a/x y", "a/x+y%2F", "ab", "a-"]
+    for name in names:
+        store.put(name, io.BytesIO(name.encode()))
+    ordered = sorted(names, key=str.encode)
+    assert list(store.keys("")) == ordered
+    assert list(store.keys("a/")) == [n for n in ordered if n.startswith("a/")]
+    assert [(e.key, e.bytes) for e in store.entries("a/b")] == [("a/b/c", 5)]
+    assert all(store.read(name) == name.encode() for name in names)
+    assert all(entry.modified.utcoffset() is not None for entry in store.entries(""))
+
+
+def test_many_objects_are_listed_and_removed(store: Writer) -> None:
+    names = [f"many/{number:04}" for number in range(1100)]
+    for name in names:
+        store.put(name, io.BytesIO(b"x"))
+    assert list(store.keys("many/")) == names
+    store.remove(*names[:-1])
+    assert list(store.keys("many/")) == names[-1:]
+    store.remove(*names)
+    assert list(store.keys("")) == []
 
 
 def test_removing_leaves_nothing(store: Writer) -> None:
@@ -116,5 +224,28 @@ def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(StoreError, match="cannot be written"):
         FolderStore(tmp_path / "file").create("x", b"")
-    with pytest.raises(StoreError, match="only a folder"):
-        open_store("s3://bucket/x", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("", "empty address"),
+        ("gs://bucket/x", "expected s3://bucket/prefix"),
+        ("s3://", "no name of a bucket"),
+        ("s3://bucket/../x", "no prefix"),
+        ("s3://key:hidden@bucket/x", "credentials have no place"),
+        ("s3://bucket/x?region=y", r"with no \?"),
+    ],
+)
+def test_an_address_of_no_store_is_told(uri: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=said) as caught:
+        open_store(uri, tmp_path, SETTINGS, {})
+    assert "hidden" not in str(caught.value)
+
+
+def test_an_address_names_a_folder_or_a_bucket(tmp_path: Path) -> None:
+    environment = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    assert open_store("x", tmp_path, SETTINGS, environment).address == str(tmp_path / "x")
+    bucket = open_store("s3://bucket/x/", tmp_path, SETTINGS, environment)
+    assert isinstance(bucket, BucketStore)
+    assert bucket.address == "s3://bucket/x"

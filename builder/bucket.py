@@ -1,0 +1,124 @@
+"""A bucket as a store that can be written to.
+
+What S3 does by itself needs no lock: an object is there whole or not at all, and a write on
+condition (If-Match, If-None-Match) is one step. A server that ignores conditions would let two
+publishers overwrite each other in silence, so it is put to the proof before the first such write.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
+
+from functions.snapshot.address import Address
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.store import Entry
+from functions.store.bucket import BucketReader
+from functions.store.client import Connection
+
+PROOF = ".conditional"
+"""Key of the object by which a server shows that it honours conditions; never listed."""
+
+
+class BucketStore(BucketReader):
+    """A bucket below a prefix; implements functions.snapshot.store.Writer.
+
+    Local files of what it reads are kept until it is closed or the process ends, for a publish
+    reads what it reads more than once.
+    """
+
+    def __init__(
+        self, address: Address, connection: Connection, environment: Mapping[str, str]
+    ) -> None:
+        super().__init__(address, connection, environment, limit=None)
+        self._proof = threading.Lock()
+        self._proved = False
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        """Write an object that is named by its content; one that is there already stays.
+
+        One larger than a part is written in parts, a few of which are in memory at a time.
+        """
+        name = self._address.key(key)
+        if self._client.has(name):
+            return
+        start = source.tell()
+        part = self._client.connection.part
+        data = source.read(part + 1)
+        if len(data) <= part:
+            self._client.put(name, data)
+        else:
+            del data
+            source.seek(start)
+            self._client.put_parts(name, source)
+
+    def create(self, key: str, data: bytes) -> None:
+        """Write an object that must not be there yet. Raises Conflict if it is."""
+        name = self._address.key(key)
+        self._prove()
+        self._client.put_if(name, data, None)
+
+    def tag(self, key: str) -> str | None:
+        """Return the object's ETag, or None where there is none."""
+        try:
+            return self._client.piece(self._address.key(key), 0, 1).tag
+        except MissingObject:
+            return None
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        """Replace the object if its tag is still `tag`; return the new one. Raises Conflict."""
+        name = self._address.key(key)
+        self._prove()
+        return self._client.put_if(name, data, tag)
+
+    def remove(self, *keys: str) -> None:
+        """Remove the objects, many with one request; one that is not there is no error."""
+        names = [self._address.key(key) for key in keys]
+        if names:
+            self._mirror.forget(*names)
+            self._client.remove(names)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        yield from (entry.key for entry in self.entries(prefix))
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """Yield what is listed of each object whose key begins with `prefix`, in that order."""
+        root = f"{self._address.prefix}/" if self._address.prefix else ""
+        folder = root + prefix[: prefix.rfind("/") + 1]
+        found = [
+            Entry(one.key.removeprefix(root), one.bytes, one.modified)
+            for one in self._client.list(folder)
+        ]
+        # Not every server lists in the order of bytes, and only AWS documents it.
+        for entry in sorted(found, key=lambda entry: entry.key.encode()):
+            if entry.key.startswith(prefix) and not entry.key.startswith("."):
+                yield entry
+
+    def _prove(self) -> None:
+        """See, once, that the server refuses a write whose condition is not met.
+
+        Raises StoreError if it does not.
+        """
+        with self._proof:
+            if self._proved:
+                return
+            name = self._address.key(PROOF)
+            data = b"An object by which Sheaf sees that this server honours conditional writes.\n"
+            if self._written(name, data, None) and self._written(name, data, None):
+                self._refuse("If-None-Match")
+            if self._written(name, data, '"no-such-tag"'):
+                self._refuse("If-Match")
+            self._proved = True
+
+    def _written(self, name: str, data: bytes, tag: str | None) -> bool:
+        try:
+            self._client.put_if(name, data, tag)
+        except Conflict:
+            return False
+        return True
+
+    def _refuse(self, header: str) -> None:
+        raise StoreError(
+            f"{self.address}: this server ignores {header}, so two publishers could overwrite each "
+            "other; Sheaf needs one that honours conditional writes (docs/store.md names some)"
+        )

@@ -1,0 +1,61 @@
+"""The address of a store in S3: s3://bucket/prefix."""
+
+import re
+from dataclasses import dataclass
+
+SCHEME = "s3://"
+
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A bucket, and the prefix of every key in it: empty, or parts joined by `/`."""
+
+    bucket: str
+    prefix: str = ""
+
+    def __str__(self) -> str:
+        return SCHEME + "/".join(filter(None, (self.bucket, self.prefix)))
+
+    def key(self, key: str) -> str:
+        """Return the bucket's key of a store's key. Raises ValueError for what cannot be one."""
+        if not is_key(key):
+            raise ValueError(f"{key!r} is no key of a store")
+        return f"{self.prefix}/{key}" if self.prefix else key
+
+
+def is_key(key: str) -> bool:
+    """Tell whether `key` is one that a folder and a bucket can hold alike."""
+    parts = key.split("/")
+    return key.isprintable() and all(parts) and not {".", ".."} & set(parts)
+
+
+def parse(text: str) -> Address:
+    """Return the address that `text` is. Raises ValueError, saying what is wrong with it.
+
+    Slashes at the end mean nothing. A query string is refused, for it is none of S3's, and so is
+    whatever could be a secret; such a text is not repeated in the error.
+    """
+    if not text.startswith(SCHEME):
+        raise ValueError("expected s3://bucket/prefix")
+    bucket, _, prefix = text.removeprefix(SCHEME).partition("/")
+    if "@" in bucket:
+        raise ValueError("expected s3://bucket/prefix; credentials have no place in an address")
+    if "?" in text or "#" in text:
+        raise ValueError("expected s3://bucket/prefix, with no ? and no #")
+    if not _BUCKET.fullmatch(bucket):
+        raise ValueError(f"{bucket!r} is no name of a bucket, expected s3://bucket/prefix")
+    prefix = prefix.rstrip("/")
+    if prefix and not is_key(prefix):
+        raise ValueError(f"{prefix!r} is no prefix: empty parts, . and .. cannot be in it")
+    return Address(bucket, prefix)
+
+
+def is_valid(text: str) -> bool:
+    """Tell whether `text` is the address of a store in S3."""
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""A bucket of S3, or of a server that speaks its language, as a store: the reading side."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from functions.snapshot.address import Address
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import Conflict, StoreError
+from functions.store.client import Client, Connection
+from functions.store.mirror import Mirror
+
+PATIENCE = 3.0
+"""Seconds for which a request of a reader that serves is tried again: somebody waits for it."""
+
+
+class BucketReader:
+    """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
+
+    Of large objects it keeps local files with the bytes that were asked for: `limit` bytes in all,
+    or without limit for None. Safe to use from threads.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        connection: Connection,
+        environment: Mapping[str, str],
+        limit: int | None,
+    ) -> None:
+        self._address = address
+        self._client = Client(address, connection, environment)
+        self._mirror = Mirror(self._client, limit)
+
+    @property
+    def address(self) -> str:
+        """The bucket and the prefix: s3://bucket/prefix."""
+        return str(self._address)
+
+    def read(self, key: str) -> bytes:
+        """Return the whole object. Raises MissingObject or StoreError."""
+        return self._client.get(self._address.key(key))[0]
+
+    def open(self, key: str) -> BinaryIO:
+        """Return the object as a stream, of which a part at a time is in memory."""
+        raw = _Stream(self._client, self._address.key(key))
+        return cast(BinaryIO, io.BufferedReader(raw, self._client.connection.part))
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+        """Return a file in which `spans` are right; those that are not there yet are fetched."""
+        return self._mirror.local(self._address.key(key), spans)
+
+    def close(self) -> None:
+        """Remove the local files."""
+        self._mirror.close()
+
+
+def open_reader(
+    address: Address, settings: Configuration, environment: Mapping[str, str]
+) -> BucketReader:
+    """Return a reader for serving: its cache is as large as `store.cache` says, and it is told
+    soon that the bucket does not answer, for so is whoever asked.
+    """
+    connection = Connection.of(settings, PATIENCE)
+    return BucketReader(address, connection, environment, settings["store.cache"] << 20)
+
+
+class _Stream(io.RawIOBase):
+    """Reads an object forwards, a range with each request."""
+
+    def __init__(self, client: Client, key: str) -> None:
+        self._client = client
+        self._key = key
+        self._offset = 0
+        # What is not there is told at once, and the tag holds the later ranges to this object.
+        first = client.piece(key, 0, client.connection.part)
+        self._ready, self._size, self._tag = first.data, first.size, first.tag
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        if not self._ready and self._offset < self._size:
+            self._ready = self._next()
+        count = min(len(view), len(self._ready))
+        view[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        self._offset += count
+        return count
+
+    def _next(self) -> bytes:
+        try:
+            piece = self._client.piece(
+                self._key, self._offset, self._client.connection.part, self._tag
+            )
+        except Conflict as error:
+            raise StoreError(
+                f"{self._client.where(self._key)} was replaced while it was being read"
+            ) from error
+        return piece.data

