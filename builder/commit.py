@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from builder import views
 from builder.expire import completed
 from builder.surroundings import Surroundings
-from builder.views import views
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.manifest import Manifest
@@ -103,7 +103,7 @@ def _claimed(store: Writer, manifest: Manifest) -> bool:
     """Write the snapshot's views and manifest; tell whether nothing else lies in their place."""
     number = manifest.snapshot
     documents = {
-        layout.views_key(number): views(store, manifest).encode(),
+        layout.views_key(number): views.stored(store, manifest).encode(),
         layout.manifest_key(number): manifest.to_json(),
     }
     return all(_created(store, key, data) for key, data in documents.items())

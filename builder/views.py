@@ -1,6 +1,6 @@
 """SQL views of a snapshot, so that plain DuckDB reads it with no Sheaf installed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from functions.oai import engine
@@ -9,24 +9,42 @@ from functions.snapshot.manifest import Manifest
 from functions.snapshot.store import Reader
 from functions.store.catalog import Catalogue
 
+TABLES = {
+    # view: the tables of the store that it reads
+    "records": ("records", "dead"),
+    "captures": ("records", "dead"),
+    "sets": ("sets",),
+    "faults": ("faults",),
+    "sources": ("sources",),
+}
+
 _TEMPLATE = Path(__file__).parents[1] / "templates" / "sql" / "views.sql"
-_STORED = ("records", "dead", "sets", "faults", "sources")
+_ROOT = "coalesce(getvariable('root'), '')"
 
 
-def views(reader: Reader, manifest: Manifest, root: str | None = None) -> str:
-    """Return the statements that make a view of each table of the snapshot.
+def stored(reader: Reader, manifest: Manifest) -> str:
+    """Return the statements that make the views where the store is.
 
-    Data files are named below `root`; None stands for the place from which `views.sql` is read,
-    which is two folders below the store's root (DuckDB's own relative paths start at the working
-    directory, so such a file is to be read from the root of the store).
+    Data files are named below DuckDB's variable `root`, which ends with a slash. Without it they
+    are named as seen from the store's root, where DuckDB is then to be started.
     """
     catalogue = Catalogue(reader)
-    prefix = "" if root is None else root.rstrip("/") + "/"
+
+    def source(table: str) -> str:
+        keys = [file.key for file in catalogue.files(manifest, table)]
+        return engine.table(f"[{_ROOT} || f FOR f IN {_list(keys)}]") if keys else empty(table)
+
+    return views(manifest, source)
+
+
+def views(manifest: Manifest, source: Callable[[str], str]) -> str:
+    """Return the statements that make the views of the snapshot.
+
+    `source` gives the table expression that stands for a table of the store.
+    """
     values = {
-        f"{table}_files": _files(
-            table, (prefix + file.key for file in catalogue.files(manifest, table))
-        )
-        for table in _STORED
+        f"{table}_files": source(table)
+        for table in dict.fromkeys(name for names in TABLES.values() for name in names)
     }
     sequences = ", ".join(
         f"({s.number}, TIMESTAMP '{instant.to_text(s.effective)[:-1]}', {s.first}, {s.last}, "
@@ -43,10 +61,16 @@ def views(reader: Reader, manifest: Manifest, root: str | None = None) -> str:
     return text
 
 
-def _files(table: str, keys: Iterable[str]) -> str:
-    """Return a table expression over the files, or an empty table of the same columns."""
-    names = ", ".join("'" + key.replace("'", "''") + "'" for key in keys)
-    if names:
-        return engine.table(f"[{names}]")
+def files(paths: Iterable[Path]) -> str:
+    """Return the table expression over files of this machine, of which there is at least one."""
+    return engine.table(_list(map(str, paths)))
+
+
+def empty(table: str, where: str = "false") -> str:
+    """Return the table expression of a table's columns without a row."""
     columns = ", ".join(f"NULL::{c.type} AS {c.name}" for c in schema.TABLES[table])
-    return f"(SELECT {columns} WHERE false)"
+    return f"(SELECT {columns} WHERE {where})"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return "[" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + "]"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -33,14 +33,21 @@ class Bucket(BucketStore):
     `settings` are further fields of the connection.
     """
 
-    def __init__(self, endpoint: str, bucket: str, prefix: str = "store", **settings: Any) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        bucket: str,
+        prefix: str = "store",
+        credentials: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
         self.endpoint = endpoint
         self.bucket = bucket
         self.environment = environment(endpoint)
         address = Address(bucket, prefix)
         self.uri = str(address)
         connection = Connection(**{"endpoint": endpoint, "retry_seconds": 10, **settings})
-        super().__init__(address, connection, self.environment)
+        super().__init__(address, connection, credentials or self.environment)
 
     def through(self, endpoint: str, **settings: Any) -> "Bucket":
         """Return the same bucket, reached through another endpoint."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any
 
+from builder import question
 from builder.context import Context
-from builder.views import views
 from functions.oai import engine
 from functions.snapshot.errors import NothingPublished
 from functions.store.catalog import Catalogue
@@ -38,7 +38,8 @@ def run(context: Context) -> int:
     sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
     connection = engine.connect(threads=2, memory_megabytes=4096)
     try:
-        connection.execute(views(context.store, manifest, context.store.address))
+        wanted = question.tables(manifest, sql)
+        connection.execute(question.statements(context.store, manifest, wanted))
         names, rows = engine.query(connection, sql)
         if context.arguments.json:
             for row in rows:

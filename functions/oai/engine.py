@@ -34,6 +34,8 @@ def connect(
         "memory_limit": f"{memory_megabytes}MB",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
+        # It would keep bytes of files of which a bucket's mirror has fetched only some by then.
+        "enable_external_file_cache": False,
         "temp_directory": str((scratch or Path(gettempdir())) / "sheaf-spill"),
     }
     if scratch is None:
@@ -83,6 +85,19 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
         result: Connection | None = connection.execute(sql)  # None where there is no statement
         names = [column[0] for column in (result and result.description) or ()]
     return names, _rows(connection) if names else iter(())
+
+
+def tables(connection: Connection, sql: str) -> set[str] | None:
+    """Return the names of the tables that the statements read, also through views.
+
+    None where that cannot be told without carrying them out.
+    """
+    try:
+        statements = connection.extract_statements(sql)
+        found = [connection.get_table_names(statement.query) for statement in statements]
+    except duckdb.Error:
+        return None
+    return set().union(*found)
 
 
 def _rows(connection: Connection) -> Iterator[Sequence[Any]]:

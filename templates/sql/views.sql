@@ -1,5 +1,6 @@
 -- Views of snapshot {snapshot}, in effect from {effective}.
 -- Read this with DuckDB from the root of the store: duckdb -init snapshots/{snapshot}/views.sql
+-- From elsewhere, name the root first: SET VARIABLE root = 's3://bucket/prefix/';
 CREATE OR REPLACE TEMP VIEW snapshots AS
 SELECT * FROM (VALUES {sequences}) AS t(sequence, datestamp, first_position, last_position, records)
 WHERE sequence IS NOT NULL;

@@ -250,7 +250,7 @@ def test_a_namespace_is_to_be_chosen_before_the_first_publish(tmp_path: Path) ->
         (["ingest", "x", "--collection", "a::b"], "a level between colons is empty"),
         (["ingest", "/dev/null"], "no regular file"),
         (["status", "--store", ""], "empty address"),
-        (["status", "--store", "s3://bucket/x"], "only a folder"),
+        (["status", "--store", "gs://bucket/x"], "expected s3://bucket/prefix"),
     ],
 )
 def test_arguments_that_cannot_be(

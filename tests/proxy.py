@@ -1,0 +1,191 @@
+"""A proxy before a server of S3 that can do what networks and servers do: fail, in every way."""
+
+import http.client
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request that came to the proxy; `number` counts them from 0."""
+
+    number: int
+    method: str
+    path: str
+    range: str | None = None
+    conditional: bool = False
+
+    @property
+    def key(self) -> str:
+        """Return the path behind the bucket, without a query string."""
+        return self.path.partition("?")[0].split("/", 2)[-1]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the proxy's own; the request does not reach the server."""
+
+    status: int
+    code: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The request is carried out, and its answer never comes."""
+
+
+@dataclass(frozen=True)
+class Truncated:
+    """The answer's headers are right, and half of its body comes."""
+
+
+@dataclass(frozen=True)
+class Slow:
+    """The answer comes, after so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Unconditional:
+    """The server is one that knows nothing of conditions: it never hears of them."""
+
+
+Fault = Answer | Lost | Truncated | Slow | Unconditional
+
+
+@dataclass
+class Proxy:
+    """What tests steer: `fault` says of each request what shall happen to it."""
+
+    url: str = ""
+    fault: Callable[[Seen], Fault | None] = lambda seen: None
+    seen: list[Seen] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def took(self, method: str) -> list[Seen]:
+        """Return the requests of a method."""
+        return [one for one in self.seen if one.method == method]
+
+    def note(self, handler: BaseHTTPRequestHandler) -> Seen:
+        """Remember a request."""
+        headers = handler.headers
+        with self.lock:
+            conditional = "If-Match" in headers or "If-None-Match" in headers
+            one = Seen(
+                len(self.seen), handler.command, handler.path, headers.get("Range"), conditional
+            )
+            self.seen.append(one)
+        return one
+
+
+def always(fault: Fault) -> Callable[[Seen], Fault]:
+    """Return what gives every request the same fault."""
+    return lambda seen: fault
+
+
+def for_seconds(seconds: float, fault: Fault) -> Callable[[Seen], Fault | None]:
+    """Return what gives every request the fault, for so long."""
+    end = time.monotonic() + seconds
+    return lambda seen: fault if time.monotonic() < end else None
+
+
+@contextmanager
+def proxied(target: str) -> Iterator[Proxy]:
+    """Run a proxy before the server at `target`."""
+    proxy = Proxy()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(proxy, target))
+    server.daemon_threads = True
+    proxy.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield proxy
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
+    host = urlsplit(target).netloc
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self) -> None:
+            body = self._body()
+            fault = proxy.fault(proxy.note(self))
+            if isinstance(fault, Answer):
+                text = f"<Error><Code>{fault.code}</Code><Message>{fault.message}</Message></Error>"
+                self._send(fault.status, [("Content-Type", "application/xml")], text.encode())
+                return
+            if isinstance(fault, Slow):
+                time.sleep(fault.seconds)
+            status, headers, data = self._forwarded(body, isinstance(fault, Unconditional))
+            if isinstance(fault, Lost):
+                self.close_connection = True
+                return
+            if isinstance(fault, Truncated) and len(data) > 1:
+                self._send(status, headers, data[: len(data) // 2], len(data))
+                self.close_connection = True
+                return
+            self._send(status, headers, data)
+
+        do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any  # noqa: N815
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+        def _body(self) -> bytes:
+            if "chunked" in self.headers.get("Transfer-Encoding", ""):
+                chunks = []
+                while size := int(self.rfile.readline().split(b";")[0], 16):
+                    chunks.append(self.rfile.read(size))
+                    self.rfile.readline()
+                self.rfile.readline()
+                return b"".join(chunks)
+            return self.rfile.read(int(self.headers.get("Content-Length", 0)))
+
+        def _forwarded(
+            self, body: bytes, unconditional: bool
+        ) -> tuple[int, list[tuple[str, str]], bytes]:
+            dropped = {"connection", "transfer-encoding", "content-length"}
+            if unconditional:
+                dropped |= {"if-match", "if-none-match"}
+            headers = {k: v for k, v in self.headers.items() if k.lower() not in dropped}
+            connection = http.client.HTTPConnection(host, timeout=60)
+            try:
+                connection.request(self.command, self.path, body=body, headers=headers)
+                answer = connection.getresponse()
+                data = answer.read()
+                kept = [
+                    (k, v)
+                    for k, v in answer.getheaders()
+                    if k.lower() not in {"connection", "transfer-encoding", "content-length"}
+                ]
+                if self.command == "HEAD":
+                    kept.append(("Content-Length", answer.getheader("Content-Length") or "0"))
+                return answer.status, kept, data
+            finally:
+                connection.close()
+
+        def _send(
+            self, status: int, headers: list[tuple[str, str]], data: bytes, said: int = -1
+        ) -> None:
+            self.send_response_only(status)
+            for name, value in headers:
+                self.send_header(name, value)
+            if self.command != "HEAD":
+                self.send_header("Content-Length", str(len(data) if said < 0 else said))
+            self.end_headers()
+            self.wfile.write(data)
+
+    return Handler
