@@ -99,7 +99,8 @@ class Client:
         }
         # Requests made one by one are tried again here, so that Ctrl-C is heard while waiting and
         # so that it is known whether a write was tried twice. Where obstore makes several by
-        # itself, in parts and pages, it tries each of them again.
+        # itself, in parts and pages, it tries each of them again, but not what breaks
+        # off or what only S3's code tells to be passing: then all of it is done again.
         with self._told("", "s3:GetObject"):
             self._short = _store(options, once, connection.timeout)
             self._long = _store(options, once, connection.timeout * 10)
@@ -183,8 +184,10 @@ class Client:
 
     def put_parts(self, key: str, source: BinaryIO) -> None:
         """Write a large object in parts, of which `concurrency` are in memory at a time."""
+        start = source.tell()
 
         async def request() -> None:
+            source.seek(start)
             await obstore.put_async(
                 self._many,
                 key,
@@ -194,8 +197,8 @@ class Client:
                 max_concurrency=self.connection.concurrency,
             )
 
-        with self._told(key, "s3:PutObject"):
-            asyncio.run(request())  # unlike a call that waits, this hears Ctrl-C
+        # unlike a call that waits, this hears Ctrl-C
+        self._tried(key, "s3:PutObject", lambda: asyncio.run(request()))
 
     def list(self, prefix: str) -> list[Listed]:
         """Return what lies below `prefix`, which is empty or ends with `/`."""
@@ -203,8 +206,7 @@ class Client:
         async def request() -> Sequence[Any]:
             return await obstore.list(self._many, prefix or None).collect_async()
 
-        with self._told(prefix, "s3:ListBucket"):
-            found = asyncio.run(request())
+        found = self._tried(prefix, "s3:ListBucket", lambda: asyncio.run(request()))
         return [Listed(m["path"], m["size"], m["last_modified"]) for m in found]
 
     def remove(self, keys: Sequence[str]) -> None:
