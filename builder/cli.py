@@ -9,10 +9,21 @@ from collections.abc import Sequence
 from importlib import metadata
 
 from builder import context
-from builder.commands import demo, expire, ingest, init, publish, query, serve, status, withdraw
+from builder.commands import (
+    demo,
+    expire,
+    ingest,
+    init,
+    publish,
+    query,
+    serve,
+    status,
+    verify,
+    withdraw,
+)
 from functions.snapshot.errors import SheafError
 
-COMMANDS = (init, ingest, publish, serve, status, query, withdraw, expire, demo)
+COMMANDS = (init, ingest, publish, serve, status, query, withdraw, expire, verify, demo)
 
 
 class Terminated(KeyboardInterrupt):

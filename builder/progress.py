@@ -2,28 +2,23 @@
 
 import sys
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tqdm import tqdm
 
 
-class Progress:
-    """A bar over `total` bytes that also shows files and captures per second."""
+class _Bar:
+    """A bar that is there for as long as its context."""
 
-    def __init__(self, total: int, files: int) -> None:
-        self._files = files
-        self._done = 0
-        self._captures = 0
+    def __init__(self, total: int, unit: str, **options: Any) -> None:
         self._bar = tqdm(
             total=total,
-            unit="B",
+            unit=unit,
             unit_scale=True,
             disable=not sys.stderr.isatty(),
             file=sys.stderr,
             dynamic_ncols=True,
-            bar_format="{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} "
-            "[{elapsed}<{remaining}{postfix}]",
-            desc=f"0/{files} files",
+            **options,
         )
 
     def __enter__(self) -> Self:
@@ -36,6 +31,22 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.close()
+
+
+class Progress(_Bar):
+    """A bar over `total` bytes that also shows files and captures per second."""
+
+    def __init__(self, total: int, files: int) -> None:
+        self._files = files
+        self._done = 0
+        self._captures = 0
+        form = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} "
+        super().__init__(
+            total,
+            "B",
+            bar_format=form + "[{elapsed}<{remaining}{postfix}]",
+            desc=f"0/{files} files",
+        )
 
     def advance(self, read: int, captures: int, files: int) -> None:
         """Count bytes read, captures found and files finished since the last call."""
@@ -47,31 +58,23 @@ class Progress:
         self._bar.update(read)
 
 
-class Rows:
-    """A bar over `total` rows that are being written; call it with how many came in addition."""
+class _Count(_Bar):
+    """A bar that is called with how many came in addition."""
+
+    def __call__(self, count: int) -> None:
+        """Count what came since the last call."""
+        self._bar.update(count)
+
+
+class Rows(_Count):
+    """A bar over `total` rows that are being written."""
 
     def __init__(self, total: int) -> None:
-        self._bar = tqdm(
-            total=total,
-            unit=" records",
-            unit_scale=True,
-            disable=not sys.stderr.isatty(),
-            file=sys.stderr,
-            dynamic_ncols=True,
-            leave=False,
-        )
+        super().__init__(total, " records", leave=False)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.close()
+class Bytes(_Count):
+    """A bar over `total` bytes that are being read."""
 
-    def __call__(self, rows: int) -> None:
-        """Count rows written since the last call."""
-        self._bar.update(rows)
+    def __init__(self, total: int) -> None:
+        super().__init__(total, "B", leave=False)

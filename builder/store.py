@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.bucket import BucketStore
-from functions.snapshot import address
+from functions.snapshot import address, layout
 from functions.snapshot.address import Address
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, StoreError
@@ -25,7 +25,6 @@ from functions.store import bucket
 from functions.store.client import Connection
 from functions.store.folder import FolderReader
 
-_TEMPORARY = ".tmp"
 _LOCK = ".lock"
 
 
@@ -138,7 +137,9 @@ class FolderStore(FolderReader):
                 found += [(below / name).as_posix() for name in names]
         except OSError as error:
             raise StoreError(f"{start} cannot be read: {error.strerror}") from error
-        for key in sorted(k for k in found if k.startswith(prefix) and not k.startswith(".")):
+        for key in sorted(k for k in found if k.startswith(prefix)):
+            if key.startswith(".") and not prefix.startswith("."):
+                continue  # ours, and no part of the store
             try:
                 status = (self.root / key).stat()
             except FileNotFoundError:
@@ -153,7 +154,7 @@ class FolderStore(FolderReader):
         target = self.path(key)
         with self._wrapped(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            scratch = self.root / _TEMPORARY
+            scratch = self.root / layout.TEMPORARY
             scratch.mkdir(exist_ok=True)
             handle, name = tempfile.mkstemp(dir=scratch)
             os.close(handle)

@@ -1,5 +1,6 @@
 """SQL views of a snapshot, so that plain DuckDB reads it with no Sheaf installed."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -20,6 +21,7 @@ TABLES = {
 
 _TEMPLATE = Path(__file__).parents[1] / "templates" / "sql" / "views.sql"
 _ROOT = "coalesce(getvariable('root'), '')"
+_KEY = re.compile(r"records/[a-z]+/[0-9a-f]{32}\.parquet")
 
 
 def stored(reader: Reader, manifest: Manifest) -> str:
@@ -59,6 +61,11 @@ def views(manifest: Manifest, source: Callable[[str], str]) -> str:
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", value)
     return text
+
+
+def names(text: str) -> set[str]:
+    """Return the keys of the data files that the statements name below the store's root."""
+    return set(_KEY.findall(text))
 
 
 def files(paths: Iterable[Path]) -> str:

@@ -76,6 +76,14 @@ def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = 
     return connection.sql(sql, params=dict(values or {})).to_arrow_reader(_BATCH)
 
 
+def is_sql(text: str) -> bool:
+    """Tell whether the text is statements that DuckDB can parse; nothing is carried out."""
+    try:
+        return bool(duckdb.extract_statements(text))
+    except duckdb.Error:
+        return False
+
+
 def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
     """Carry out a person's statement: the names of its columns, and its rows in batches.
 

@@ -6,6 +6,7 @@ snapshots/<n>/views.sql           the same snapshot as views for plain DuckDB
 snapshots/leaves/<digest>.json    what a manifest says of up to LEAF_FILES data files
 records/<table>/<digest>.parquet  data files, named by their content
 intake/<run>/...                  what was ingested and is not published yet
+.tmp/...                          what a folder's writers have not finished
 """
 
 import re
@@ -14,6 +15,7 @@ POINTER = "current.json"
 RECORDS = "records/"
 SNAPSHOTS = "snapshots/"
 INTAKE = "intake/"
+TEMPORARY = ".tmp/"
 RUN_SUMMARY = "run.json"
 
 GROUP_ROWS = 4096
@@ -26,6 +28,9 @@ LEAF_FILES = 64
 """Data files that one leaf of the manifest describes."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
+_NAMED = re.compile(
+    r"(?:snapshots/leaves/([0-9a-f]{32})\.json|records/[a-z]+/([0-9a-f]{32})\.parquet)"
+)
 
 
 def file_groups(table: str) -> int:
@@ -65,6 +70,12 @@ def leaf_key(digest: str) -> str:
 def data_key(table: str, digest: str) -> str:
     """Return where the data file of `table` whose content has `digest` lies."""
     return f"records/{table}/{_checked(digest)}.parquet"
+
+
+def digest_of(key: str) -> str | None:
+    """Return the digest by which the object is named, or None for one that is not."""
+    match = _NAMED.fullmatch(key)
+    return (match[1] or match[2]) if match else None
 
 
 def run_prefix(run: str) -> str:

@@ -1,0 +1,90 @@
+"""`sheaf verify`."""
+
+import argparse
+import os
+import secrets
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.finding import DAMAGE, Finding
+from builder.progress import Bytes
+from builder.verify import Means, Sample, Verified, verify
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--newest", action="store_true", help="check the newest snapshot alone")
+    parser.add_argument(
+        "--sample", type=float, metavar="PERCENT",
+        help="read so many in a hundred data files; the others are looked up in a listing alone",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="draw the sample by this number (default: any)"
+    )
+
+
+def run(context: Context) -> int:
+    """Check that the store is whole and true to itself.
+
+    Every kept snapshot is checked, down to each row. Exit status 1 tells of damage; what is merely
+    left over is noted.
+    """
+    arguments = context.arguments
+    sample = _sample(arguments.sample, arguments.seed)
+    means = Means(context.now, Bytes, context.configuration["publish.memory"], os.cpu_count() or 1)
+    done = verify(context.store, means, newest_only=arguments.newest, sample=sample)
+    context.result(_account(done, sample), _document(context, done, sample))
+    return 1 if done.damaged else 0
+
+
+def _sample(percent: float | None, seed: int | None) -> Sample | None:
+    if percent is None:
+        if seed is not None:
+            raise UsageError("--seed draws a sample: say how large with --sample PERCENT")
+        return None
+    if not 0 < percent <= 100:
+        raise UsageError(f"--sample {percent:g}: expected a number above 0 and up to 100")
+    return Sample(percent, secrets.randbelow(1 << 31) if seed is None else seed)
+
+
+def _account(done: Verified, sample: Sample | None) -> str:
+    lines = []
+    for finding in done.findings:
+        lines.append(f"{finding.kind}: {finding.object}: {finding.problem} ({finding.code})")
+        lines.append(f"    {finding.remedy}")
+    read = f"{done.read:,} of {done.files:,} data files read ({done.bytes:,} bytes)"
+    if sample is not None:
+        read += f", drawn by --seed {sample.seed}"
+    damage, notes = _counts(done.findings)
+    lines.append(f"{len(done.snapshots):,} snapshots checked, {read}")
+    lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "all is well")
+    return "\n".join(lines)
+
+
+def _document(context: Context, done: Verified, sample: Sample | None) -> dict[str, object]:
+    damage, notes = _counts(done.findings)
+    return {
+        "store": context.store.address,
+        "snapshots": list(done.snapshots),
+        "files": done.files,
+        "read": done.read,
+        "bytes": done.bytes,
+        "sample": sample and {"percent": sample.percent, "seed": sample.seed},
+        "damage": damage,
+        "notes": notes,
+        "findings": [
+            {
+                "kind": finding.kind,
+                "code": finding.code,
+                "object": finding.object,
+                "problem": finding.problem,
+                "remedy": finding.remedy,
+            }
+            for finding in done.findings
+        ],
+    }
+
+
+def _counts(findings: tuple[Finding, ...]) -> tuple[int, int]:
+    damage = sum(finding.kind == DAMAGE for finding in findings)
+    return damage, len(findings) - damage

@@ -1,0 +1,196 @@
+"""Evidence: what the data files of a store hold, each file read once, into a database on disk.
+
+A file is held against what its leaf says of it. Of its rows only what the checks of whole
+snapshots need is kept, so memory is that of the database, and disk less than the store's own.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from builder.consistency import DISTINCT
+from builder.finding import Finding
+from functions.oai import engine
+from functions.snapshot import identifier, layout, schema
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.manifest import DataFile
+from functions.snapshot.store import Reader
+
+_CHUNK = 1 << 20  # bytes
+_FILE = engine.table("$path")
+_ROW = f"hash({', '.join(schema.names('records'))})"
+_LISTINGS = (
+    "list_distinct(flatten(list_transform(sets, lambda s: list_transform("
+    "range(1, len(string_split(s, ':')) + 1), "
+    "lambda n: array_to_string(string_split(s, ':')[:n], ':')))))"
+)
+_TABLES = {
+    # table: the columns that are kept of it, and how they come from its files
+    "records": (
+        "part INTEGER, position BIGINT, sequence INTEGER, kind VARCHAR, key BIGINT, name UBIGINT, "
+        "listings VARCHAR[], content UBIGINT",
+        "file_row_number // $group, position, sequence, kind, "
+        f"{identifier.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_ROW}",
+    ),
+    "copies": (
+        "listing VARCHAR, position BIGINT, content UBIGINT",
+        f"listing, position, {_ROW}",
+    ),
+    "sets": (
+        ", ".join(f"{column.name} {column.type}" for column in schema.SETS),
+        ", ".join(schema.names("sets")),
+    ),
+    "lookup": ("key BIGINT, position BIGINT", "key, position"),
+    "dead": ("position BIGINT", "position"),
+}
+_FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CAPTURE)
+_FULL = (
+    f"SELECT count(*), min(position) FROM {_FILE} "
+    f"WHERE (deleted AND ({_FIELDS})) OR (NOT deleted AND reason IS NOT NULL)"
+)
+_GROUPS = """
+SELECT any_value(row_group_num_rows), min(start), max(start + total_compressed_size) - min(start)
+FROM (SELECT *, least(data_page_offset,
+        coalesce(nullif(dictionary_page_offset, 0), data_page_offset)) AS start
+      FROM parquet_metadata($path))
+GROUP BY row_group_id ORDER BY row_group_id
+"""
+
+
+class Evidence:
+    """Collects what files hold; the tables are `held_<table>`, whose `file` is its number."""
+
+    def __init__(self, connection: engine.Connection, scratch: Path) -> None:
+        self.connection = connection
+        self._path = scratch / "file.parquet"
+        self.keys: list[str] = []
+        self.broken: set[str] = set()
+        for table, (columns, _) in _TABLES.items():
+            connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {columns})")
+
+    def add(
+        self,
+        store: Reader,
+        table: str,
+        file: DataFile,
+        advance: Callable[[int], None],
+        *,
+        keep: bool = True,
+    ) -> list[Finding]:
+        """Read a data file whole, and with `keep` keep what it holds; return what is wrong.
+
+        `advance` is told of bytes read.
+        """
+        try:
+            foreign = self._fetch(store, file, advance)
+            if foreign is not None:
+                found = [Finding("file-digest", file.key, foreign)]
+            else:
+                found = list(self._examined(table, file, keep=keep))
+        except MissingObject:
+            found = [Finding("file-missing", file.key, "a kept snapshot names it")]
+        except DamagedStore as error:
+            found = [Finding("file-unreadable", file.key, str(error))]
+        finally:
+            self._path.unlink(missing_ok=True)
+        if found:
+            self.broken.add(file.key)
+        return found
+
+    def _fetch(self, store: Reader, file: DataFile, advance: Callable[[int], None]) -> str | None:
+        """Bring the file here; return what is wrong with its bytes, if anything is."""
+        digest, size = hashlib.sha256(), 0
+        with store.open(file.key) as source, self._path.open("wb") as out:
+            for chunk in chunks(source):
+                digest.update(chunk)
+                out.write(chunk)
+                size += len(chunk)
+                advance(len(chunk))
+        if digest.hexdigest()[:32] != layout.digest_of(file.key):
+            return f"its {size:,} bytes are not those that it is named by"
+        return None
+
+    def _examined(self, table: str, file: DataFile, *, keep: bool) -> Iterator[Finding]:
+        with engine.reading(file.key):
+            for problem in (*self._footer(file), *self._bounds(table, file)):
+                yield Finding("file-wrong", file.key, problem)
+            unsorted = self._order(table)
+            if unsorted is not None:
+                yield Finding("rows-unsorted", file.key, unsorted)
+            if table in {"records", "copies"}:
+                ((count, first),) = self._rows(_FULL)
+                if count:
+                    problem = (
+                        f"{count:,} rows, the first at position {first}, are tombstones with "
+                        "metadata, or records with the reason of a withdrawal"
+                    )
+                    yield Finding("tombstone-full", file.key, problem)
+            if keep and table in _TABLES:
+                number, columns = len(self.keys), _TABLES[table][1]
+                self.keys.append(file.key)
+                values: dict[str, Any] = {"path": str(self._path), "number": number}
+                if table == "records":
+                    values["group"] = layout.GROUP_ROWS
+                self.connection.execute(
+                    f"INSERT INTO held_{table} SELECT $number, {columns} FROM {_FILE}", values
+                )
+
+    def _footer(self, file: DataFile) -> Iterator[str]:
+        with self._path.open("rb") as source:
+            source.seek(max(0, file.bytes - 8))
+            length = int.from_bytes(source.read(4), "little") + 8
+        if self._path.stat().st_size != file.bytes:
+            yield f"it has {self._path.stat().st_size:,} bytes, by its leaf {file.bytes:,}"
+        elif length != file.footer:
+            yield f"its footer has {length:,} bytes, by its leaf {file.footer:,}"
+        found = self._rows(_GROUPS)
+        said = [(group.rows, group.offset, group.length) for group in file.groups]
+        if found != said:
+            yield f"its row groups (rows, offset, bytes) are {_short(found)}, by its leaf {said}"
+
+    def _bounds(self, table: str, file: DataFile) -> Iterator[str]:
+        names = schema.ORDER[table][: schema.KEY[table]]
+        edges: list[int] = []
+        for group in file.groups:
+            start = edges[-1] + 1 if edges else 0
+            edges += [start, start + group.rows - 1]
+        rows = self._rows(
+            f"SELECT {', '.join(names)}, file_row_number FROM {_FILE} "
+            "WHERE list_contains($edges, file_row_number)",
+            edges=edges,
+        )
+        found = {row[-1]: row[:-1] if len(names) > 1 else row[0] for row in rows}
+        said = [bound for group in file.groups for bound in (group.first, group.last)]
+        for edge, bound in zip(edges, said, strict=True):
+            if found.get(edge) != bound:
+                yield f"its row {edge} has {found.get(edge)!r}, by its leaf {bound!r}"
+                return
+
+    def _order(self, table: str) -> str | None:
+        names = (
+            schema.ORDER[table] if table == "lookup" else schema.ORDER[table][: schema.KEY[table]]
+        )
+        distinct = table in DISTINCT or table == "lookup"
+        key = f"row({', '.join(names)})"
+        ((count, first),) = self._rows(
+            f"SELECT count(*), min(n) FROM (SELECT file_row_number AS n, {key} AS key, "
+            f"lag({key}) OVER (ORDER BY file_row_number) AS before FROM {_FILE}) "
+            f"WHERE before {'>=' if distinct else '>'} key"
+        )
+        return f"{count:,} rows are not in order, the first of them row {first}" if count else None
+
+    def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        values["path"] = str(self._path)
+        rows: list[tuple[Any, ...]] = self.connection.execute(sql, values).fetchall()
+        return rows
+
+
+def chunks(source: BinaryIO) -> Iterator[bytes]:
+    """Yield what is left of a stream."""
+    while chunk := source.read(_CHUNK):
+        yield chunk
+
+
+def _short(groups: list[tuple[Any, ...]]) -> str:
+    return str(groups) if len(groups) < 4 else f"{groups[:3]} and {len(groups) - 3} more"

@@ -1,0 +1,71 @@
+"""Findings: what is wrong with a store, from a table of codes that says what to do about each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+DAMAGE = "damage"
+NOTE = "note"
+
+_REPLACE = "put it back from a copy of the store, or expire the snapshots that name it"
+_REBUILD = "put the store back from a copy, or publish its archives into a new one"
+
+CODES: Mapping[str, tuple[str, str]] = {
+    # code: kind, and what to do
+    "pointer-missing": (DAMAGE, "put current.json back from a copy of the store"),
+    "pointer-damaged": (DAMAGE, "put current.json back from a copy of the store"),
+    "pointer-wrong": (DAMAGE, "put current.json back from a copy of the store"),
+    "pointer-behind": (DAMAGE, "put back the latest current.json that there was"),
+    "manifest-missing": (DAMAGE, _REPLACE),
+    "manifest-damaged": (DAMAGE, _REPLACE),
+    "manifest-wrong": (DAMAGE, _REPLACE),
+    "views-missing": (DAMAGE, _REPLACE),
+    "views-damaged": (DAMAGE, _REPLACE),
+    "leaf-missing": (DAMAGE, _REPLACE),
+    "leaf-damaged": (DAMAGE, _REPLACE),
+    "leaf-wrong": (DAMAGE, _REPLACE),
+    "file-missing": (DAMAGE, _REPLACE),
+    "file-size": (DAMAGE, _REPLACE),
+    "file-digest": (DAMAGE, _REPLACE),
+    "file-unreadable": (DAMAGE, _REPLACE),
+    "file-wrong": (DAMAGE, _REPLACE),
+    "rows-unsorted": (DAMAGE, _REBUILD),
+    "position-wrong": (DAMAGE, _REBUILD),
+    "tombstone-full": (DAMAGE, _REBUILD),
+    "records-count": (DAMAGE, _REBUILD),
+    "set-count": (DAMAGE, _REBUILD),
+    "set-range": (DAMAGE, _REBUILD),
+    "copy-wrong": (DAMAGE, _REBUILD),
+    "copy-missing": (DAMAGE, _REBUILD),
+    "lookup-wrong": (DAMAGE, _REBUILD),
+    "lookup-missing": (DAMAGE, _REBUILD),
+    "dead-wrong": (DAMAGE, _REBUILD),
+    "dead-missing": (DAMAGE, _REBUILD),
+    "intake-damaged": (DAMAGE, "remove that run, and ingest its archives again"),
+    "pointer-unsettled": (NOTE, "a publish died; `sheaf publish` completes it"),
+    "expiry-unfinished": (NOTE, "an expiry died; `sheaf publish` or `sheaf expire` completes it"),
+    "views-differ": (NOTE, "another version of Sheaf wrote it; there is nothing to do"),
+    "unchecked": (NOTE, "mend what else was found, then verify again"),
+    "orphan": (NOTE, "`sheaf expire` removes it"),
+    "intake-unfinished": (NOTE, "an ingest goes on or died; `sheaf expire` removes it in a day"),
+    "temporary": (NOTE, "remove it unless a command is writing to the store"),
+}
+"""Every finding that there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found: its code, the key of the object, and what is wrong with it."""
+
+    code: str
+    object: str
+    problem: str
+
+    @property
+    def kind(self) -> str:
+        """DAMAGE, or NOTE for what harms no reader."""
+        return CODES[self.code][0]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return CODES[self.code][1]

@@ -1,0 +1,216 @@
+"""The inventory: what the kept snapshots of a store name, and what is there."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from builder import consistency, intake, views
+from builder.expire import ORPHAN_AGE, snapshots
+from builder.finding import Finding
+from functions.oai import engine
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Manifest
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A kept snapshot: its manifest and, by table, its leaves; `whole` if none of them lacks."""
+
+    manifest: Manifest
+    leaves: Mapping[str, tuple[tuple[LeafReference, Leaf], ...]]
+    whole: bool
+
+    def files(self, *tables: str) -> Iterator[DataFile]:
+        """Yield the data files of the tables, of all where none is named."""
+        for table in tables or self.leaves:
+            for _, leaf in self.leaves.get(table, ()):
+                yield from leaf.files
+
+
+@dataclass
+class Inventory:
+    """What was read of a store, beginning with its pointer; `findings` grow on the way."""
+
+    store: Writer
+    pointer: Pointer
+    numbers: tuple[int, ...] = ()
+    held: list[Held] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    _leaves: dict[str, Leaf | None] = field(default_factory=dict)
+
+    @staticmethod
+    def take(store: Writer, now: datetime, *, newest_only: bool = False) -> "Inventory":
+        """Read pointer, manifests, views and leaves, and check them against each other.
+
+        Raises NewerSchema, and StoreError where the store does not answer.
+        """
+        found = Inventory(store, Pointer())
+        found.pointer = found._read_pointer(now)
+        found.numbers = found._kept(newest_only)
+        for number in found.numbers:
+            found._add(number)
+        for older, newer in zip(found.held, found.held[1:], strict=False):
+            found.findings += consistency.succession(older.manifest, newer.manifest)
+        return found
+
+    def files(self) -> dict[str, tuple[str, DataFile]]:
+        """Return each data file once, by key, with its table."""
+        return {f.key: (table, f) for h in self.held for table in h.leaves for f in h.files(table)}
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether all that the kept snapshots name is known, and nothing is being removed."""
+        whole = [held for held in self.held if held.whole]
+        return self.pointer.expiry is None and len(whole) == len(self.numbers)
+
+    def names(self, numbers: Collection[int] | None = None) -> set[str]:
+        """Return the keys of all that those snapshots name, of all kept ones without `numbers`."""
+        chosen = self.numbers if numbers is None else numbers
+        found = {key for number in chosen for key in layout.snapshot_keys(number)}
+        for held in self.held:
+            if held.manifest.snapshot in chosen:
+                found.update(r.key for some in held.manifest.tables.values() for r in some)
+                found.update(file.key for file in held.files())
+        return found
+
+    def _read_pointer(self, now: datetime) -> Pointer:
+        try:
+            pointer = Pointer.from_json(self.store.read(layout.POINTER))
+        except MissingObject:
+            if snapshots(self.store):
+                self._find("pointer-missing", layout.POINTER, "there are snapshots, and no pointer")
+            return Pointer()
+        except DamagedStore as error:
+            self._find("pointer-damaged", layout.POINTER, str(error))
+            return Pointer()
+        self.findings += consistency.of_pointer(pointer, now)
+        return pointer
+
+    def _kept(self, newest_only: bool) -> tuple[int, ...]:
+        there, newest = snapshots(self.store), self.pointer.newest()
+        if newest is None:  # without a pointer, look at all that there is
+            return tuple(there[-1:] if newest_only else there)
+        if newest_only:
+            return (newest.snapshot,)
+        manifest = self._manifest(newest.snapshot)
+        if manifest is None:
+            named = {entry.snapshot for entry in self.pointer.entries}
+            some = named.union(number for number in there if number <= newest.snapshot)
+            return tuple(n for n in sorted(some) if not self.pointer.is_retired(n))
+        for number in there:
+            later = self._manifest(number) if number > newest.snapshot else None
+            # A publish adds one sequence at most: this one was built on a later snapshot.
+            if later is not None and len(later.sequences) > len(manifest.sequences) + 1:
+                problem = f"it names {newest.snapshot} as the newest; {number} was published later"
+                self._find("pointer-behind", layout.POINTER, problem)
+        return tuple(consistency.kept(self.pointer, manifest.skipped))
+
+    def _manifest(self, number: int) -> Manifest | None:
+        try:
+            return Manifest.from_json(self.store.read(layout.manifest_key(number)))
+        except (MissingObject, DamagedStore):
+            return None  # told where the snapshot's turn comes
+
+    def _add(self, number: int) -> None:
+        key = layout.manifest_key(number)
+        try:
+            manifest = Manifest.from_json(self.store.read(key))
+        except MissingObject:
+            self._find("manifest-missing", key, f"snapshot {number} is kept and has no manifest")
+            return
+        except DamagedStore as error:
+            self._find("manifest-damaged", key, str(error))
+            return
+        wrong = list(consistency.of_manifest(number, manifest, self.pointer.entries))
+        self.findings += wrong
+        if wrong:
+            return  # what it names may be anything
+        leaves: dict[str, tuple[tuple[LeafReference, Leaf], ...]] = {}
+        whole = True
+        for table, references in manifest.tables.items():
+            read = [(reference, self._leaf(table, reference)) for reference in references]
+            leaves[table] = tuple((r, leaf) for r, leaf in read if leaf is not None)
+            whole = whole and len(leaves[table]) == len(read)
+            self.findings += consistency.of_table(number, table, leaves[table])
+        self.held.append(Held(manifest, leaves, whole))
+        self._check_views(self.held[-1])
+
+    def _leaf(self, table: str, reference: LeafReference) -> Leaf | None:
+        if reference.key not in self._leaves:
+            self._leaves[reference.key] = self._read_leaf(reference.key)
+        leaf = self._leaves[reference.key]
+        if leaf is not None:
+            known = set(self.findings)
+            wrong = list(consistency.of_leaf(table, reference, leaf))
+            self.findings += [finding for finding in wrong if finding not in known]
+            if any("no file of" in finding.problem for finding in wrong):
+                return None
+        return leaf
+
+    def _read_leaf(self, key: str) -> Leaf | None:
+        try:
+            data = self.store.read(key)
+            if consistency.is_named_by(data, key):
+                return Leaf.from_json(data)
+            self._find("leaf-damaged", key, "its content is not the one that it is named by")
+        except MissingObject:
+            self._find("leaf-missing", key, "a kept snapshot names it, and it is not there")
+        except DamagedStore as error:
+            self._find("leaf-damaged", key, str(error))
+        return None
+
+    def _check_views(self, held: Held) -> None:
+        key = layout.views_key(held.manifest.snapshot)
+        try:
+            text = self.store.read(key).decode("utf-8", "replace")
+        except MissingObject:
+            self._find("views-missing", key, "the snapshot's views are not there")
+            return
+        try:
+            if not held.whole or text == views.stored(self.store, held.manifest):
+                return
+        except MissingObject:
+            return  # a leaf went meanwhile, with its snapshot
+        wanted = {f.key for f in held.files("records", "dead", "sets", "faults", "sources")}
+        if not engine.is_sql(text):
+            self._find("views-damaged", key, "it is not SQL that can be read")
+        elif views.names(text) != wanted:
+            self._find("views-damaged", key, "its data files are not those of the snapshot")
+        else:
+            self._find("views-differ", key, "its text is not what this Sheaf writes")
+
+    def _find(self, code: str, key: str, problem: str) -> None:
+        self.findings.append(Finding(code, key, problem))
+
+
+def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> Iterator[Finding]:
+    """Yield what is in the store and no part of it; of old objects, all that are not `named`.
+
+    Without `named` these are not looked for.
+    """
+    for prefix in (layout.RECORDS, layout.SNAPSHOTS) if named is not None else ():
+        for entry in store.entries(prefix):
+            if entry.key not in (named or ()) and entry.modified <= now - ORPHAN_AGE:
+                yield Finding("orphan", entry.key, "no kept snapshot names it")
+    yield from _intake(store)
+    for entry in store.entries(layout.TEMPORARY):
+        yield Finding("temporary", entry.key, f"{entry.bytes:,} bytes that were never finished")
+
+
+def _intake(store: Writer) -> Iterator[Finding]:
+    begun: dict[str, str] = {}
+    finished = set()
+    for key in store.keys(layout.INTAKE):
+        run = layout.run_prefix(key.split("/")[1])
+        begun.setdefault(run, key)
+        if key == run + layout.RUN_SUMMARY:
+            finished.add(run)
+    for run in begun.keys() - finished:
+        yield Finding("intake-unfinished", run, "it has no summary, so it is not published")
+    try:
+        list(intake.runs(store))
+    except DamagedStore as error:
+        yield Finding("intake-damaged", str(error).partition(" ")[0], str(error))

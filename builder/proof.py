@@ -1,0 +1,237 @@
+"""Proof: that the tables of one snapshot agree with each other, row by row, from the evidence.
+
+Each check is one statement that gives what is wrong; an object has one finding for each check,
+with the first example. Counts and ranges of sets are made anew from the listed records.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from builder.evidence import Evidence
+from builder.finding import Finding
+from builder.inventory import Held
+from functions.oai import engine
+from functions.snapshot import layout
+from functions.snapshot.manifest import DataFile
+
+PROVED = ("records", "copies", "sets", "lookup", "dead")
+"""The tables that depend on each other."""
+
+_VIEWS = "".join(
+    f"CREATE OR REPLACE TEMP VIEW {table} AS "
+    f"SELECT * FROM held_{table} SEMI JOIN chosen USING (file);"
+    for table in PROVED
+)
+_LIVE = "CREATE OR REPLACE TEMP VIEW live AS SELECT * FROM records ANTI JOIN dead USING (position)"
+_MEMBERS = (
+    "CREATE OR REPLACE TEMP VIEW members AS "
+    "SELECT * EXCLUDE (listings), unnest(listings) AS listing FROM live"
+)
+_SEQUENCES = (
+    "CREATE OR REPLACE TEMP TABLE sequences AS "
+    "SELECT unnest($numbers) AS number, unnest($firsts) AS first, unnest($lasts) AS last"
+)
+_SUPERSEDED = """
+CREATE OR REPLACE TABLE superseded AS
+SELECT position, heir FROM records
+JOIN (SELECT key, name, max(position) AS heir FROM records GROUP BY key, name HAVING count(*) > 1)
+USING (key, name) WHERE position < heir
+"""
+_CELLS = """
+CREATE OR REPLACE TABLE cells AS
+SELECT file, part, listing, sequence, kind, count(*) AS records,
+    min(position) AS first, max(position) AS last
+FROM members GROUP BY ALL
+"""
+_RANGES = """
+CREATE OR REPLACE TABLE ranges AS
+SELECT file, set_spec AS listing, r.first AS first, r.last AS last, r.copied AS copied
+FROM (SELECT file, set_spec, unnest(ranges) AS r FROM sets)
+"""
+# Most sets can be told by the row groups' bounds; these are looked at record by record.
+_PLACED = """
+CREATE OR REPLACE TABLE placed AS
+WITH looked AS (
+    SELECT listing FROM ranges WHERE copied
+    UNION
+    SELECT c.listing FROM cells c ASOF LEFT JOIN ranges r
+    ON c.listing = r.listing AND c.first >= r.first
+    WHERE r.last IS NULL OR c.last > r.last
+)
+SELECT m.listing, m.position, r.copied, coalesce(m.position > r.last, true) AS outside
+FROM (SELECT listing, position FROM members SEMI JOIN looked USING (listing)) m
+ASOF LEFT JOIN ranges r ON m.listing = r.listing AND m.position >= r.first
+"""
+
+# By file: how many rows, and an example.
+_BY_FILE = (
+    (
+        "position-wrong",
+        "{count:,} positions are not of their sequence, the first {example}",
+        "SELECT file, count(*), min(position) FROM records LEFT JOIN sequences ON "
+        "sequence = number WHERE (position BETWEEN first AND last) IS NOT TRUE GROUP BY file",
+    ),
+    (
+        "dead-wrong",
+        "{count:,} positions are listed that were not superseded, the first {example}",
+        "SELECT d.file, count(*), min(position) FROM dead d LEFT JOIN records r USING (position) "
+        "WHERE (r.position IS NOT NULL AND position NOT IN (SELECT position FROM superseded)) "
+        "OR position NOT BETWEEN 1 AND $last GROUP BY d.file",
+    ),
+    (
+        "lookup-wrong",
+        "{count:,} rows name a position that is another item's, the first {example}",
+        "SELECT l.file, count(*), min(position) FROM lookup l LEFT JOIN records r USING (position) "
+        "WHERE r.key != l.key OR position NOT BETWEEN 1 AND $last GROUP BY l.file",
+    ),
+    (
+        "set-count",
+        "{count:,} sets have counts that do not add up, the first {example}",
+        "SELECT file, count(*), min(set_spec) FROM sets WHERE records IS DISTINCT FROM "
+        "list_sum(list_transform(counts, lambda c: c.records)) GROUP BY file",
+    ),
+    (
+        "set-range",
+        "{count:,} ranges are empty or overlap, the first of {example}",
+        "SELECT file, count(*), min(listing) FROM (SELECT *, lag(last) OVER "
+        "(PARTITION BY listing ORDER BY first, last) AS before FROM ranges) "
+        "WHERE first > last OR before >= first GROUP BY file",
+    ),
+    (
+        "copy-wrong",
+        "{count:,} copies are not of a record of their set as it is, the first of {example}",
+        "SELECT c.file, count(*), min(c.listing) "
+        "FROM copies c LEFT JOIN records r USING (position) WHERE c.content != r.content "
+        "OR NOT list_contains(r.listings, c.listing) "
+        "OR (r.position IS NULL AND c.position NOT IN (SELECT position FROM dead)) GROUP BY c.file",
+    ),
+)
+
+_COUNTED = "SELECT sequence, kind, count(*) FROM live GROUP BY ALL"
+_SET_COUNTS = """
+SELECT listing, count(*), any_value(counted), any_value(said) FROM (
+    SELECT listing, coalesce(a.records, 0) AS counted, coalesce(b.records, 0) AS said
+    FROM (SELECT listing, sequence, kind, sum(records) AS records FROM cells GROUP BY ALL) a
+    FULL JOIN (
+        SELECT listing, c.sequence AS sequence, c.kind AS kind, c.records AS records
+        FROM (SELECT set_spec AS listing, unnest(counts) AS c FROM sets)
+    ) b USING (listing, sequence, kind)
+) WHERE counted != said GROUP BY listing ORDER BY listing
+"""
+_NOT_LISTED = (
+    "SELECT listing, position, count(*) OVER () FROM placed WHERE outside ORDER BY ALL LIMIT 1"
+)
+_NOT_COPIED = (
+    "SELECT listing, position, count(*) OVER () FROM placed ANTI JOIN copies "
+    "USING (listing, position) WHERE copied AND NOT outside ORDER BY ALL LIMIT 1"
+)
+_NOT_DEAD = (
+    "SELECT position, heir, count(*) OVER () FROM superseded ANTI JOIN dead USING (position) "
+    "ORDER BY ALL LIMIT 1"
+)
+_NOT_FOUND = (
+    "SELECT key, position, count(*) OVER () FROM records ANTI JOIN lookup USING (key, position) "
+    "ORDER BY ALL LIMIT 1"
+)
+
+
+class Proof:
+    """The checks of one snapshot, all of whose files are in the evidence."""
+
+    def __init__(self, evidence: Evidence, held: Held) -> None:
+        self._connection = evidence.connection
+        self._keys = evidence.keys
+        self._held = held
+        self._manifest = held.manifest
+        self._key = layout.manifest_key(held.manifest.snapshot)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong. Raises StoreError where scratch space or memory does not suffice."""
+        with engine.reading(self._key):
+            self._prepare()
+            yield from self._by_file()
+            yield from self._counts()
+            yield from self._missing()
+
+    def _prepare(self) -> None:
+        numbers = {key: number for number, key in enumerate(self._keys)}
+        chosen = sorted({numbers[file.key] for file in self._held.files(*PROVED)})
+        self._connection.execute(
+            "CREATE OR REPLACE TEMP TABLE chosen AS SELECT unnest($files)::INTEGER AS file",
+            {"files": chosen},
+        )
+        sequences = self._manifest.sequences
+        self._connection.execute(
+            _SEQUENCES,
+            {
+                "numbers": [s.number for s in sequences],
+                "firsts": [s.first for s in sequences],
+                "lasts": [s.last for s in sequences],
+            },
+        )
+        for sql in (_VIEWS, _LIVE, _MEMBERS, _SUPERSEDED, _CELLS, _RANGES, _PLACED):
+            self._connection.execute(sql)
+
+    def _by_file(self) -> Iterator[Finding]:
+        last = self._manifest.last_position
+        for code, text, sql in _BY_FILE:
+            for number, count, example in self._rows(sql, last=last):
+                yield Finding(code, self._keys[number], text.format(count=count, example=example))
+
+    def _counts(self) -> Iterator[Finding]:
+        found = {(sequence, kind): n for sequence, kind, n in self._rows(_COUNTED)}
+        said = {(s.number, k): n for s in self._manifest.sequences for k, n in s.records.items()}
+        for sequence, kind in sorted(found.keys() | said.keys()):
+            counted, given = (counts.get((sequence, kind), 0) for counts in (found, said))
+            if counted != given:
+                problem = (
+                    f"sequence {sequence} has {counted:,} records of kind {kind}, not {given:,}"
+                )
+                yield Finding("records-count", self._key, problem)
+        ((sets,),) = self._rows("SELECT count(*) FROM sets")
+        if sets != self._manifest.sets:
+            problem = f"there are {sets:,} sets, not {self._manifest.sets:,}"
+            yield Finding("set-count", self._key, problem)
+        told = set()
+        for spec, _, counted, given in self._rows(_SET_COUNTS):
+            key = self._home("sets", spec)
+            if key not in told:
+                told.add(key)
+                problem = f"{spec} has {counted:,} records of a publish, not {given:,}"
+                yield Finding("set-count", key, problem)
+
+    def _missing(self) -> Iterator[Finding]:
+        for spec, position, count in self._rows(_NOT_LISTED):
+            problem = (
+                f"{count:,} records lie outside of their set's ranges, the first at position "
+                f"{position} of {spec}"
+            )
+            yield Finding("set-range", self._home("sets", spec), problem)
+        for spec, position, count in self._rows(_NOT_COPIED):
+            problem = f"{count:,} copies are not there, the first of position {position} of {spec}"
+            home = self._home("copies", (spec, position), position)
+            yield Finding("copy-missing", home, problem)
+        for position, heir, count in self._rows(_NOT_DEAD):
+            problem = (
+                f"{count:,} superseded positions are not listed, the first is {position}, "
+                f"superseded by {heir}"
+            )
+            yield Finding("dead-missing", self._home("dead", position, heir), problem)
+        for key, position, count in self._rows(_NOT_FOUND):
+            problem = f"{count:,} positions are not listed, the first is {position}"
+            yield Finding("lookup-missing", self._home("lookup", key, position), problem)
+
+    def _home(self, table: str, bound: Any, position: int | None = None) -> str:
+        """Return the key of the file in which a row should be, or the manifest's where none is."""
+        files: list[DataFile] = []
+        for reference, leaf in self._held.leaves.get(table, ()):
+            span = reference.span
+            if position is None or span is None or span[0] <= position <= span[1]:
+                files += leaf.files
+        before = [file for file in files if file.groups[0].first <= bound]
+        return (before or files)[-1 if before else 0].key if files else self._key
+
+    def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        wanted = {name: value for name, value in values.items() if f"${name}" in sql}
+        rows: list[tuple[Any, ...]] = self._connection.execute(sql, wanted).fetchall()
+        return rows

@@ -1,0 +1,144 @@
+"""Verify: a whole store is read and held against itself.
+
+Every kept snapshot's manifest, views and leaves are read, and each data file once, however many
+snapshots share it. What was retired while it was read is no damage.
+"""
+
+import math
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from builder.evidence import Evidence
+from builder.finding import DAMAGE, Finding
+from builder.inventory import Inventory, leftovers
+from builder.proof import PROVED, Proof
+from builder.surroundings import Advance
+from functions.oai import engine
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.manifest import DataFile
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Which data files are read: so many in a hundred, drawn by `seed`."""
+
+    percent: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a verification may use: time, a bar over bytes, memory in megabytes, threads."""
+
+    clock: Callable[[], datetime]
+    progress: Callable[[int], AbstractContextManager[Advance]]
+    memory: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was checked: snapshots, data files there should be, files and bytes that were read."""
+
+    snapshots: tuple[int, ...]
+    files: int
+    read: int
+    bytes: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def damaged(self) -> bool:
+        """Tell whether any finding is damage."""
+        return any(finding.kind == DAMAGE for finding in self.findings)
+
+
+def verify(
+    store: Writer, means: Means, *, newest_only: bool = False, sample: Sample | None = None
+) -> Verified:
+    """Check the store and return what was found; with `sample` only some data files are read.
+
+    Raises NewerSchema, and StoreError where the store does not answer or scratch space runs out.
+    """
+    inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
+    files = inventory.files()
+    findings = [*inventory.findings, *_sizes(store, files)]
+    lacking = {finding.object for finding in findings}
+    chosen = drawn(sorted(files.keys() - lacking), sample)
+    size = sum(files[key][1].bytes for key in chosen)
+    with _evidence(means) as evidence:
+        evidence.broken |= lacking
+        with means.progress(size) as advance:
+            for key in chosen:
+                findings += evidence.add(store, *files[key], advance, keep=sample is None)
+        if sample is None:
+            findings += _proved(evidence, inventory)
+    findings = _lasting(store, inventory, findings)
+    whole = inventory.complete and not newest_only
+    findings += leftovers(store, inventory.names() if whole else None, means.clock())
+    return Verified(
+        tuple(inventory.numbers), len(files), len(chosen), size, tuple(dict.fromkeys(findings))
+    )
+
+
+def drawn(keys: list[str], sample: Sample | None) -> list[str]:
+    """Return the keys that the sample has, in order; all of them without one."""
+    if sample is None:
+        return keys
+    count = min(len(keys), math.ceil(len(keys) * sample.percent / 100))
+    return sorted(random.Random(sample.seed).sample(keys, count))
+
+
+@contextmanager
+def _evidence(means: Means) -> Iterator[Evidence]:
+    with tempfile.TemporaryDirectory(prefix="sheaf-verify-") as scratch:
+        connection = engine.connect(
+            threads=means.threads, memory_megabytes=means.memory, scratch=Path(scratch)
+        )
+        try:
+            yield Evidence(connection, Path(scratch))
+        finally:
+            connection.close()
+
+
+def _sizes(store: Writer, files: dict[str, tuple[str, DataFile]]) -> Iterator[Finding]:
+    """Check by a listing that every data file is there and has its size."""
+    there = {e.key: e.bytes for e in store.entries(layout.RECORDS) if e.key in files}
+    for key, (_, file) in files.items():
+        if key not in there:
+            yield Finding("file-missing", key, "a kept snapshot names it, and it is not there")
+        elif there[key] != file.bytes:
+            problem = f"it has {there[key]:,} bytes, by its leaf {file.bytes:,}"
+            yield Finding("file-size", key, problem)
+
+
+def _proved(evidence: Evidence, inventory: Inventory) -> Iterator[Finding]:
+    """Check the tables of every snapshot against each other; what several have alike, once."""
+    for held in inventory.held:
+        key = layout.manifest_key(held.manifest.snapshot)
+        if not held.whole or any(file.key in evidence.broken for file in held.files(*PROVED)):
+            yield Finding("unchecked", key, "its listings were not, for files of it are damaged")
+            continue
+        yield from Proof(evidence, held).findings()
+
+
+def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:
+    """Return the findings without damage of what was retired or published meanwhile."""
+    if not any(finding.kind == DAMAGE for finding in findings):
+        return findings
+    try:
+        now = Catalogue(store).pointer()
+    except DamagedStore:
+        return findings
+    if now.newest() != inventory.pointer.newest():
+        findings = [finding for finding in findings if finding.code != "pointer-behind"]
+    gone = {number for number in inventory.numbers if now.is_retired(number)}
+    doomed = inventory.names(gone) - inventory.names(set(inventory.numbers) - gone)
+    return [f for f in findings if f.kind != DAMAGE or f.object not in doomed]

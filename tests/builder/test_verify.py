@@ -1,0 +1,667 @@
+"""Verify: a sound store has no finding, and each defect is found and named."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builder import listing
+from builder.finding import CODES, DAMAGE
+from builder.parquet import _span
+from builder.selection import Selection
+from builder.verify import Means, Sample, Verified, verify
+from builder.views import stored
+from builder.withdraw import withdraw
+from functions.snapshot import layout, schema
+from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
+from functions.snapshot.pointer import Pointer
+from functions.store.catalog import Catalogue
+
+from .conftest import World, capture
+
+
+def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 3)
+    monkeypatch.setattr(layout, "LEAF_FILES", 2)
+    monkeypatch.setattr(listing, "SPREAD", 1)
+
+
+def fill(world: World) -> None:
+    """Publish, change, withdraw and expire, so that every table has several runs and files."""
+    for number in range(14):
+        some = [capture(n, title=str(number)) for n in range(number, 60, number % 5 + 2)]
+        some += [capture(100 + number)]
+        world.ingest(some if number in {0, 5} else some[-9:], (f"collection:c{number % 3}",))
+        world.publish()
+        if number == 7:
+            chosen = Selection(set="domain:cz:example:h3")
+            withdraw(world.store, world.configuration(), world.outside(), chosen, "asked for")
+        if number == 10:
+            world.clock.sleep(100)
+            world.expire(keep=3)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        made_small(monkeypatch)
+        world = World(tmp_path_factory.mktemp("filled") / "store")
+        fill(world)
+        yield world
+
+
+@pytest.fixture
+def sound(filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Give a store of its own to each test."""
+    made_small(monkeypatch)
+    shutil.copytree(filled.root, tmp_path / "store")
+    return World(tmp_path / "store", filled.clock)
+
+
+def verified(world: World, sample: Sample | None = None, *, newest_only: bool = False) -> Verified:
+    means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    return verify(world.store, means, newest_only=newest_only, sample=sample)
+
+
+def found(world: World, **options: Any) -> set[tuple[str, str]]:
+    """Return codes and objects of the findings."""
+    return {(finding.code, finding.object) for finding in verified(world, **options).findings}
+
+
+def newest(world: World) -> Manifest:
+    entry = Catalogue(world.store).pointer().newest()
+    assert entry is not None
+    return Catalogue(world.store).manifest(entry.snapshot)
+
+
+def files(world: World, table: str) -> list[DataFile]:
+    """Return the data files of the newest snapshot."""
+    return list(Catalogue(world.store).files(newest(world), table))
+
+
+def path(world: World, key: str) -> Path:
+    return world.root / key
+
+
+def edit(world: World, key: str, change: Callable[[Any], None]) -> None:
+    """Change a JSON document in its place."""
+    document = json.loads(path(world, key).read_bytes())
+    change(document)
+    path(world, key).write_text(json.dumps(document))
+
+
+def keys_of(manifest: Manifest) -> str:
+    return layout.manifest_key(manifest.snapshot)
+
+
+def rewritten(world: World, key: str, rows: pa.Table) -> str:
+    """Put other rows in the place of a data file of the newest snapshot; return the new key.
+
+    Digest, leaf, manifest and views are made anew, so that only the rows themselves tell.
+    """
+    manifest = newest(world)
+    table = key.split("/")[1]
+    scratch = world.root.parent / "rewritten.parquet"
+    pq.write_table(rows, scratch, row_group_size=layout.GROUP_ROWS, compression="zstd")
+    data = scratch.read_bytes()
+    new = layout.data_key(table, hashlib.sha256(data).hexdigest()[:32])
+    path(world, new).write_bytes(data)
+    metadata = pq.read_metadata(scratch)
+    names = schema.ORDER[table][: schema.KEY[table]]
+    groups, start = [], 0
+    for number in range(metadata.num_row_groups):
+        count, offset, length = _span(metadata.row_group(number))
+        edges = [
+            tuple(rows.column(name)[row].as_py() for name in names)
+            for row in (start, start + count - 1)
+        ]
+        first, last = (edge if len(names) > 1 else edge[0] for edge in edges)
+        groups.append(RowGroup(first, last, count, offset, length))
+        start += count
+    file = DataFile(new, len(data), metadata.serialized_size + 8, tuple(groups))
+    references = []
+    for reference in manifest.tables[table]:
+        leaf = Catalogue(world.store).leaf(reference)
+        changed = Leaf(tuple(file if f.key == key else f for f in leaf.files))
+        text = changed.to_json()
+        leaf_key = layout.leaf_key(hashlib.sha256(text).hexdigest()[:32])
+        path(world, leaf_key).write_bytes(text)
+        references.append(
+            replace(
+                reference,
+                key=leaf_key,
+                first=changed.files[0].groups[0].first,
+                last=changed.files[-1].groups[-1].last,
+                rows=sum(f.rows for f in changed.files),
+                bytes=sum(f.bytes for f in changed.files),
+            )
+        )
+    put(world, replace(manifest, tables={**manifest.tables, table: tuple(references)}))
+    return new
+
+
+def put(world: World, manifest: Manifest) -> None:
+    """Write a manifest and its views over those that are there."""
+    path(world, keys_of(manifest)).write_bytes(manifest.to_json())
+    text = stored(world.store, manifest)
+    path(world, layout.views_key(manifest.snapshot)).write_text(text, "utf-8")
+
+
+def table_of(world: World, key: str) -> pa.Table:
+    return pq.read_table(path(world, key), partitioning=None)
+
+
+def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
+    index = rows.schema.get_field_index(name)
+    return rows.set_column(
+        index, rows.schema.field(name), pa.array(values, rows.schema.types[index])
+    )
+
+
+# Sound stores.
+
+
+def test_a_store_with_a_history_has_no_finding(sound: World) -> None:
+    done = verified(sound)
+    assert done.findings == ()
+    assert len(done.snapshots) > 3
+    assert done.read == done.files == len(list(sound.store.keys(layout.RECORDS)))
+    assert done.bytes == sum(e.bytes for e in sound.store.entries(layout.RECORDS))
+    manifest = newest(sound)
+    for table in ("records", "copies", "sets", "lookup", "dead", "sources"):
+        assert manifest.rows(table) > 0, table
+
+
+def test_tables_of_the_usual_size_have_no_finding(world: World) -> None:
+    world.ingest([capture(n) for n in range(9000)])
+    world.publish()
+    world.ingest([capture(n, title="anew") for n in range(0, 9000, 7)])
+    world.publish()
+    assert found(world) == set()
+
+
+def test_rows_that_are_written_anew_as_they_were_are_no_finding(sound: World) -> None:
+    for table in ("records", "copies", "sets", "lookup", "dead"):
+        key = files(sound, table)[0].key
+        rewritten(sound, key, table_of(sound, key))
+    assert found(sound) == set()
+
+
+def test_an_empty_store_has_no_finding(world: World) -> None:
+    assert found(world) == set()
+    world.ingest([capture(1)])
+    assert found(world) == set()
+
+
+def test_the_newest_snapshot_alone(sound: World) -> None:
+    done = verified(sound, newest_only=True)
+    assert done.findings == ()
+    assert done.snapshots == (newest(sound).snapshot,)
+    tables = ("records", "copies", "sets", "lookup", "dead", "faults", "sources")
+    assert done.files == sum(len(files(sound, table)) for table in tables)
+
+
+def test_a_sample_is_drawn_by_its_seed(sound: World) -> None:
+    done = verified(sound, Sample(10, 7))
+    assert done.findings == ()
+    assert done.read == -(-done.files // 10)
+    assert verified(sound, Sample(10, 7)).bytes == done.bytes
+    assert {verified(sound, Sample(10, seed)).bytes for seed in range(9)} != {done.bytes}
+
+
+# What is damaged.
+
+
+def flipped(world: World, key: str, place: int) -> None:
+    data = bytearray(path(world, key).read_bytes())
+    data[place % len(data)] ^= 1 << (place % 8)
+    path(world, key).write_bytes(data)
+
+
+def test_every_flipped_byte_of_every_data_file_is_found(filled: World, tmp_path: Path) -> None:
+    keys = sorted(filled.store.keys(layout.RECORDS))
+    copy = tmp_path / "store"
+    shutil.copytree(filled.root, copy)
+    world = World(copy, filled.clock)
+
+    @settings(
+        max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    @given(st.sampled_from(keys), st.integers(0, 1 << 20))
+    def flip(key: str, place: int) -> None:
+        sound = path(world, key).read_bytes()
+        flipped(world, key, place)
+        done = verify_files(world)
+        path(world, key).write_bytes(sound)
+        assert ("file-digest", key) in {(f.code, f.object) for f in done.findings}
+
+    flip()
+
+
+def verify_files(world: World) -> Verified:
+    """Verify without the listings: files alone."""
+    return verified(world, Sample(100, 1))
+
+
+@pytest.mark.parametrize("table", ["records", "copies", "sets", "lookup", "dead", "sources"])
+def test_a_missing_file(sound: World, table: str) -> None:
+    key = files(sound, table)[-1].key
+    path(sound, key).unlink()
+    assert ("file-missing", key) in found(sound)
+    assert ("file-missing", key) in found(sound, sample=Sample(1, 1))
+
+
+def test_a_file_cut_short(sound: World) -> None:
+    key = files(sound, "records")[0].key
+    path(sound, key).write_bytes(path(sound, key).read_bytes()[:-1])
+    assert ("file-size", key) in found(sound, sample=Sample(1, 1))
+
+
+def test_a_flipped_byte_leaves_the_listings_unchecked(sound: World) -> None:
+    key = files(sound, "records")[0].key
+    flipped(sound, key, 100)
+    findings = found(sound)
+    assert ("file-digest", key) in findings
+    assert ("unchecked", keys_of(newest(sound))) in findings
+
+
+def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
+    records, dead = (newest(sound).tables[table][0].key for table in ("records", "dead"))
+    path(sound, records).unlink()
+    flipped(sound, dead, 40)
+    assert {("leaf-missing", records), ("leaf-damaged", dead)} <= found(sound)
+
+
+def leafed(change: Callable[[DataFile], DataFile]) -> Callable[[World], str]:
+    """Return what edits the first leaf of records and names it anew; it returns the key."""
+
+    def edited(world: World) -> str:
+        manifest = newest(world)
+        first, *rest = manifest.tables["records"]
+        leaf = Catalogue(world.store).leaf(first)
+        data = Leaf((change(leaf.files[0]), *leaf.files[1:])).to_json()
+        key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
+        path(world, key).write_bytes(data)
+        tables = {**manifest.tables, "records": (replace(first, key=key), *rest)}
+        put(world, replace(manifest, tables=tables))
+        return key
+
+    return edited
+
+
+def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
+    return lambda file: replace(
+        file,
+        groups=(replace(file.groups[0], **changes), *file.groups[1:]),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (grouped(rows=3), "file-wrong"),
+        (grouped(offset=5), "file-wrong"),
+        (grouped(length=5), "file-wrong"),
+        (grouped(first=0), "file-wrong"),
+        (grouped(last=1), "file-wrong"),
+        (lambda file: replace(file, footer=file.footer - 1), "file-wrong"),
+        (lambda file: replace(file, bytes=file.bytes - 1), "file-size"),
+    ],
+    ids=["rows", "offset", "length", "first", "last", "footer", "bytes"],
+)
+def test_a_leaf_that_says_what_the_file_does_not(
+    sound: World, change: Callable[[DataFile], DataFile], code: str
+) -> None:
+    key = files(sound, "records")[0].key
+    leafed(change)(sound)
+    assert (code, key) in found(sound)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(snapshot=99),
+        lambda d: d.update(effective="2020-01-01T00:00:00Z"),
+        lambda d: d.update(skipped=[500]),
+        lambda d: d["sequences"].pop(1),
+        lambda d: d["sequences"][2].__setitem__(2, 1),
+        lambda d: d["sequences"][0].__setitem__(1, "2019-01-01T00:00:00Z"),
+        lambda d: d["sequences"][0].__setitem__(4, {"capture": 999}),
+        lambda d: d["tables"].update(wrong=d["tables"]["records"]),
+        lambda d: d["tables"]["records"].reverse(),
+        lambda d: d["tables"]["records"][0].update(key="../../etc/passwd"),
+        lambda d: d.update(namespace="another.example.org"),
+    ],
+    ids=[
+        "number", "effective", "skipped", "sequence", "positions", "datestamp", "too-many", "table",
+        "runs", "key", "namespace",
+    ],
+)  # fmt: skip
+def test_an_edited_manifest(sound: World, change: Callable[[Any], None]) -> None:
+    key = keys_of(newest(sound))
+    edit(sound, key, change)
+    assert ("manifest-wrong", key) in found(sound)
+
+
+@pytest.mark.parametrize("name", ["rows", "bytes", "files", "first", "last"])
+def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: str) -> None:
+    manifest = newest(sound)
+    leaf = manifest.tables["lookup"][0]
+    value = getattr(leaf, name) + 1
+    edit(sound, keys_of(manifest), lambda d: d["tables"]["lookup"][0].__setitem__(name, value))
+    assert ("leaf-wrong", leaf.key) in found(sound)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda d: d["sequences"][0].__setitem__(4, {"capture": 1}), "records-count"),
+        (lambda d: d["sequences"][0].__setitem__(4, {"fileset": 1}), "records-count"),
+        (lambda d: d.update(sets=d["sets"] + 1), "set-count"),
+    ],
+    ids=["count", "kind", "sets"],
+)
+def test_a_manifest_with_a_wrong_count(
+    sound: World, change: Callable[[Any], None], code: str
+) -> None:
+    key = keys_of(newest(sound))
+    edit(sound, key, change)
+    assert (code, key) in found(sound)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "views.sql"])
+def test_a_missing_or_damaged_manifest_and_views(sound: World, name: str) -> None:
+    key = f"snapshots/{newest(sound).snapshot - 1}/{name}"
+    kind = "manifest" if name == "manifest.json" else "views"
+    text = path(sound, key).read_bytes()
+    path(sound, key).write_bytes(text[:-30])
+    assert (f"{kind}-damaged", key) in found(sound)
+    path(sound, key).unlink()
+    assert (f"{kind}-missing", key) in found(sound)
+
+
+def test_views_of_other_files_and_of_another_version(sound: World) -> None:
+    key = layout.views_key(newest(sound).snapshot)
+    text = path(sound, key).read_text("utf-8")
+    path(sound, key).write_text("-- A line more.\n" + text, "utf-8")
+    assert found(sound) == {("views-differ", key)}
+    one, other = (files(sound, "records")[n].key for n in (0, 1))
+    path(sound, key).write_text(text.replace(one, other), "utf-8")
+    assert found(sound) == {("views-damaged", key)}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda d: d.pop("settled"), "pointer-damaged"),
+        (lambda d: d["snapshots"].reverse(), "pointer-damaged"),
+        (lambda d: d.update(snapshots=[]), "pointer-wrong"),
+        (lambda d: d.update(retired=[[5, 6], [1, 2]]), "pointer-wrong"),
+        (lambda d: d.update(retired=[[1, 99]]), "pointer-wrong"),
+        (lambda d: d.update(settled=False), "pointer-unsettled"),
+        (
+            lambda d: d.update(expiry={"snapshots": [3], "until": "2020-01-01T00:00:00Z"}),
+            "expiry-unfinished",
+        ),
+    ],
+    ids=["unsettled", "order", "empty", "retired-order", "retired", "settled", "expiry"],
+)
+def test_an_edited_pointer(sound: World, change: Callable[[Any], None], code: str) -> None:
+    edit(sound, layout.POINTER, change)
+    assert (code, layout.POINTER) in found(sound)
+
+
+def test_a_pointer_to_nowhere_to_the_past_and_to_another_instant(sound: World) -> None:
+    pointer = Catalogue(sound.store).pointer()
+    entry = pointer.entries[-1]
+
+    def pointed(number: int) -> None:
+        entries = (replace(entry, snapshot=number),)
+        path(sound, layout.POINTER).write_bytes(Pointer(entries).to_json())
+
+    pointed(entry.snapshot - 2)
+    assert ("pointer-behind", layout.POINTER) in found(sound)
+    pointed(99)
+    assert ("manifest-missing", "snapshots/99/manifest.json") in found(sound)
+    pointed(entry.snapshot - 1)
+    assert ("manifest-wrong", f"snapshots/{entry.snapshot - 1}/manifest.json") in found(sound)
+    path(sound, layout.POINTER).unlink()
+    assert ("pointer-missing", layout.POINTER) in found(sound)
+
+
+def test_a_retired_snapshot_that_the_pointer_calls_kept(sound: World) -> None:
+    edit(sound, layout.POINTER, lambda d: d.pop("retired"))
+    assert ("manifest-missing", "snapshots/1/manifest.json") in found(sound)
+
+
+# Files that are whole and lie: only their rows tell.
+
+
+def test_a_set_with_a_wrong_count(sound: World) -> None:
+    key = files(sound, "sets")[0].key
+    rows = table_of(sound, key)
+    counts = rows.column("counts").to_pylist()
+    counts[1][0]["records"] += 1
+    records = [n + (row == 1) for row, n in enumerate(rows.column("records").to_pylist())]
+    one = with_column(rows, "counts", counts)
+    unequal = rewritten(sound, key, one)
+    assert ("set-count", unequal) in found(sound)
+    equal = rewritten(sound, unequal, with_column(one, "records", records))
+    assert ("set-count", equal) in found(sound)
+
+
+def test_a_set_that_is_missing(sound: World) -> None:
+    key = files(sound, "sets")[1].key
+    new = rewritten(sound, key, table_of(sound, key).slice(1))
+    manifest = newest(sound)
+    assert ("set-count", keys_of(manifest)) in found(sound)
+    put(sound, replace(manifest, sets=manifest.sets - 1))
+    assert {code for code, _ in found(sound)} == {"set-count", "set-range"}
+    assert {key for _, key in found(sound)} <= {new, files(sound, "sets")[0].key}
+
+
+def ranges_of(world: World, change: Callable[[list[Any]], None]) -> str:
+    """Change the ranges of a set that has several; return the file's new key."""
+    for file in files(world, "sets"):
+        rows = table_of(world, file.key)
+        ranges = rows.column("ranges").to_pylist()
+        for one in ranges:
+            if len(one) > 1:
+                change(one)
+                return rewritten(world, file.key, with_column(rows, "ranges", ranges))
+    raise AssertionError("no set has several ranges")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ranges: ranges.pop(),
+        lambda ranges: ranges[0].update(first=ranges[0]["first"] + 1),
+        lambda ranges: ranges[-1].update(last=ranges[-1]["first"] - 1),
+        lambda ranges: ranges.append(dict(ranges[-1])),
+    ],
+    ids=["gone", "late", "empty", "twice"],
+)
+def test_ranges_that_do_not_hold_the_set(sound: World, change: Callable[[Any], None]) -> None:
+    assert ("set-range", ranges_of(sound, change)) in found(sound)
+
+
+def test_a_copy_that_differs_and_one_of_another_set(sound: World) -> None:
+    key = files(sound, "copies")[0].key
+    rows = table_of(sound, key)
+    titles = rows.column("title").to_pylist()
+    assert None not in titles[:1]
+    titles[0] = "Another"
+    assert ("copy-wrong", rewritten(sound, key, with_column(rows, "title", titles))) in found(sound)
+
+
+def test_a_copy_of_another_set(sound: World) -> None:
+    key = files(sound, "copies")[0].key
+    rows = table_of(sound, key)
+    listings = rows.column("listing").to_pylist()
+    listings[0] = "collection!"
+    new = rewritten(sound, key, with_column(rows, "listing", listings))
+    assert ("copy-wrong", new) in found(sound)
+
+
+def test_a_missing_copy(sound: World) -> None:
+    manifest = newest(sound)
+    for file in files(sound, "copies"):
+        rows = table_of(sound, file.key)
+        dead = {p for f in files(sound, "dead") for p in table_of(sound, f.key)[0].to_pylist()}
+        places = rows.column("position").to_pylist()
+        live = [n for n, place in enumerate(places) if place not in dead]
+        if live and len(places) > 1:
+            gone = live[0]
+            new = rewritten(
+                sound, file.key, pa.concat_tables([rows.slice(0, gone), rows.slice(gone + 1)])
+            )
+            assert {code for code, _ in found(sound)} == {"copy-missing"}
+            assert {key for _, key in found(sound)} <= {
+                new, *(f.key for f in files(sound, "copies")), keys_of(manifest),
+            }  # fmt: skip
+            return
+    raise AssertionError("no copy is of a listed record")
+
+
+def test_a_missing_row_of_the_look_up(sound: World) -> None:
+    key = files(sound, "lookup")[0].key
+    new = rewritten(sound, key, table_of(sound, key).slice(0, 3))
+    assert ("lookup-missing", new) in found(sound)
+
+
+def test_a_row_of_the_look_up_that_leads_elsewhere(sound: World) -> None:
+    key = files(sound, "lookup")[0].key
+    rows = table_of(sound, key)
+    positions = rows.column("position").to_pylist()
+    new = rewritten(sound, key, with_column(rows, "position", [positions[1], *positions[1:]]))
+    assert {("lookup-wrong", new), ("lookup-missing", new)} <= found(sound)
+
+
+def test_a_missing_row_of_the_dead(sound: World) -> None:
+    records = {p for f in files(sound, "records") for p in table_of(sound, f.key)[0].to_pylist()}
+    for file in files(sound, "dead"):
+        rows = table_of(sound, file.key)
+        alive = [place not in records for place in rows.column("position").to_pylist()]
+        if not all(alive) and rows.num_rows > 1:
+            kept = rows.filter(pa.array(alive)) if any(alive) else rows.slice(1)
+            new = rewritten(sound, file.key, kept)
+            findings = found(sound)
+            assert "dead-missing" in {code for code, _ in findings}
+            assert {key for code, key in findings if code == "dead-missing"} <= {
+                new, *(f.key for f in files(sound, "dead")),
+            }  # fmt: skip
+            return
+    raise AssertionError("nothing is superseded")
+
+
+def test_a_listed_position_among_the_dead(sound: World) -> None:
+    key = files(sound, "dead")[-1].key
+    rows = table_of(sound, key)
+    last = newest(sound).last_position
+    new = rewritten(
+        sound, key, with_column(rows, "position", [*rows.column("position").to_pylist()[:-1], last])
+    )
+    assert ("dead-wrong", new) in found(sound)
+
+
+def test_positions_out_of_order_and_twice(sound: World) -> None:
+    key = files(sound, "records")[0].key
+    rows = table_of(sound, key)
+    positions = rows.column("position").to_pylist()
+    swapped = [positions[0], positions[2], positions[1], *positions[3:]]
+    new = rewritten(sound, key, with_column(rows, "position", swapped))
+    assert ("rows-unsorted", new) in found(sound)
+    twice = [positions[0], positions[1], positions[1], *positions[3:]]
+    new = rewritten(sound, new, with_column(rows, "position", twice))
+    assert ("rows-unsorted", new) in found(sound)
+
+
+def test_a_position_of_another_sequence(sound: World) -> None:
+    key = files(sound, "records")[-1].key
+    rows = table_of(sound, key)
+    sequences = [1, *rows.column("sequence").to_pylist()[1:]]
+    new = rewritten(sound, key, with_column(rows, "sequence", sequences))
+    assert ("position-wrong", new) in found(sound)
+
+
+def test_a_tombstone_with_metadata(sound: World) -> None:
+    for file in files(sound, "records"):
+        rows = table_of(sound, file.key)
+        deleted = rows.column("deleted").to_pylist()
+        if any(deleted):
+            titles = ["left" if gone else None for gone in deleted]
+            new = rewritten(sound, file.key, with_column(rows, "title", titles))
+            assert ("tombstone-full", new) in found(sound)
+            return
+    raise AssertionError("there is no tombstone")
+
+
+def test_an_item_that_is_listed_under_another_name(sound: World) -> None:
+    key = files(sound, "records")[-1].key
+    rows = table_of(sound, key)
+    names = rows.column("identifier").to_pylist()
+    new = rewritten(sound, key, with_column(rows, "identifier", ["oai:b.cz:x", *names[1:]]))
+    codes = {code for code, _ in found(sound)}
+    assert "lookup-wrong" in codes
+    assert "lookup-missing" in codes
+    assert new in {f.key for f in files(sound, "records")}
+
+
+# What is merely left over.
+
+
+def test_what_is_left_over_is_noted(sound: World) -> None:
+    orphan = layout.data_key("records", "0" * 32)
+    leaf = layout.leaf_key("0" * 32)
+    for key in (orphan, leaf, "snapshots/77/views.sql", "intake/run-x/captures-1.parquet"):
+        path(sound, key).parent.mkdir(parents=True, exist_ok=True)
+        path(sound, key).write_bytes(b"x")
+    (sound.root / ".tmp").mkdir(exist_ok=True)
+    (sound.root / ".tmp" / "abc").write_bytes(b"x")
+    left = {("intake-unfinished", "intake/run-x/"), ("temporary", ".tmp/abc")}
+    assert found(sound) == left  # what is young may belong to a publish in progress
+    for key in (orphan, leaf, "snapshots/77/views.sql"):
+        os.utime(path(sound, key), (0, 0))
+    old = {("orphan", orphan), ("orphan", leaf), ("orphan", "snapshots/77/views.sql")}
+    assert found(sound) == left | old
+    assert not verified(sound).damaged
+    assert found(sound, newest_only=True) == left
+
+
+def test_a_damaged_intake(sound: World) -> None:
+    path(sound, "intake/run-x/run.json").parent.mkdir(parents=True)
+    path(sound, "intake/run-x/run.json").write_bytes(b"{")
+    assert found(sound) == {("intake-damaged", "intake/run-x/run.json")}
+
+
+def test_what_is_expired_meanwhile_is_no_damage(sound: World) -> None:
+    sound.clock.sleep(100)
+
+    class Expiring(type(sound.store)):  # type: ignore[misc]
+        def open(self, key: str) -> Any:
+            if Catalogue(sound.store).pointer().retired[-1][1] < newest(sound).snapshot - 1:
+                sound.expire(keep=1)
+            return super().open(key)
+
+    means = Means(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    done = verify(Expiring(sound.root), means)
+    assert not done.damaged
+    assert found(sound) == set()
+
+
+def test_every_code_has_a_kind_and_a_remedy() -> None:
+    assert {kind for kind, _ in CODES.values()} == {DAMAGE, "note"}
+    assert all(remedy for _, remedy in CODES.values())
