@@ -12,6 +12,7 @@ from builder import context
 from builder.commands import (
     demo,
     expire,
+    export,
     ingest,
     init,
     publish,
@@ -23,7 +24,7 @@ from builder.commands import (
 )
 from functions.snapshot.errors import SheafError
 
-COMMANDS = (init, ingest, publish, serve, status, query, withdraw, expire, verify, demo)
+COMMANDS = (init, ingest, publish, serve, status, query, withdraw, expire, verify, export, demo)
 
 
 class Terminated(KeyboardInterrupt):

@@ -88,5 +88,6 @@ class Present:
         pointer = self._repository.pointer()
         entry = pointer.at(now)
         reached = pointer.at(now + self._allowance).snapshot
-        response_date = (now - self._allowance).replace(microsecond=0)
+        known = now if pointer.copied is None else min(now, pointer.copied)
+        response_date = (known - self._allowance).replace(microsecond=0)
         return Reading(now, pointer, entry, response_date, reached)

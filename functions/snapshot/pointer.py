@@ -42,13 +42,16 @@ class Pointer:
 
     `settled` tells that the newest entry is known to have been written before its instant. Where
     it is not, its publish ended in between, and the next one stamps its changes anew. `retired`
-    are first and last numbers of snapshots that were removed, ascending.
+    are first and last numbers of snapshots that were removed, ascending. `copied` is when the
+    source of a copied store had this pointer: of what came later the copy knows nothing, so its
+    answers are true as of that instant, until something is published to the copy itself.
     """
 
     entries: tuple[Entry, ...] = ()
     settled: bool = True
     expiry: Expiry | None = None
     retired: tuple[tuple[int, int], ...] = ()
+    copied: datetime | None = None
 
     def at(self, when: datetime) -> Entry:
         """Return the entry in effect at `when`. Raises NothingPublished where there is none."""
@@ -82,7 +85,7 @@ class Pointer:
     def moved(self, entry: Entry, now: datetime) -> "Pointer":
         """Return this pointer, not settled, with `entry` added and `trimmed`."""
         kept = self.trimmed(now)
-        return replace(kept, entries=(*kept.entries, entry), settled=False)
+        return replace(kept, entries=(*kept.entries, entry), settled=False, copied=None)
 
     def trimmed(self, now: datetime) -> "Pointer":
         """Return this pointer without what was followed long ago.
@@ -110,6 +113,8 @@ class Pointer:
                 "snapshots": list(self.expiry.snapshots),
                 "until": instant.to_text(self.expiry.until),
             }
+        if self.copied:
+            document["copied"] = instant.to_text(self.copied)
         return json.dumps(document, indent=1).encode()
 
     @staticmethod
@@ -129,6 +134,7 @@ class Pointer:
             settled = document["settled"]
             expiry = _expiry(document.get("expiry"))
             retired = tuple((int(a), int(b)) for a, b in document.get("retired", ()))
+            copied = instant.from_text(document["copied"]) if "copied" in document else None
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DamagedStore(f"current.json is damaged: {error!r}; {_REMEDY}") from error
         if any(
@@ -139,7 +145,7 @@ class Pointer:
             )
         if not isinstance(settled, bool):
             raise DamagedStore(f"current.json is damaged: settled is {settled!r}; {_REMEDY}")
-        return Pointer(entries, settled, expiry, retired)
+        return Pointer(entries, settled, expiry, retired, copied)
 
 
 _REMEDY = "put back a copy of it, or one that names the newest of the snapshots"

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -40,26 +40,28 @@ def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fill(world: World) -> None:
     """Publish, change, withdraw and expire, so that every table has several runs and files."""
-    for number in range(14):
-        some = [capture(n, title=str(number)) for n in range(number, 60, number % 5 + 2)]
-        some += [capture(100 + number)]
-        world.ingest(some if number in {0, 5} else some[-9:], (f"collection:c{number % 3}",))
+    for number in range(9):
+        some = [capture(n, title=str(number)) for n in range(number * 3, 48, number % 4 + 2)]
+        some = some if number == 0 else [*some[: 9 - number], capture(100 + number)]
+        if number == 5:
+            some += [capture(n) for n in range(200, 240)]
+        world.ingest(some, (f"collection:c{number % 3}",))
         world.publish()
-        if number == 7:
+        if number == 4:
             chosen = Selection(set="domain:cz:example:h3")
             withdraw(world.store, world.configuration(), world.outside(), chosen, "asked for")
-        if number == 10:
+        if number == 6:
             world.clock.sleep(100)
-            world.expire(keep=3)
+            world.expire(keep=2)
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
     with pytest.MonkeyPatch.context() as monkeypatch:
         made_small(monkeypatch)
         world = World(tmp_path_factory.mktemp("filled") / "store")
         fill(world)
-        yield world
+    return world
 
 
 @pytest.fixture

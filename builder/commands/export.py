@@ -1,0 +1,48 @@
+"""`sheaf export`."""
+
+import argparse
+from pathlib import Path
+
+from builder.context import Context
+from builder.export import export
+from builder.progress import Bytes
+from builder.store import open_store
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--to", required=True, metavar="STORE", help="where the copy is to be")
+    parser.add_argument("--newest", action="store_true", help="copy the newest snapshot alone")
+
+
+def run(context: Context) -> int:
+    """Copy the store to another place, or bring an earlier copy up to date.
+
+    Each object's content is checked on the way. The intake is not copied.
+    """
+    arguments = context.arguments
+    target = open_store(arguments.to, Path.cwd())
+    done = export(
+        context.store,
+        target,
+        context.surroundings(),
+        newest_only=arguments.newest,
+        progress=Bytes,
+    )
+    text = (
+        f"{target.address} has {len(done.snapshots):,} snapshots up to {done.snapshots[-1]}: "
+        f"{done.objects:,} objects copied ({done.bytes:,} bytes), {done.there:,} were there"
+    )
+    if done.retired:
+        text += f"; {len(done.retired):,} snapshots retired there as well"
+    document = {
+        "store": context.store.address,
+        "to": target.address,
+        "snapshots": list(done.snapshots),
+        "objects": done.objects,
+        "bytes": done.bytes,
+        "there": done.there,
+        "retired": list(done.retired),
+    }
+    context.result(text, document)
+    return 0
