@@ -11,7 +11,7 @@ _REBUILD = "put the store back from a copy, or publish its archives into a new o
 
 CODES: Mapping[str, tuple[str, str]] = {
     # code: kind, and what to do
-    "pointer-missing": (DAMAGE, "put current.json back from a copy of the store"),
+    "pointer-missing": (DAMAGE, "put current.json back, or finish the export that made this copy"),
     "pointer-damaged": (DAMAGE, "put current.json back from a copy of the store"),
     "pointer-wrong": (DAMAGE, "put current.json back from a copy of the store"),
     "pointer-behind": (DAMAGE, "put back the latest current.json that there was"),
@@ -43,6 +43,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "intake-damaged": (DAMAGE, "remove that run, and ingest its archives again"),
     "pointer-unsettled": (NOTE, "a publish died; `sheaf publish` completes it"),
     "expiry-unfinished": (NOTE, "an expiry died; `sheaf publish` or `sheaf expire` completes it"),
+    "export-unfinished": (NOTE, "an export to this copy goes on or died; run it again"),
     "views-differ": (NOTE, "another version of Sheaf wrote it; there is nothing to do"),
     "unchecked": (NOTE, "mend what else was found, then verify again"),
     "orphan": (NOTE, "`sheaf expire` removes it"),

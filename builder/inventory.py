@@ -104,8 +104,9 @@ class Inventory:
             later = self._manifest(number) if number > newest.snapshot else None
             # A publish adds one sequence at most: this one was built on a later snapshot.
             if later is not None and len(later.sequences) > len(manifest.sequences) + 1:
+                code = "pointer-behind" if self.pointer.copied is None else "export-unfinished"
                 problem = f"it names {newest.snapshot} as the newest; {number} was published later"
-                self._find("pointer-behind", layout.POINTER, problem)
+                self._find(code, layout.POINTER, problem)
         return tuple(consistency.kept(self.pointer, manifest.skipped))
 
     def _manifest(self, number: int) -> Manifest | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from builder import finding as findings
 from builder.cli import COMMANDS
 from builder.sources.fault import CODES
 from functions.snapshot import configuration, schema
@@ -27,6 +28,10 @@ def test_every_key_of_the_configuration_is_described() -> None:
 
 def test_every_fault_is_described() -> None:
     assert set(CODES) <= rows("docs/sources.md")
+
+
+def test_every_finding_is_described() -> None:
+    assert rows("docs/operating.md") == set(findings.CODES)
 
 
 def test_every_column_is_described() -> None:
