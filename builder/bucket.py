@@ -5,9 +5,9 @@ condition (If-Match, If-None-Match) is one step. A server that ignores condition
 publishers overwrite each other in silence, so it is put to the proof before the first such write.
 """
 
+import secrets
 import threading
 from collections.abc import Iterator, Mapping
-from secrets import token_hex
 from typing import BinaryIO
 
 from functions.snapshot.address import Address
@@ -104,18 +104,17 @@ class BucketStore(BucketReader):
             if self._proved:
                 return
             name = self._address.key(PROOF)
-            if self._written(name, None) and self._written(name, None):
+            if self._wrote(name, None) and self._wrote(name, None):
                 self._refuse("If-None-Match")
-            if self._written(name, '"no-such-tag"'):
+            if self._wrote(name, '"no-such-tag"'):
                 self._refuse("If-Match")
             self._proved = True
 
-    def _written(self, name: str, tag: str | None) -> bool:
-        # Each write has bytes of its own, or what an earlier one wrote would be taken for its
-        # doing where it had to be made twice.
-        data = f"Here Sheaf sees that conditional writes are honoured ({token_hex(8)}).\n".encode()
+    def _wrote(self, name: str, tag: str | None) -> bool:
+        # No two writes are alike, so that none is taken for another whose answer was lost.
+        data = f"By this object Sheaf sees that conditions are honoured: {secrets.token_hex(8)}\n"
         try:
-            self._client.put_if(name, data, tag)
+            self._client.put_if(name, data.encode(), tag)
         except Conflict:
             return False
         return True

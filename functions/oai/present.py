@@ -14,6 +14,8 @@ The rule for instants, on which rests that no harvester ever misses a change:
    was not read, and a still later snapshot may be in effect by then.
 4. What ends a list reads anew: an answer that promises "there is no more" must not be older than
    the pages before it, whose responseDate the harvester may ask from next.
+5. Where the store does not answer for a while, a kept reading serves for longer, by 3. What ends a
+   list or refuses it waits, by 4.
 """
 
 import threading
@@ -22,7 +24,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from functions.oai.repository import Repository
+from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Entry, Pointer
+
+STALE = timedelta(minutes=5)
+"""How old a kept reading may be where the store does not answer: what was withdrawn since shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +70,31 @@ class Present:
 
         Raises NothingPublished where no snapshot is in effect, StoreError where the store fails.
         """
-        kept = None if fresh else self._young()
+        kept = None if fresh else self._young(self._keep)
         if kept is not None:
             return kept
-        reading = self._read()
+        try:
+            reading = self._read()
+        except StoreUnavailable:
+            kept = None if fresh else self._young(max(STALE, self._keep))
+            if kept is None:
+                raise
+            return kept
         # The store is read outside the lock, so that no thread waits for another's slow read.
         # Of two that race either may be kept: each is true of its own instant.
         with self._lock:
             self._kept = replace(reading, kept=True)
         return reading
 
-    def _young(self) -> Reading | None:
+    def _young(self, age: timedelta) -> Reading | None:
+        """Return the kept reading if it is younger than `age`."""
         with self._lock:
             kept = self._kept
         if kept is None:
             return None
         # A clock that was set back makes the age negative: then nothing is known of the age.
-        age = self._clock().astimezone(UTC) - kept.instant
-        return kept if timedelta(0) <= age < self._keep else None
+        found = self._clock().astimezone(UTC) - kept.instant
+        return kept if timedelta(0) <= found < age else None
 
     def _read(self) -> Reading:
         now = self._clock().astimezone(UTC)

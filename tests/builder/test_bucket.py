@@ -266,6 +266,13 @@ def test_a_server_that_honours_half_of_the_conditions_is_refused(
         bucket.replace("x", b"1", None)
 
 
+def test_an_honest_server_that_is_busy_is_not_refused(bucket: Bucket, proxy: Proxy) -> None:
+    """A write of the proof that was made again must not be taken for one that went through."""
+    proxy.fault = lambda seen: Answer(503) if seen.number % 2 == 0 else None
+    for number in range(3):
+        bucket.through(proxy.url).create(f"x{number}", b"")
+
+
 def test_the_proof_costs_two_requests_once(bucket: Bucket, proxy: Proxy) -> None:
     bucket.create("x", b"")
     again = bucket.through(proxy.url)

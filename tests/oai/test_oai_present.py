@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from functions.oai.present import Present
-from functions.snapshot.errors import NothingPublished
+from functions.snapshot.errors import NothingPublished, StoreUnavailable
 
 from .client import START, Clock
 from .memory import MemoryRepository, capture
@@ -62,6 +62,30 @@ def test_a_kept_reading_stays_true_of_its_own_instant(two, clock):
         kept.entry.snapshot == 1
     )  # though the kept pointer names 2, in effect since half a second
     assert here.reading(fresh=True).entry.snapshot == 2
+    assert here.reading().entry.snapshot == 2
+
+
+def test_where_the_store_does_not_answer_a_kept_reading_serves_for_longer(two, clock):
+    class Away(MemoryRepository):
+        def pointer(self):
+            if away:
+                raise StoreUnavailable("nobody answers")
+            return two.pointer()
+
+    away = False
+    here = present(Away(), clock)
+    first = here.reading()
+    away = True
+    clock.move(60)
+    kept = here.reading()
+    assert kept.kept
+    assert (kept.instant, kept.entry) == (first.instant, first.entry)
+    with pytest.raises(StoreUnavailable):  # which is what ends a list
+        here.reading(fresh=True)
+    clock.move(240)
+    with pytest.raises(StoreUnavailable):
+        here.reading()
+    away = False
     assert here.reading().entry.snapshot == 2
 
 

@@ -1,0 +1,394 @@
+"""The whole way over a bucket: the commands as processes, outages, and what a page costs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from functions.oai.duck import DuckRepository
+from functions.oai.handler import Application
+from functions.snapshot import configuration, layout
+from functions.store.bucket import BucketReader
+from functions.store.catalog import Catalogue
+from functions.store.client import Connection
+from tests.bucket import Bucket, fresh
+from tests.proxy import Answer, Proxy, always, for_seconds, proxied
+
+from .conftest import Home, Result, make_home, warc
+
+Make = Callable[..., Bucket]
+PAGES = {f"http://a{n % 5}.cz/{n}": f"<title>Page {n}</title>".encode() for n in range(40)}
+TOKEN = re.compile(r"<resumptionToken[^>]*>([^<]+)</resumptionToken>")
+PREFIX = "metadataPrefix=oai_dc"
+
+
+class Bucketed(Home):
+    """A home whose store is a bucket; each command is a process of its own."""
+
+    def __init__(self, folder: Path, bucket: Bucket, endpoint: str | None = None) -> None:
+        super().__init__(make_home(folder).folder)
+        self.bucket = bucket
+        self.environment = {**os.environ, **bucket.environment}
+        if endpoint is not None:
+            self.environment["SHEAF_STORE_ENDPOINT"] = endpoint
+        text = self.config.read_text().replace('# uri = "store"', f'uri = "{bucket.uri}"')
+        assert bucket.uri in text
+        self.config.write_text(text)
+
+    def __call__(self, command: str, *arguments: object, **settings: str) -> Result:
+        line = self.line(command, *arguments)
+        done = subprocess.run(
+            line, env={**self.environment, **settings}, capture_output=True, text=True, check=False
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def line(self, command: str, *arguments: object) -> list[str]:
+        config = ["--config", str(self.config)]
+        return [sys.executable, "-m", "builder.cli", command, *config, *map(str, arguments)]
+
+    def published(self, path: Path, pages: dict[str, bytes]) -> None:
+        for command in (["ingest", str(warc(path, pages))], ["publish"]):
+            result = self(*command)
+            assert result.code == 0, result.err
+
+
+@pytest.fixture
+def proxy(moto_server: str) -> Iterator[Proxy]:
+    with proxied(moto_server) as one:
+        yield one
+
+
+@pytest.fixture
+def home(tmp_path: Path, make_bucket: Make, proxy: Proxy) -> Bucketed:
+    """Give a home whose commands reach their bucket through the proxy."""
+    return Bucketed(tmp_path / "home", make_bucket(), proxy.url)
+
+
+class Served:
+    """The handler over a bucket, asked without a server before it."""
+
+    def __init__(self, bucket: Bucket, endpoint: str, limit: int = 64 << 20) -> None:
+        text = '[repository]\nnamespace = "b.cz"\n[pages]\nrecords = 4\nidentifiers = 4\n'
+        connection = Connection(endpoint=endpoint, retry_seconds=0.3)
+        self.reader = BucketReader(bucket._address, connection, bucket.environment, limit)
+        self.repository = DuckRepository(self.reader)
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self.application = Application(
+            self.repository, configuration.parse(text, {}), lambda: self.now()
+        )
+
+    def ask(self, query: str) -> tuple[int, str, dict[str, str]]:
+        answer = self.application(
+            {
+                "version": "2.0",
+                "rawPath": "/oai",
+                "rawQueryString": query,
+                "headers": {"host": "b.cz"},
+                "requestContext": {"http": {"method": "GET"}},
+            }
+        )
+        return answer["statusCode"], answer["body"], answer["headers"]
+
+    def harvest(self) -> list[str]:
+        """Return the headers' identifiers, with ! before those of tombstones."""
+        found: list[str] = []
+        query = f"verb=ListRecords&{PREFIX}"
+        while True:
+            status, body, _ = self.ask(query)
+            assert status == 200, body
+            found += [
+                ("!" if "deleted" in attributes else "") + name
+                for attributes, name in re.findall(
+                    r"<header([^>]*)>\s*<identifier>([^<]+)</identifier>", body
+                )
+            ]
+            token = TOKEN.search(body)
+            if token is None:
+                return found
+            query = f"verb=ListRecords&resumptionToken={quote(token[1])}"
+
+    def close(self) -> None:
+        self.repository.close()
+        self.reader.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    made: list[Served] = []
+
+    def make(*arguments: Any) -> Served:
+        made.append(Served(*arguments))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.parametrize("server", ["moto_server", "weed_server"])
+def test_every_command_over_a_bucket(
+    server: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    bucket = fresh(request.getfixturevalue(server))
+    home = Bucketed(tmp_path / "home", bucket)
+    home.published(tmp_path / "one.warc.gz", PAGES)
+    home.published(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
+    status = home("status", "--json", "--store", bucket.uri).json
+    assert (status["snapshot"]["records"], status["intake"]) == (41, [])
+    withdrawn = home("withdraw", "--url-prefix", "http://a1.cz/", "--reason", "x", "--json").json
+    assert withdrawn["withdrawn"] == 8
+    rows = home("query", "SELECT count(*) AS n, count(DISTINCT warc_filename) AS f FROM captures")
+    assert rows.out == "n,f\n33,2\n"
+    # What the pointer names stays for a minute.
+    expired = home("expire", "--keep", "1", "--json")
+    assert expired.code == 0, expired.err
+    served = Served(bucket, bucket.endpoint)
+    records = served.harvest()
+    served.close()
+    assert len(records) == 41
+    assert len([r for r in records if r.startswith("!")]) == 8
+    assert [k for k in bucket.keys("") if k.startswith(layout.INTAKE)] == []
+    bucket.close()
+
+
+def test_init_names_a_bucket(tmp_path: Path, home: Bucketed) -> None:
+    made = home("init", "--store", home.bucket.uri)
+    assert made.code == 2  # it is there already
+    config = tmp_path / "other.toml"
+    line = [sys.executable, "-m", "builder.cli", "init", "--config", str(config)]
+    subprocess.run([*line, "--store", home.bucket.uri], check=True, capture_output=True)
+    assert f'\nuri = "{home.bucket.uri}"\n' in config.read_text()
+
+
+def test_plain_duckdb_reads_a_copy_from_anywhere(home: Bucketed, tmp_path: Path) -> None:
+    """As it reads the bucket itself, by httpfs: the variable names the root."""
+    home.published(tmp_path / "one.warc.gz", PAGES)
+    copy = tmp_path / "it's a copy"
+    for key in home.bucket.keys(""):
+        path = copy / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(home.bucket.read(key))
+    program = (
+        "import duckdb, sys; c = duckdb.connect();"
+        "c.execute('SET VARIABLE root = ?', [sys.argv[1] + '/']);"
+        "c.execute(open(sys.argv[1] + '/snapshots/1/views.sql').read());"
+        "print(c.execute('SELECT count(*) FROM captures').fetchone())"
+    )
+    line = [sys.executable, "-c", program, str(copy)]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(40,)"
+
+
+def test_a_question_fetches_the_tables_that_it_reads(
+    home: Bucketed, proxy: Proxy, tmp_path: Path
+) -> None:
+    home.published(tmp_path / "one.warc.gz", PAGES)
+
+    def asked(sql: str) -> tuple[Result, set[str]]:
+        proxy.seen.clear()
+        result = home("query", sql)
+        data = [s.key for s in proxy.seen if "/records/" in s.key]
+        return result, {key.split("/")[2] for key in data}
+
+    result, read = asked("SELECT set_spec, records FROM sets ORDER BY ALL LIMIT 1")
+    assert (result.out, read) == ("set_spec,records\ndomain,40\n", {"sets"})
+    assert asked("SELECT count(*) FROM captures")[1] == {"records"}
+    assert asked("SHOW TABLES")[1] == set()
+    assert asked("WITH captures AS (SELECT 1 AS x) FROM captures")[1] == set()
+    pivoted, read = asked("SELECT 1; CREATE TEMP TABLE t AS FROM sets; PIVOT t ON set_spec")
+    assert pivoted.code == 0
+    assert read == {"sets"}
+    hidden, read = asked("SELECT 1; PIVOT query_table('s' || 'ets') ON set_spec")
+    assert hidden.code == 2
+    assert "sets: name this view in the statement" in hidden.err
+    assert read == set()
+
+
+def test_a_publish_goes_through_a_spell_of_503(
+    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
+) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    proxy.fault = for_seconds(4, Answer(503, "SlowDown"))
+    published = home("publish")
+    assert published.code == 0, published.err
+    assert [s for s in proxy.seen if s.method == "PUT"]
+    proxy.fault = lambda seen: Answer(503, "SlowDown") if seen.number % 3 else None
+    proxy.seen.clear()
+    home.published(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
+    proxy.fault = lambda seen: None
+    records = serve(home.bucket, proxy.url).harvest()
+    assert len(records) == len(set(records)) == 41
+
+
+@pytest.mark.parametrize("key", ["records/", "current.json"])
+def test_a_publish_that_may_not_write_shows_nothing(
+    home: Bucketed, proxy: Proxy, tmp_path: Path, key: str, serve: Callable[..., Served]
+) -> None:
+    home.published(tmp_path / "one.warc.gz", PAGES)
+    before = home.bucket.read(layout.POINTER)
+    home("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
+    proxy.fault = lambda seen: (
+        Answer(403, "AccessDenied") if seen.method == "PUT" and key in seen.key else None
+    )
+    refused = home("publish")
+    assert refused.code == 2
+    (line,) = [line for line in refused.err.splitlines() if line.startswith("sheaf:")]
+    assert "s3:PutObject" in line
+    assert home.bucket.read(layout.POINTER) == before
+    assert len(serve(home.bucket, proxy.url).harvest()) == 40
+    proxy.fault = lambda seen: None
+    assert home("publish", "--json").json["new"] == 1
+    assert len(serve(home.bucket, proxy.url).harvest()) == 41
+
+
+def test_an_outage_is_a_503_and_passes(
+    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
+) -> None:
+    home.published(tmp_path / "one.warc.gz", PAGES)
+    served = serve(home.bucket, proxy.url)
+    status, body, _ = served.ask(f"verb=ListRecords&{PREFIX}")
+    token = TOKEN.search(body)
+    assert token is not None
+    more = f"verb=ListRecords&resumptionToken={quote(token[1])}"
+
+    proxy.fault = always(Answer(503, "SlowDown"))
+    assert served.ask(more)[0] == 200  # its row group was read with the first page
+    late = datetime.now(UTC).timestamp() + 60
+    served.now = lambda: datetime.fromtimestamp(late, UTC)  # the pointer is to be read anew
+    assert served.ask(more)[0] == 200
+    assert served.ask("verb=Identify")[0] == 200
+    status, body, headers = served.ask(f"verb=ListRecords&{PREFIX}&set=domain:cz:a1")
+    assert (status, headers["Retry-After"]) == (503, "30")
+    assert "SlowDown" not in body
+    new = serve(home.bucket, proxy.url)
+    assert new.ask("verb=Identify")[0] == 503
+
+    proxy.fault = lambda seen: None
+    assert new.ask("verb=Identify")[0] == 200
+    assert served.ask(f"verb=ListRecords&{PREFIX}&set=domain:cz:a1")[0] == 200
+    assert len(served.harvest()) == 40
+
+
+def test_what_a_page_costs(
+    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
+) -> None:
+    """More than a row group, in more than one publish, so that there is something to leave out."""
+    for number, (start, end) in enumerate(((0, 5000), (5000, 5500))):
+        pages = {
+            f"http://h{n % 700}.cz/{n}": f"<title>A page, the {n}th</title>".encode()
+            for n in range(start, end)
+        }
+        home.published(tmp_path / f"{number}.warc.gz", pages)
+    catalogue = Catalogue(home.bucket)
+    newest = catalogue.pointer().newest()
+    assert newest is not None
+    manifest = catalogue.manifest(newest.snapshot)
+    groups = [g for f in catalogue.files(manifest, "records") for g in f.groups]
+    assert len(groups) == 3
+
+    served = serve(home.bucket, proxy.url)
+
+    def cost(query: str) -> tuple[int, str]:
+        proxy.seen.clear()
+        status, body, _ = served.ask(query)
+        assert status == 200, body
+        data = [s for s in proxy.seen if "/records/" in s.key]
+        assert len(data) <= 4
+        return len(proxy.seen), body
+
+    def page(token: str) -> str:
+        return f"verb=ListRecords&resumptionToken={quote(token)}"
+
+    first, body = cost(f"verb=ListRecords&{PREFIX}")
+    assert first <= 4  # the pointer, the manifest, a leaf, the row group
+    token = TOKEN.search(body)
+    assert token is not None
+    assert cost(page(token[1]))[0] <= 1  # the pointer at most
+    selections = ("set=domain:cz:h3", "set=mime", "from=2020-01-01")
+    counts = [cost(f"verb=ListRecords&{PREFIX}&{name}")[0] for name in selections]
+    assert max(counts) <= 6, counts
+    record = re.search(r"<identifier>([^<]+)", body)
+    assert record is not None
+    get = cost(f"verb=GetRecord&{PREFIX}&identifier={record[1]}")[0]
+    print(f"first page {first}, with sets and dates {counts}, GetRecord {get}")
+
+
+def test_a_page_of_a_row_group_that_is_new_is_one_request(
+    make_bucket: Make, proxy: Proxy, tmp_path: Path
+) -> None:
+    """With the metadata warm, and the file's footer: only the row group's own bytes come."""
+    bucket = make_bucket().through(proxy.url)
+    data = os.urandom(6 << 20)
+    path = tmp_path / "data"
+    path.write_bytes(data)
+    with path.open("rb") as source:
+        bucket.put("records/records/x.parquet", source)
+    footer = (len(data) - 20_000, 20_000)
+    reader = BucketReader(
+        bucket._address, Connection(endpoint=proxy.url), bucket.environment, 64 << 20
+    )
+    proxy.seen.clear()
+    for number in range(10):
+        reader.local("records/records/x.parquet", [(500_000 * number, 200_000), footer])
+    reader.close()
+    assert len(proxy.seen) == 2 + 9
+
+
+def test_serving_ends_and_leaves_nothing(home: Bucketed, tmp_path: Path) -> None:
+    home.published(tmp_path / "one.warc.gz", PAGES)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = subprocess.Popen(
+        home.line("serve", "--port", "0", "--json"),
+        env={**home.environment, "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        text = ""
+        while not text.endswith("}\n"):
+            text += process.stdout.readline()
+        url = json.loads(text)["oai"]
+        with urllib.request.urlopen(f"{url}?verb=ListRecords&{PREFIX}") as answer:
+            assert answer.read().count(b"<header>") == 40
+        assert list(scratch.glob("sheaf-cache-*"))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        process.stdout.close()
+    assert list(scratch.glob("sheaf-cache-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"SHEAF_STORE_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached"),
+        ({"SHEAF_STORE_URI": "s3://no-such-bucket/x"}, "there is no such bucket"),
+        ({"SHEAF_STORE_ENDPOINT": "ftp://x"}, "store.endpoint (SHEAF_STORE_ENDPOINT) is"),
+        ({"SHEAF_STORE_ENDPOINT": "http://me:hidden@x"}, "store.endpoint (SHEAF_STORE_ENDPOINT)"),
+        ({"AWS_PROFILE": "nobody"}, "have no such profile"),
+    ],
+)
+@pytest.mark.parametrize("command", ["status", "publish", "serve"])
+def test_what_is_wrong_with_a_bucket_is_one_line(
+    home: Bucketed, command: str, settings: dict[str, str], said: str
+) -> None:
+    result = home(command, **{"SHEAF_STORE_RETRY_SECONDS": "0", **settings})
+    assert result.code == 2
+    assert said in result.err
+    assert result.err.count("\n") == 1
+    assert "hidden" not in result.err
+    assert home.bucket.environment["AWS_SECRET_ACCESS_KEY"] not in result.err
