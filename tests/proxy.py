@@ -1,6 +1,7 @@
 """A proxy before a server of S3 that can do what networks and servers do: fail, in every way."""
 
 import http.client
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -101,8 +102,7 @@ def for_seconds(seconds: float, fault: Fault) -> Callable[[Seen], Fault | None]:
 def proxied(target: str) -> Iterator[Proxy]:
     """Run a proxy before the server at `target`."""
     proxy = Proxy()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(proxy, target))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _handler(proxy, target))
     proxy.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
@@ -112,6 +112,15 @@ def proxied(target: str) -> Iterator[Proxy]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Pass over clients that have seen enough of an answer."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:

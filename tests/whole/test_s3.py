@@ -224,7 +224,7 @@ def test_a_publish_goes_through_a_spell_of_503(
     published = home("publish")
     assert published.code == 0, published.err
     assert [s for s in proxy.seen if s.method == "PUT"]
-    proxy.fault = lambda seen: Answer(503, "SlowDown") if seen.number % 3 else None
+    proxy.fault = lambda seen: Answer(503, "SlowDown") if seen.number % 3 == 0 else None
     proxy.seen.clear()
     home.published(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
     proxy.fault = lambda seen: None
