@@ -15,6 +15,7 @@ from builder.errors import UsageError
 from builder.progress import Progress
 from builder.sources.event import Rules
 from builder.sources.fault import CODES
+from functions.snapshot import layout
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,7 @@ def run(context: Context) -> int:
         mime_sets=settings["sets.mime"],
     )
     sets = ingest.collection_sets(arguments.collection)
+    context.store.tag(layout.POINTER)  # a store out of reach is told of now, not after hours
     with tempfile.TemporaryDirectory(prefix="sheaf-stdin-") as scratch:
         sources = [_spooled(Path(scratch)) if s == "-" else s for s in arguments.sources]
         paths = ingest.find(sources)

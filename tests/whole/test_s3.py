@@ -392,3 +392,14 @@ def test_what_is_wrong_with_a_bucket_is_one_line(
     assert result.err.count("\n") == 1
     assert "hidden" not in result.err
     assert home.bucket.environment["AWS_SECRET_ACCESS_KEY"] not in result.err
+
+
+def test_ingest_looks_for_the_store_before_it_reads(
+    home: Bucketed, proxy: Proxy, tmp_path: Path
+) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    proxy.fault = always(Answer(403, "AccessDenied"))
+    refused = home("ingest", path)
+    assert refused.code == 2
+    assert "no permission" in refused.err
+    assert [s.key.rpartition("/")[2] for s in proxy.seen] == [layout.POINTER]
