@@ -30,20 +30,13 @@ class Profile:
 
 
 def load(environment: Mapping[str, str]) -> Profile:
-    """Return the profile that AWS_PROFILE names, else the environment's keys, else the default one.
+    """Return the environment's keys, else those of the profile that AWS_PROFILE names or the
+    default one; in this order AWS's own tools look. The region is the profile's.
 
-    It is empty where the environment gives credentials in some other way. Raises
-    StoreError where AWS_PROFILE names one that is not there, or one with no keys of its own.
+    Without keys where they have to be fetched from somewhere else. Raises StoreError where
+    AWS_PROFILE names a profile that is needed and not there, or that has no keys of its own.
     """
     name = environment.get("AWS_PROFILE", "")
-    if not name and environment.get("AWS_ACCESS_KEY_ID"):
-        return Profile(
-            environment["AWS_ACCESS_KEY_ID"],
-            environment.get("AWS_SECRET_ACCESS_KEY", ""),
-            environment.get("AWS_SESSION_TOKEN", ""),
-        )
-    if not name and any(environment.get(variable) for variable in _ELSEWHERE):
-        return Profile()
     home = Path(environment.get("HOME", "~")).expanduser() / ".aws"
     secrets = Path(environment.get("AWS_SHARED_CREDENTIALS_FILE") or home / "credentials")
     settings = Path(environment.get("AWS_CONFIG_FILE") or home / "config")
@@ -52,16 +45,18 @@ def load(environment: Mapping[str, str]) -> Profile:
         **_section(settings, wanted if wanted == "default" else f"profile {wanted}"),
         **_section(secrets, wanted),
     }
-    found = Profile(
-        values.get("aws_access_key_id", ""),
-        values.get("aws_secret_access_key", ""),
-        values.get("aws_session_token", ""),
-        values.get("region", ""),
-    )
+    region = values.get("region", "")
+    if environment.get("AWS_ACCESS_KEY_ID"):
+        keys = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+        return Profile(*(environment.get(key, "") for key in keys), region=region)
+    if not name and any(environment.get(variable) for variable in _ELSEWHERE):
+        return Profile(region=region)
     if name and not values:
         raise StoreError(
             f"AWS_PROFILE is {name}, but {secrets} and {settings} have no such profile"
         )
+    keys = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+    found = Profile(*(values.get(key, "") for key in keys), region=region)
     if name and not (found.access_key and found.secret_key):
         raise StoreError(
             f"the profile {name} has no keys of its own: run "

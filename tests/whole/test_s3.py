@@ -379,7 +379,7 @@ def test_serving_ends_and_leaves_nothing(home: Bucketed, tmp_path: Path) -> None
         ({"SHEAF_STORE_URI": "s3://no-such-bucket/x"}, "there is no such bucket"),
         ({"SHEAF_STORE_ENDPOINT": "ftp://x"}, "store.endpoint (SHEAF_STORE_ENDPOINT) is"),
         ({"SHEAF_STORE_ENDPOINT": "http://me:hidden@x"}, "store.endpoint (SHEAF_STORE_ENDPOINT)"),
-        ({"AWS_PROFILE": "nobody"}, "have no such profile"),
+        ({"AWS_ACCESS_KEY_ID": "", "AWS_PROFILE": "nobody"}, "have no such profile"),
     ],
 )
 @pytest.mark.parametrize("command", ["status", "publish", "serve"])

@@ -1,0 +1,62 @@
+"""How the bucket, the endpoint and the region come together."""
+
+from typing import Any
+
+import pytest
+
+from functions.snapshot import address
+from functions.snapshot.address import Address
+from functions.store.client import Connection, _options
+
+KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "HOME": "/nowhere"}
+
+
+def options(bucket: str = "bucket", environment: dict[str, str] | None = None, **how: Any) -> Any:
+    return _options(Address(bucket, "x"), Connection(**how), {**KEYS, **(environment or {})})
+
+
+def test_aws_is_asked_by_host_name_unless_the_bucket_has_a_dot() -> None:
+    assert options()["virtual_hosted_style_request"]
+    assert "endpoint" not in options()
+    assert not options("a.bucket")["virtual_hosted_style_request"]
+
+
+def test_another_server_is_asked_by_path_unless_told_otherwise() -> None:
+    found = options(endpoint="https://s3.example.org")
+    assert found["endpoint"] == "https://s3.example.org"
+    assert not found["virtual_hosted_style_request"]
+    found = options(endpoint="https://s3.example.org", addressing="virtual")
+    assert found["endpoint"] == "https://bucket.s3.example.org"
+
+
+def test_the_configuration_comes_before_the_environment() -> None:
+    environment = {"AWS_ENDPOINT_URL": "http://other/", "AWS_REGION": "eu-west-1"}
+    found = options(environment=environment)
+    assert (found["endpoint"], found["region"]) == ("http://other", "eu-west-1")
+    found = options(environment=environment, endpoint="http://own", region="eu-north-1")
+    assert (found["endpoint"], found["region"]) == ("http://own", "eu-north-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "bucket", "prefix"),
+    [
+        ("s3://bucket", "bucket", ""),
+        ("s3://bucket/", "bucket", ""),
+        ("s3://my.bucket-1/a/b//", "my.bucket-1", "a/b"),
+        ("s3://bucket/é x", "bucket", "é x"),
+    ],
+)
+def test_addresses(text: str, bucket: str, prefix: str) -> None:
+    assert address.parse(text) == Address(bucket, prefix)
+    assert address.parse(str(address.parse(text))) == Address(bucket, prefix)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["s3:/bucket", "S3://bucket", "s3://a", "s3://bu cket/x", "s3://bucket//x", "s3://bucket/a//b",
+     "s3://bucket/./x", "s3://bucket/x#y", "s3://bucket/a\nb", "s3:///x"],
+)  # fmt: skip
+def test_what_is_no_address(text: str) -> None:
+    assert not address.is_valid(text)
+    with pytest.raises(ValueError, match=r"expected s3://|is no"):
+        address.parse(text)
