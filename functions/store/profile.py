@@ -1,7 +1,7 @@
 """Credentials: the environment's keys, or a profile of ~/.aws with the region written there."""
 
 import configparser
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,16 +47,14 @@ def load(environment: Mapping[str, str]) -> Profile:
     }
     region = values.get("region", "")
     if environment.get("AWS_ACCESS_KEY_ID"):
-        keys = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-        return Profile(*(environment.get(key, "") for key in keys), region=region)
+        return _profile(environment, str.upper, region)
     if not name and any(environment.get(variable) for variable in _ELSEWHERE):
         return Profile(region=region)
     if name and not values:
         raise StoreError(
             f"AWS_PROFILE is {name}, but {secrets} and {settings} have no such profile"
         )
-    keys = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-    found = Profile(*(values.get(key, "") for key in keys), region=region)
+    found = _profile(values, str.lower, region)
     if name and not (found.access_key and found.secret_key):
         raise StoreError(
             f"the profile {name} has no keys of its own: run "
@@ -64,6 +62,15 @@ def load(environment: Mapping[str, str]) -> Profile:
             "unset AWS_PROFILE and run again"
         )
     return found
+
+
+def _profile(values: Mapping[str, str], case: Callable[[str], str], region: str) -> Profile:
+    return Profile(
+        values.get(case("aws_access_key_id"), ""),
+        values.get(case("aws_secret_access_key"), ""),
+        values.get(case("aws_session_token"), ""),
+        region,
+    )
 
 
 def _section(path: Path, name: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from functions.oai.repository import Selection
 from functions.snapshot import configuration, layout
 from functions.snapshot.errors import Conflict, SheafError, StoreError
 from functions.snapshot.manifest import Span
+from functions.snapshot.store import Writer
 
 from .conftest import NAMESPACE, Clock, World, capture
 
@@ -29,8 +30,8 @@ CALLS = ("read", "put", "create", "tag", "replace", "remove", "keys", "local")
 class Touchy:
     """A store that calls back at its nth call."""
 
-    def __init__(self, root: Path, at: int, then: Callable[[], None]) -> None:
-        self.store = FolderStore(root)
+    def __init__(self, store: Writer, at: int, then: Callable[[], None]) -> None:
+        self.store = store
         self.left = at
         self.then = then
 
@@ -74,7 +75,7 @@ def test_a_rival_may_publish_at_any_moment(world: World, at: int, more: bool) ->
             other.ingest([capture(3)])
         other.publish()
 
-    store = Touchy(world.root, at, rival)
+    store = Touchy(world.store, at, rival)
     publish(cast(FolderStore, store), SETTINGS, outside(world.clock))
     if store.left > 0:
         rival()  # the publish was over before
@@ -98,7 +99,7 @@ def test_a_publish_may_end_at_any_call(world: World, at: int) -> None:
     world.ingest([capture(2), capture(1, title="changed")])
 
     try:
-        publish(cast(FolderStore, Touchy(world.root, at, _die)), SETTINGS, outside(world.clock))
+        publish(cast(FolderStore, Touchy(world.store, at, _die)), SETTINGS, outside(world.clock))
     except Killed:
         assert urls(world) in ({"1"}, {"1", "2"})
     publish(world.store, SETTINGS, outside(world.clock))
@@ -135,7 +136,7 @@ def test_a_removal_that_was_cut_short_is_completed(world: World) -> None:
         world.ingest([capture(1)])
         (run,) = intake.runs(world.store)
         with pytest.raises(Killed):
-            intake.discard(cast(FolderStore, Touchy(world.root, count + 1, _die)), run)
+            intake.discard(cast(FolderStore, Touchy(world.store, count + 1, _die)), run)
         assert len(list(intake.runs(world.store))) == 1  # not forgotten
         assert world.publish().changed == 0
         assert list(world.store.keys(layout.INTAKE)) == []
