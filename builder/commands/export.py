@@ -21,7 +21,7 @@ def run(context: Context) -> int:
     Each object's content is checked on the way. The intake is not copied.
     """
     arguments = context.arguments
-    target = open_store(arguments.to, Path.cwd())
+    target = open_store(arguments.to, Path.cwd(), context.configuration, context.environment)
     done = export(
         context.store,
         target,
