@@ -9,13 +9,13 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from builder.bucket import BucketStore
+from builder.temporary import sweep, temporary
 from functions.snapshot import address, layout
 from functions.snapshot.address import Address
 from functions.snapshot.configuration import Configuration
@@ -63,29 +63,34 @@ def _bucket(uri: str) -> Address | None:
 
 
 class FolderStore(FolderReader):
-    """A folder. Every write goes to a temporary file that is synced and then takes its place."""
+    """A folder. Every write goes to a temporary file that is synced and then takes its place.
+
+    The first write also removes what writers left there that were ended in the midst of it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._swept = False
 
     def put(self, key: str, source: BinaryIO) -> None:
         """Write an object that is named by its content; one that is there already stays."""
         target = self.path(key)
         if target.exists():
             return
-        with self._written(key) as temporary:
-            with temporary.open("wb") as out:
-                shutil.copyfileobj(source, out, 1 << 20)
-                _sync(out)
-            temporary.replace(target)
+        with self._written(key) as (out, path):
+            shutil.copyfileobj(source, out, 1 << 20)
+            _sync(out)
+            path.replace(target)
             _sync_folder(target.parent)
 
     def create(self, key: str, data: bytes) -> None:
         """Write an object that must not be there yet. Raises Conflict if it is."""
         target = self.path(key)
-        with self._written(key) as temporary:
-            with temporary.open("wb") as out:
-                out.write(data)
-                _sync(out)
+        with self._written(key) as (out, path):
+            out.write(data)
+            _sync(out)
             try:
-                os.link(temporary, target)
+                os.link(path, target)
             except FileExistsError as error:
                 raise Conflict(f"{target} is there already") from error
             _sync_folder(target.parent)
@@ -97,13 +102,12 @@ class FolderStore(FolderReader):
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`, under the store's lock."""
-        with self._lock(), self._written(key) as temporary:
+        with self._lock(), self._written(key) as (out, path):
             if self.tag(key) != tag:
                 raise Conflict(f"{self.path(key)} was changed by somebody else")
-            with temporary.open("wb") as out:
-                out.write(data)
-                _sync(out)
-            temporary.replace(self.path(key))
+            out.write(data)
+            _sync(out)
+            path.replace(self.path(key))
             _sync_folder(self.path(key).parent)
         return hashlib.sha256(data).hexdigest()
 
@@ -149,21 +153,18 @@ class FolderStore(FolderReader):
             yield Entry(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     @contextlib.contextmanager
-    def _written(self, key: str) -> Iterator[Path]:
+    def _written(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
         """Give a temporary file, and see that the folders of `key` and of the file exist."""
         target = self.path(key)
         with self._wrapped(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             scratch = self.root / layout.TEMPORARY
             scratch.mkdir(exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=scratch)
-            os.close(handle)
-            temporary = Path(name)
-            try:
-                temporary.chmod(0o644)
-                yield temporary
-            finally:
-                temporary.unlink(missing_ok=True)
+            if not self._swept:
+                sweep(scratch)
+                self._swept = True
+            with temporary(scratch) as given:
+                yield given
 
     @contextlib.contextmanager
     def _wrapped(self, path: Path) -> Iterator[None]:
