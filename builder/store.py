@@ -9,7 +9,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -19,13 +19,14 @@ from builder.temporary import sweep, temporary
 from functions.snapshot import address, layout
 from functions.snapshot.address import Address
 from functions.snapshot.configuration import Configuration
-from functions.snapshot.errors import Conflict, StoreError
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Entry, Reader
 from functions.store import bucket
 from functions.store.client import Connection
 from functions.store.folder import FolderReader
 
 _LOCK = ".lock"
+_TRIES = 20
 
 
 def open_store(
@@ -75,13 +76,13 @@ class FolderStore(FolderReader):
     def put(self, key: str, source: BinaryIO) -> None:
         """Write an object that is named by its content; one that is there already stays."""
         target = self.path(key)
-        if target.exists():
-            return
+        with self._wrapped(target):
+            if target.exists():
+                return
         with self._written(key) as (out, path):
             shutil.copyfileobj(source, out, 1 << 20)
             _sync(out)
-            path.replace(target)
-            _sync_folder(target.parent)
+            _place(path, target, os.replace)
 
     def create(self, key: str, data: bytes) -> None:
         """Write an object that must not be there yet. Raises Conflict if it is."""
@@ -90,15 +91,16 @@ class FolderStore(FolderReader):
             out.write(data)
             _sync(out)
             try:
-                os.link(path, target)
+                _place(path, target, os.link)
             except FileExistsError as error:
                 raise Conflict(f"{target} is there already") from error
-            _sync_folder(target.parent)
 
     def tag(self, key: str) -> str | None:
         """Return the digest of the object, or None where there is none."""
-        path = self.path(key)
-        return hashlib.sha256(self.read(key)).hexdigest() if path.exists() else None
+        try:
+            return hashlib.sha256(self.read(key)).hexdigest()
+        except MissingObject:
+            return None
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`, under the store's lock."""
@@ -107,8 +109,7 @@ class FolderStore(FolderReader):
                 raise Conflict(f"{self.path(key)} was changed by somebody else")
             out.write(data)
             _sync(out)
-            path.replace(self.path(key))
-            _sync_folder(self.path(key).parent)
+            _place(path, self.path(key), os.replace)
         return hashlib.sha256(data).hexdigest()
 
     def remove(self, *keys: str) -> None:
@@ -154,10 +155,9 @@ class FolderStore(FolderReader):
 
     @contextlib.contextmanager
     def _written(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
-        """Give a temporary file, and see that the folders of `key` and of the file exist."""
-        target = self.path(key)
-        with self._wrapped(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
+        """Give a temporary file for the object, opened for writing, and where it lies."""
+        with self._wrapped(self.path(key)):
+            self.root.mkdir(parents=True, exist_ok=True)
             scratch = self.root / layout.TEMPORARY
             scratch.mkdir(exist_ok=True)
             if not self._swept:
@@ -171,7 +171,7 @@ class FolderStore(FolderReader):
         try:
             yield
         except OSError as error:
-            if error.errno == errno.ENOSPC:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise StoreError(
                     f"{self.root}: the disk is full; free some space and run again "
                     "(what was published stays as it was)"
@@ -197,6 +197,24 @@ def _unless_missing(error: OSError) -> None:
 def _sync(out: BinaryIO) -> None:
     out.flush()
     os.fsync(out.fileno())
+
+
+def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:
+    """Give the file at `path` its place, for good; `move` is os.replace or os.link.
+
+    Raises OSError. Whoever removes the last object of a folder removes the folder as well, which
+    may happen just before.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            move(path, target)
+            break
+        except FileNotFoundError:
+            if not left or not path.exists():
+                raise
+    with contextlib.suppress(FileNotFoundError):  # the object was removed again, with its folder
+        _sync_folder(target.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -39,7 +39,11 @@ class FolderReader:
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return the object's own file, in which every span is right."""
         path = self.path(key)
-        if not path.is_file():
+        try:
+            there = path.is_file()
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        if not there:
             raise MissingObject(f"{self.root} has no {key}")
         return path
 

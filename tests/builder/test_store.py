@@ -249,19 +249,3 @@ def test_an_address_names_a_folder_or_a_bucket(tmp_path: Path) -> None:
     bucket = open_store("s3://bucket/x/", tmp_path, SETTINGS, environment)
     assert isinstance(bucket, BucketStore)
     assert bucket.address == "s3://bucket/x"
-
-
-def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    """One writer is gone, another is in the midst of it."""
-    scratch = tmp_path / ".tmp"
-    scratch.mkdir()
-    (scratch / "tmpleft").write_bytes(b"half of an obj")
-
-    class Nested(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            FolderStore(tmp_path).create(f"other-{self.tell()}", b"")
-            return super().read(size)
-
-    FolderStore(tmp_path).put("x", Nested(b"content"))
-    assert FolderStore(tmp_path).read("x") == b"content"
-    assert list(scratch.iterdir()) == []
