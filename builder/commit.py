@@ -61,10 +61,11 @@ def commit(
             skipped.append(number)
             continue
         entry = Entry(number, effective)
-        pointer, tag = _moved(store, outside, pointer, tag, entry, ready.keys)
+        keys = (*ready.keys, *layout.snapshot_keys(number))
+        pointer, tag = _moved(store, outside, pointer, tag, entry, keys)
         if outside.clock() < effective:
             break
-    _settle(store, pointer, tag)
+    settle(store, pointer, tag)
     remove_leftovers(store, skipped)
     outside.say(f"snapshot {number} takes effect at {instant.to_text(effective)}")
     outside.sleep(max(0.0, (effective - outside.clock()).total_seconds()))
@@ -147,7 +148,7 @@ def _moved(
             pointer = found
 
 
-def _settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
+def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
     """Write down that the pointer was in time, unless somebody has moved it on."""
     newest = pointer.newest()
     while pointer.newest() == newest and not pointer.settled:

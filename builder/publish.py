@@ -4,7 +4,6 @@ from builder import intake, merge, provenance
 from builder.build import Build
 from builder.revision import Base, Built, revise
 from builder.surroundings import Surroundings
-from functions.snapshot import layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, SheafError, StoreError
 from functions.snapshot.store import Writer
@@ -41,8 +40,7 @@ class _Intake:
         try:
             return self._built(base)
         except StoreError as error:
-            pointer = self._store.tag(layout.POINTER)
-            if pointer != base.tag or held != intake.held(self._store, self._runs):
+            if held != intake.held(self._store, self._runs):
                 raise Conflict("the intake was published by somebody else") from error
             raise
 

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from builder.commit import Ready, commit, remove_leftovers
+from builder.commit import Ready, commit, remove_leftovers, settle
 from builder.expire import completed
+from builder.selection import NothingSelected
 from builder.snapshot import Draft
 from builder.surroundings import Surroundings
 from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.configuration import default as configuration_default
-from functions.snapshot.errors import ConfigurationError, Conflict, NothingPublished
+from functions.snapshot.errors import ConfigurationError, Conflict, NothingPublished, StoreError
 from functions.snapshot.manifest import UNSTAMPED, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
@@ -135,7 +136,12 @@ def _attempt(
     # What is not in effect yet was written in time, whoever wrote it.
     late = newest is not None and not pointer.settled and newest.effective <= now
     since = newest.effective if newest and late else UNSTAMPED
-    built = change.build(Base(store, catalogue, configuration, outside, pointer, tag, before))
+    base = Base(store, catalogue, configuration, outside, pointer, tag, before)
+    refusal: NothingSelected | None = None
+    try:
+        built = _built(change, base)
+    except NothingSelected as error:  # what the last publish began is completed all the same
+        built, refusal = Built(None, 0), error
     if built.manifest is None and any(s.effective >= since for s in before.sequences):
         outside.say(f"snapshot {before.snapshot} came too late for its instant: it gets another")
         built = replace(built, manifest=before)
@@ -143,8 +149,22 @@ def _attempt(
         ready = Ready(built.manifest, since, built.keys)
         manifest = commit(store, outside, pointer, tag, ready, configuration["publish.lead"])
         built = replace(built, manifest=manifest)
+    elif newest is not None and not late:
+        settle(store, pointer, tag)
+    if refusal is not None:
+        raise refusal
     change.done()
     return built
+
+
+def _built(change: Change, base: Base) -> Built:
+    """Build; what went wrong because somebody changed the store meanwhile is a Conflict."""
+    try:
+        return change.build(base)
+    except StoreError as error:
+        if base.store.tag(layout.POINTER) == base.tag:
+            raise
+        raise Conflict("what was being read was removed by somebody else") from error
 
 
 def _check(before: Manifest, namespace: str) -> None:
