@@ -115,10 +115,17 @@ def _expire(store: Writer, outside: Surroundings, chosen: _Choice) -> Expired:
         if newest is None:
             return Expired((), (), 0)
         catalogue = Catalogue(store)
-        there = _in_effect(catalogue, snapshots(store), newest.snapshot)
-        retired = chosen(catalogue, pointer, there)
-        kept = tuple(number for number in there if number not in retired)
-        if not retired and not _orphans(store, catalogue, kept, outside.clock()):
+        try:
+            there = _in_effect(catalogue, snapshots(store), newest.snapshot)
+            retired = chosen(catalogue, pointer, there)
+            kept = tuple(number for number in there if number not in retired)
+            # A store that is damaged is told of before anything is removed or announced.
+            named = Named.of(catalogue, kept)
+        except MissingObject:
+            if store.tag(layout.POINTER) == tag:
+                raise
+            continue  # another expiry was faster
+        if not retired and not _orphans(store, catalogue, kept, outside.clock(), named):
             return Expired((), kept, 0)
         try:
             count = _Expiry(store, outside, pointer, tag, retired)()
@@ -151,6 +158,7 @@ class _Expiry:
         self._tag = tag
         self._numbers = tuple(numbers)
         self._catalogue = Catalogue(store)
+        self._leased = False
 
     def __call__(self) -> int:
         """Return how many objects were removed. Raises Conflict if somebody else took over."""
@@ -171,8 +179,9 @@ class _Expiry:
         orphans = [key for key in orphans if key not in before]
         for keys in (sorted(data), sorted(references), manifests, orphans):
             self._remove(keys)
+        held = self._pointer.expiry
         self._pointer = self._pointer.expired()
-        self._write()
+        self._write(held)
         return len(data) + len(references) + len(doomed) + len(orphans)
 
     def _remove(self, keys: Sequence[str]) -> None:
@@ -183,12 +192,27 @@ class _Expiry:
             self._store.remove(*keys[start : start + _BATCH])
 
     def _lease(self) -> None:
-        expiry = Expiry(self._numbers, self._outside.clock() + _LEASE)
-        self._pointer = replace(self._pointer, expiry=expiry)
-        self._write()
+        until = (self._outside.clock() + _LEASE).replace(microsecond=0)
+        held = self._pointer.expiry if self._leased else None
+        self._pointer = replace(self._pointer, expiry=Expiry(self._numbers, until))
+        self._write(held)
+        self._leased = True
 
-    def _write(self) -> None:
-        self._tag = self._store.replace(layout.POINTER, self._pointer.to_json(), self._tag)
+    def _write(self, held: Expiry | None) -> None:
+        """Write the pointer; `held` is the expiry of this one that it should have until now.
+
+        A publish may settle the pointer meanwhile, which is no reason to give up.
+        """
+        while True:
+            try:
+                self._tag = self._store.replace(layout.POINTER, self._pointer.to_json(), self._tag)
+                return
+            except Conflict:
+                tag = self._store.tag(layout.POINTER)
+                found = Catalogue(self._store).pointer()
+                if held is None or found.expiry != held:
+                    raise
+                self._pointer, self._tag = replace(self._pointer, settled=found.settled), tag
 
 
 @dataclass(frozen=True, slots=True)
