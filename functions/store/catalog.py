@@ -1,12 +1,13 @@
 """The catalogue: a store's pointer, manifests and leaves, read once and kept."""
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from functions.snapshot import layout
-from functions.snapshot.errors import MissingObject
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import (
     DataFile,
     Key,
@@ -21,6 +22,8 @@ from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Reader
 
 T = TypeVar("T")
+
+_REMEDY = "put back a copy of it, or let current.json name a snapshot that is whole"
 
 
 class Cache:
@@ -63,7 +66,14 @@ class Catalogue:
     def manifest(self, snapshot: int) -> Manifest:
         """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
         key = layout.manifest_key(snapshot)
-        return self._cache.get(key, lambda: Manifest.from_json(self.reader.read(key)))
+
+        def parse(data: bytes) -> Manifest:
+            manifest = Manifest.from_json(data)
+            if manifest.snapshot != snapshot:
+                raise DamagedStore(f"it is that of snapshot {manifest.snapshot}")
+            return manifest
+
+        return self._cache.get(key, lambda: self._parsed(key, parse))
 
     def files(self, manifest: Manifest, table: str) -> Iterator[DataFile]:
         """Yield every data file of `table`."""
@@ -88,6 +98,18 @@ class Catalogue:
 
     def leaf(self, reference: LeafReference) -> Leaf:
         """Return the leaf that the reference names."""
-        return self._cache.get(
-            reference.key, lambda: Leaf.from_json(self.reader.read(reference.key))
-        )
+
+        def parse(data: bytes) -> Leaf:
+            if layout.leaf_key(hashlib.sha256(data).hexdigest()[:32]) != reference.key:
+                raise DamagedStore("it is damaged: its name is another content's")
+            return Leaf.from_json(data)
+
+        return self._cache.get(reference.key, lambda: self._parsed(reference.key, parse))
+
+    def _parsed(self, key: str, parse: Callable[[bytes], T]) -> T:
+        try:
+            return parse(self.reader.read(key))
+        except MissingObject as error:
+            raise MissingObject(f"{error}, which is part of a snapshot; {_REMEDY}") from error
+        except DamagedStore as error:
+            raise DamagedStore(f"{key}: {error}; {_REMEDY}") from error
