@@ -1,0 +1,222 @@
+"""A process is killed at each of its changes of a store; run again, it completes what it began.
+
+SHEAF_KILL_ALL=1 takes the temporary files' changes as well, which nobody else sees.
+"""
+
+import multiprocessing
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from builder import intake
+from builder.expire import expire, snapshots
+from builder.store import FolderStore
+from builder.surroundings import Surroundings
+from functions.oai.duck import DuckRepository
+from functions.oai.handler import Application
+from functions.snapshot import configuration, layout
+from functions.store.catalog import Catalogue
+
+from ..builder.conftest import NAMESPACE, Clock, World, capture
+from ..oai.client import content, event
+from ..whole.conftest import warc
+from .work import COMMANDS, work
+
+EVERY = os.environ.get("SHEAF_KILL_ALL") == "1"
+HOUR = timedelta(hours=1)
+
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(["tests.crash.work", "duckdb", "pyarrow.parquet"])
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A store in a folder of its own, and the time in it."""
+
+    folder: Path
+    now: datetime
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "store"
+
+    @property
+    def store(self) -> FolderStore:
+        return FolderStore(self.root)
+
+    def copy(self, folder: Path) -> "Stage":
+        shutil.copytree(self.folder, folder)
+        return Stage(folder, self.now)
+
+    def killed(self, name: str, at: int) -> int | None:
+        """Carry out a command up to its change `at`; return how many there were if it got through.
+
+        A real process is killed by a real SIGKILL.
+        """
+        counted = self.folder / "counted"
+        process = _PROCESSES.Process(
+            target=work, args=(name, self.root, Clock(self.now), at, counted, EVERY)
+        )
+        process.start()
+        process.join()
+        if process.exitcode == -signal.SIGKILL:
+            return None
+        assert process.exitcode == 0
+        return int(counted.read_text())
+
+    def done(self, name: str, later: timedelta = timedelta(0)) -> None:
+        """Carry out the command in this process."""
+        clock = Clock(self.now + later)
+        outside = Surroundings(clock, clock.sleep, lambda text: None, {}, 1)
+        COMMANDS[name](self.store, outside)
+
+    def objects(self) -> dict[str, bytes]:
+        return {key: self.store.read(key) for key in self.store.keys("")}
+
+    def answer(self) -> bytes:
+        """Return what a harvester is answered an hour later, when all is in effect."""
+        settings = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
+        repository = DuckRepository(self.store)
+        application = Application(repository, settings, lambda: self.now + HOUR)
+        reply = application(event("verb=ListRecords&metadataPrefix=oai_dc"))
+        repository.close()
+        return content(reply) if reply["statusCode"] == 200 else b"503"
+
+    def swept(self) -> "Stage":
+        """Let whatever a day makes an orphan expire, and somebody write something."""
+        now = datetime.now(UTC) + timedelta(days=2)
+        outside = Surroundings(lambda: now, lambda s: None, lambda text: None, {}, 1)
+        self.store.create("probe", b"")
+        self.store.remove("probe")
+        expire(self.store, outside, keep=100)
+        assert list((self.root / ".tmp").iterdir()) == []
+        return self
+
+
+def prepared(name: str, folder: Path) -> Stage:
+    """Return a store in which the command has much to do."""
+    world = World(folder / "store")
+    folder.mkdir()
+    warc(folder / "archive.warc.gz", {"http://a.cz/": b"<title>A</title>", "http://b.cz/": b"x"})
+    if name != "first":
+        world.ingest([capture(n) for n in range(12)], ("collection:x",))
+        world.publish()
+        for number in (20, 21):
+            world.ingest([capture(number), capture(5, title=f"{number}")])
+            world.publish()
+    if name == "restore":
+        Stage(folder, world.clock.now).done("withdraw")
+        world.clock.sleep(100)
+    if name == "expire":
+        world.clock.sleep(100)
+    world.ingest([capture(30), capture(31), capture(4, title="changed")])
+    if name in ("first", "publish"):
+        world.ingest([capture(32)], ("collection:y",))
+    now = world.clock.now + timedelta(seconds=10)
+    world.close()
+    return Stage(folder, now)
+
+
+CASES = {"first": "publish", **{name: name for name in COMMANDS}}
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_process_may_be_killed_at_any_change(
+    tmp_path: Path, case: str, pool: ThreadPoolExecutor
+) -> None:
+    """Readers see the old or the new, and the same command run again gives the very same bytes."""
+    name = CASES[case]
+    start = prepared(case, tmp_path / "start")
+    whole = start.copy(tmp_path / "whole")
+    count = whole.killed(name, at=0)
+    assert count is not None
+    assert count > 3
+    old, new = start.answer(), whole.answer()
+    assert b"503" not in (new, old) or case == "first"
+    expected = _comparable(whole.objects())
+    lasting = _comparable(whole.swept().objects())
+
+    def attempt(at: int) -> None:
+        stage = start.copy(tmp_path / str(at))
+        assert stage.killed(name, at) is None
+        assert stage.answer() in (old, new), at
+        stage.done(name)
+        found = stage.objects()
+        assert stage.answer() == new
+        differing = _differing(_comparable(found), expected)
+        # A run of intake that was cut off stays until it is an orphan.
+        assert [k for k in differing if name != "ingest" or "intake" not in k] == [], at
+        # An expiry that finds something to remove also trims the pointer.
+        differing = _differing(_comparable(stage.swept().objects()), lasting)
+        assert [key for key in differing if key != layout.POINTER] == [], at
+        shutil.rmtree(stage.folder)
+
+    for _ in pool.map(attempt, range(1, count + 1)):
+        pass
+
+
+def test_a_publish_that_was_killed_is_completed_an_hour_later(
+    tmp_path: Path, pool: ThreadPoolExecutor
+) -> None:
+    """Its instant has passed by then, so numbers and instants are others; all else is the same."""
+    start = prepared("publish", tmp_path / "start")
+    whole = start.copy(tmp_path / "whole")
+    count = whole.killed("publish", at=0)
+    assert count is not None
+    expected = _state(whole)
+
+    def attempt(at: int) -> None:
+        stage = start.copy(tmp_path / str(at))
+        assert stage.killed("publish", at) is None
+        stage.done("publish", later=HOUR)
+        assert _state(stage) == expected, at
+        assert list(intake.runs(stage.store)) == []
+        pointer = Catalogue(stage.store).pointer()
+        assert pointer.settled
+        newest = pointer.newest()
+        assert newest is not None
+        assert [n for n in snapshots(stage.store) if n > newest.snapshot] == []
+        shutil.rmtree(stage.folder)
+
+    for _ in pool.map(attempt, range(1, count + 1)):
+        pass
+
+
+def _state(stage: Stage) -> object:
+    """Return what the newest snapshot holds: all but its number and its newest instants."""
+    catalogue = Catalogue(stage.store)
+    newest = catalogue.pointer().newest()
+    assert newest is not None
+    manifest = catalogue.manifest(newest.snapshot)
+    objects = {k: v for k, v in stage.objects().items() if k.startswith(layout.RECORDS)}
+    leaves = {k: v for k, v in stage.objects().items() if k.startswith("snapshots/leaves/")}
+    sequences = [(s.number, s.first, s.last, dict(s.records)) for s in manifest.sequences]
+    stamps = [s.effective for s in manifest.sequences[:-1]]
+    return objects, leaves, manifest.tables, manifest.sets, sequences, stamps
+
+
+def _comparable(objects: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the objects with those of the intake by their names alone.
+
+    Names of runs differ by design, and a run's summary names this test's folder.
+    """
+    found = {k: v for k, v in objects.items() if not k.startswith(layout.INTAKE)}
+    parts = sorted(k.rpartition("/")[2] for k in objects if k.startswith(layout.INTAKE))
+    return {**found, **{f"intake {n} {part}": b"" for n, part in enumerate(parts)}}
+
+
+def _differing(some: dict[str, bytes], others: dict[str, bytes]) -> list[str]:
+    return sorted(key for key in {*some, *others} if some.get(key) != others.get(key))

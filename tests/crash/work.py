@@ -1,0 +1,120 @@
+"""What a child process does to a store until it is killed."""
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder.expire import expire
+from builder.ingest import ingest
+from builder.publish import publish
+from builder.restore import restore
+from builder.selection import NothingSelected, Selection
+from builder.sources.event import Rules
+from builder.store import FolderStore
+from builder.surroundings import Surroundings
+from builder.withdraw import withdraw
+from functions.snapshot import configuration
+
+from ..builder.conftest import NAMESPACE, Clock, capture
+
+SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
+WITHDRAWN = f"oai:{NAMESPACE}:{capture(3).identity}"
+
+Command = Callable[[FolderStore, Surroundings], object]
+
+
+def _withdraw(store: FolderStore, outside: Surroundings, *, purge: bool) -> object:
+    selection = Selection(identifiers=(WITHDRAWN,))
+    return withdraw(store, SETTINGS, outside, selection, "asked for", purge=purge)
+
+
+def _restore(store: FolderStore, outside: Surroundings) -> object:
+    try:
+        return restore(store, SETTINGS, outside, Selection(identifiers=(WITHDRAWN,)))
+    except NothingSelected:
+        return None  # it is restored already, which a person is told
+
+
+def _ingest(store: FolderStore, outside: Surroundings) -> object:
+    """Each time as a run of another name, as two runs of the command are."""
+    archive = store.root.parent / "archive.warc.gz"
+    taken = len({key.split("/")[1] for key in store.keys("intake/")})
+    return ingest(store, [archive], (), Rules(), 1, f"run-{taken}", lambda *done: None)
+
+
+COMMANDS: dict[str, Command] = {
+    "publish": lambda store, outside: publish(store, SETTINGS, outside),
+    "withdraw": lambda store, outside: _withdraw(store, outside, purge=False),
+    "purge": lambda store, outside: _withdraw(store, outside, purge=True),
+    "restore": _restore,
+    "expire": lambda store, outside: expire(store, outside),
+    "ingest": _ingest,
+}
+
+
+@dataclass
+class Killer:
+    """Kills this process at its nth change of a folder, which is about to be made.
+
+    Changes are what other processes can see: a file takes its place, or goes; with `every`, also
+    that a temporary file is made or removed. A wait counts as well: nothing may be lost in it.
+    """
+
+    folder: str
+    at: int
+    every: bool
+    count: int = 0
+
+    def watch(self) -> None:
+        """Begin. It lasts as long as the process."""
+        sys.addaudithook(self._audit)
+
+    def step(self) -> None:
+        """Count one more change."""
+        self.count += 1
+        if self.count == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def _audit(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event in ("os.rename", "os.link"):
+            path = _path(arguments[1])
+        elif event == "os.remove" or (event == "open" and _makes(arguments[2])):
+            path = _path(arguments[0])
+            if f"{os.sep}.tmp{os.sep}" in path and not self.every:
+                return
+        else:
+            return
+        if path.startswith(self.folder) and not path.endswith(f"{os.sep}.lock"):
+            self.step()
+
+
+def _path(argument: Any) -> str:
+    return "" if isinstance(argument, int) else os.fsdecode(argument)
+
+
+def _makes(flags: object) -> bool:
+    return isinstance(flags, int) and bool(flags & os.O_CREAT)
+
+
+def work(name: str, root: Path, start: Clock, at: int, counted: Path, every: bool) -> None:
+    """Carry out a command over the store, to be killed at change `at`, if there are as many.
+
+    Else `counted` is given the number of changes.
+    """
+    killer = Killer(str(root), at, every)
+
+    def sleep(seconds: float) -> None:
+        killer.step()
+        start.sleep(seconds)
+
+    outside = Surroundings(start, sleep, lambda text: None, {}, 1)
+    with tempfile.TemporaryDirectory() as scratch:
+        tempfile.tempdir = scratch
+        killer.watch()
+        COMMANDS[name](FolderStore(root), outside)
+    counted.write_text(str(killer.count))
