@@ -53,7 +53,7 @@ def commit(
         now = outside.clock()
         effective = _effective(now, lead, newest)
         manifest = _stamped(ready, number, effective, skipped)
-        if not _claimed(store, manifest):
+        if not _claimed(store, manifest, tag):
             skipped.append(number)  # left by a publish that did not come to its end
             continue
         lead *= 2
@@ -100,11 +100,20 @@ def _stamped(ready: Ready, number: int, effective: datetime, skipped: list[int])
     )
 
 
-def _claimed(store: Writer, manifest: Manifest) -> bool:
-    """Write the snapshot's views and manifest; tell whether nothing else lies in their place."""
+def _claimed(store: Writer, manifest: Manifest, tag: str | None) -> bool:
+    """Write the snapshot's views and manifest; tell whether nothing else lies in their place.
+
+    Raises Conflict if a leaf is gone and the pointer is not the one with that tag any more.
+    """
     number = manifest.snapshot
+    try:
+        statements = views.stored(store, manifest)
+    except MissingObject as error:
+        if store.tag(layout.POINTER) == tag:
+            raise
+        raise Conflict("what this snapshot needs was removed by an expiry") from error
     documents = {
-        layout.views_key(number): views.stored(store, manifest).encode(),
+        layout.views_key(number): statements.encode(),
         layout.manifest_key(number): manifest.to_json(),
     }
     return all(_created(store, key, data) for key, data in documents.items())

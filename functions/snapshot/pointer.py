@@ -45,6 +45,8 @@ class Pointer:
     are first and last numbers of snapshots that were removed, ascending. `copied` is when the
     source of a copied store had this pointer: of what came later the copy knows nothing, so its
     answers are true as of that instant, until something is published to the copy itself.
+    `expiries` counts those that ended: a publish that began before one must find the pointer
+    changed.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -52,6 +54,7 @@ class Pointer:
     expiry: Expiry | None = None
     retired: tuple[tuple[int, int], ...] = ()
     copied: datetime | None = None
+    expiries: int = 0
 
     def at(self, when: datetime) -> Entry:
         """Return the entry in effect at `when`. Raises NothingPublished where there is none."""
@@ -80,7 +83,7 @@ class Pointer:
                 ranges[-1] = (ranges[-1][0], number)
             else:
                 ranges.append((number, number))
-        return replace(self, expiry=None, retired=tuple(ranges))
+        return replace(self, expiry=None, retired=tuple(ranges), expiries=self.expiries + 1)
 
     def moved(self, entry: Entry, now: datetime) -> "Pointer":
         """Return this pointer, not settled, with `entry` added and `trimmed`."""
@@ -106,6 +109,8 @@ class Pointer:
             ],
             "settled": self.settled,
         }
+        if self.expiries:
+            document["expiries"] = self.expiries
         if self.retired:
             document["retired"] = [list(span) for span in self.retired]
         if self.expiry:
@@ -135,6 +140,7 @@ class Pointer:
             expiry = _expiry(document.get("expiry"))
             retired = tuple((int(a), int(b)) for a, b in document.get("retired", ()))
             copied = instant.from_text(document["copied"]) if "copied" in document else None
+            expiries = int(document.get("expiries", 0))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DamagedStore(f"current.json is damaged: {error!r}; {_REMEDY}") from error
         if any(
@@ -145,7 +151,7 @@ class Pointer:
             )
         if not isinstance(settled, bool):
             raise DamagedStore(f"current.json is damaged: settled is {settled!r}; {_REMEDY}")
-        return Pointer(entries, settled, expiry, retired, copied)
+        return Pointer(entries, settled, expiry, retired, copied, expiries)
 
 
 _REMEDY = "put back a copy of it, or one that names the newest of the snapshots"
