@@ -1,160 +1,119 @@
-"""Compaction, without a store: how many runs there are after a year, and what it costs."""
+"""Compaction by the numbers alone: few runs, and little that is written again."""
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.compaction import LOOKUP_RATIO, MOST_ROWS, RECORDS_RATIO, Run, plan, runs, tail
+from builder import compaction
+from builder.compaction import LOOKUP_RATIO, MOST_ROWS, RECORDS_RATIO, Rewrite, Run
 from functions.snapshot import layout
 from functions.snapshot.manifest import LeafReference, Span
 
-YEAR = 365 * 24  # hours
+YEAR = 365 * 24  # publishes, one an hour
+sizes = st.integers(1, 5_000)
 
 
-def leaf(first: int, last: int, rows: int) -> LeafReference:
-    key = f"snapshots/leaves/{first}-{last}.json"
-    return LeafReference(key, first, last, rows, files=1, bytes=rows, span=(first, last))
+def leaf(first: int, last: int, rows: int | None = None, part: int = 0) -> LeafReference:
+    """Return a leaf of a run; with `rows` fewer are listed than the stretch has."""
+    count = last - first + 1 if rows is None else rows
+    return LeafReference(f"{first}-{last}-{part}", first, last, count, 1, count, (first, last))
 
 
-def run(first: int, last: int, rows: int | None = None) -> Run:
-    return Run(Span(first, last), (leaf(first, last, last - first + 1 if rows is None else rows),))
+def published(rows: list[int], ratio: int, most: int | None = None) -> tuple[list[int], int, int]:
+    """Publish as many rows each time: the runs in the end, the most there were, rows written."""
+    runs: list[int] = []
+    longest = written = 0
+    for fresh in rows:
+        count = compaction.tail(runs, fresh, ratio, most)
+        merged = sum(runs[len(runs) - count :]) + fresh
+        runs[len(runs) - count :] = [merged]
+        written += merged
+        longest = max(longest, len(runs))
+    assert sum(runs) == sum(rows)
+    return runs, longest, written
 
 
-@dataclass
-class Log:
-    """A log of publishes; `dead` positions are superseded. Counts what is written."""
-
-    runs: list[Run] = field(default_factory=list)
-    dead: set[int] = field(default_factory=set)
-    last: int = 0
-    published: int = 0
-    written: int = 0
-    most: int = 0
-
-    def live(self, span: Span) -> int:
-        count = span.last - span.first + 1
-        return count - sum(span.first <= position <= span.last for position in self.dead)
-
-    def publish(self, fresh: int) -> None:
-        """Carry out what the plan says for `fresh` new rows."""
-        mine = Span(self.last + 1, self.last + fresh)
-        found = list(self.runs)
-        for rewrite in plan(self.runs, fresh, self.live):
-            span = rewrite.span(mine)
-            listed = sum(self.live(one.span) for one in rewrite.runs)
-            rows = listed + (fresh if rewrite.fresh else 0)
-            at = found.index(rewrite.runs[0]) if rewrite.runs else len(found)
-            found[at : at + len(rewrite.runs)] = [run(span.first, span.last, rows)] if rows else []
-            self.written += rows
-        self.runs, self.last = found, mine.last
-        self.published += fresh
-        self.most = max(self.most, len(found))
+def bound(total: int, ratio: int) -> float:
+    """Each run has at least so many times the rows of the next, but for the last."""
+    return math.log(total, ratio) + 2
 
 
-def test_leaves_of_one_stretch_are_one_run() -> None:
-    leaves = [leaf(1, 5, 3), leaf(1, 5, 2), leaf(6, 9, 4)]
-    assert [(r.span, r.rows, len(r.leaves)) for r in runs(leaves)] == [
-        (Span(1, 5), 5, 2),
-        (Span(6, 9), 4, 1),
-    ]
-    assert runs([]) == []
+def test_a_year_of_hourly_publishes_leaves_few_runs() -> None:
+    for ratio in (RECORDS_RATIO, LOOKUP_RATIO):
+        for fresh in (1, 40, 3_000):
+            rows = [fresh] * YEAR
+            runs, longest, written = published(rows, ratio)
+            assert longest <= bound(YEAR, ratio)
+            assert len(runs) <= bound(YEAR, ratio)
+            # A row is written again whenever its run grows by a factor.
+            assert written <= sum(rows) * ratio * (math.log2(YEAR) + 1)
 
 
-@pytest.mark.parametrize(
-    ("rows", "fresh", "most", "count"),
-    [
-        ([], 5, None, 0),
-        ([9], 5, None, 1),
-        ([10], 5, None, 0),
-        ([100, 20, 9], 5, None, 2),  # 9 joins 5, so that 20 joins 14
-        ([100, 5, 20, 1], 5, None, 1),  # what lies behind a large one is not looked at
-        ([9], 5, 13, 0),
-        ([9], 5, 14, 1),
-    ],
-)
-def test_the_tail_is_what_is_not_much_larger(
-    rows: list[int], fresh: int, most: int | None, count: int
-) -> None:
-    assert tail(rows, fresh, 2, most) == count
+def test_a_year_of_hourly_publishes_behind_a_large_one_leaves_that_alone() -> None:
+    large = 150_000_000
+    runs, longest, written = published([large, *[100] * YEAR], RECORDS_RATIO, MOST_ROWS)
+    assert runs[0] == large
+    assert longest <= bound(100 * YEAR, RECORDS_RATIO) + 1
+    assert written - large <= 100 * YEAR * 2 * (math.log2(YEAR) + 1)
 
 
-def test_a_run_of_which_half_is_superseded_is_rewritten_where_it_lies() -> None:
-    large, size = 1 << 20, 1 << 20
-    some = [run(1, size), run(size + 1, size + large // 2), run(2 * size, 2 * size + 9999)]
-    listed = {1: size // 2 - layout.GROUP_ROWS, size + 1: large // 2, 2 * size: 10_000}
-    found = plan(some, 1, lambda span: listed[span.first])
-    assert [(r.runs, r.fresh) for r in found] == [((some[0],), False), ((), True)]
-    assert found[0].span(Span(9, 9)) == some[0].span
-    # One row more, and it stays.
-    listed[1] += layout.GROUP_ROWS
-    assert plan(some, 1, lambda span: listed[span.first])[:-1] == []
+@given(st.lists(sizes, min_size=1, max_size=400), st.sampled_from([RECORDS_RATIO, LOOKUP_RATIO]))
+def test_whatever_is_published_runs_stay_few(rows: list[int], ratio: int) -> None:
+    runs, longest, written = published(rows, ratio)
+    for older, newer in itertools.pairwise(runs):
+        assert older >= ratio * newer
+    assert longest <= bound(sum(rows), ratio)
+    assert written <= sum(rows) * (ratio * math.log2(sum(rows) + 1) + 1)
 
 
-def test_a_run_of_which_nothing_is_left_is_dropped() -> None:
-    some = [run(1, 5), run(6, 100_000)]
-    (first, last) = plan(some, 1, lambda span: 0 if span.first == 1 else 90_000)
-    assert (first.runs, first.fresh) == ((some[0],), False)
-    assert (last.runs, last.fresh) == ((), True)
+@given(st.lists(st.integers(0, MOST_ROWS), max_size=20), st.integers(1, MOST_ROWS))
+def test_no_run_grows_beyond_the_most_by_merging(rows: list[int], fresh: int) -> None:
+    count = compaction.tail(rows, fresh, RECORDS_RATIO, MOST_ROWS)
+    assert count == 0 or sum(rows[len(rows) - count :]) + fresh <= MOST_ROWS
 
 
-@pytest.mark.parametrize("rows", [1, 1_000], ids=["one", "a-thousand"])
-def test_a_year_of_hourly_publishes(rows: int) -> None:
-    """Never more runs than doublings, and no row is rewritten more often than that."""
-    log = Log()
-    for _ in range(YEAR):
-        log.publish(rows)
-    doublings = math.log2(YEAR)
-    full = log.last / (MOST_ROWS / 3)  # runs that have grown to their end
-    assert log.most <= doublings + full + 2
-    assert log.written <= (doublings + 2) * log.published
+def test_leaves_with_one_span_are_one_run() -> None:
+    leaves = [leaf(1, 9), leaf(10, 12, part=1), leaf(10, 12, part=2), leaf(13, 13)]
+    found = compaction.runs(leaves)
+    assert [run.span for run in found] == [Span(1, 9), Span(10, 12), Span(13, 13)]
+    assert [len(run.leaves) for run in found] == [1, 2, 1]
+    assert found[1].rows == 6
+    assert compaction.runs([]) == []
 
 
-@given(st.lists(st.integers(1, 3_000), min_size=1, max_size=300))
-def test_publishes_of_any_size(sizes: list[int]) -> None:
-    log = Log()
-    for fresh in sizes:
-        log.publish(fresh)
-        spans = [one.span for one in log.runs]
-        assert [s.first for s in spans] == [1, *(s.last + 1 for s in spans[:-1])]
-        assert spans[-1].last == log.last
-        doublings = math.log2(log.published / min(sizes))
-        assert len(log.runs) <= doublings + 2
-    assert log.written <= (math.log2(log.published) + 2) * log.published
+def planned(listed: dict[int, int], runs: list[Run], fresh: int) -> list[Rewrite]:
+    return compaction.plan(runs, fresh, lambda span: listed[span.first])
 
 
-@pytest.mark.parametrize("ratio", [RECORDS_RATIO, LOOKUP_RATIO])
-def test_any_run_is_followed_by_much_smaller_ones(ratio: int) -> None:
-    sizes: list[int] = []
-    for fresh in _hourly():
-        count = tail(sizes, fresh, ratio)
-        sizes[len(sizes) - count :] = [sum(sizes[len(sizes) - count :]) + fresh]
-        assert all(sizes[i] >= ratio * sum(sizes[i + 1 :]) for i in range(len(sizes) - 1))
-        assert len(sizes) <= math.log(sum(sizes), ratio) + 2
+def test_the_publish_s_own_run_is_last_and_takes_small_ones_along() -> None:
+    runs = compaction.runs([leaf(1, 1000), leaf(1001, 1010), leaf(1011, 1015)])
+    plan = planned({1: 1000, 1001: 10, 1011: 5}, runs, fresh=6)
+    assert plan == [Rewrite(tuple(runs[1:]), fresh=True)]
+    assert plan[0].span(Span(1016, 1021)) == Span(1001, 1021)
 
 
-def _hourly() -> Iterator[int]:
-    for hour in range(YEAR):
-        yield 1 + (hour * 7919) % 97
+def test_a_run_of_which_little_is_listed_is_rewritten_alone() -> None:
+    rows = 3 * layout.GROUP_ROWS
+    runs = compaction.runs([leaf(1, rows), leaf(rows + 1, 2 * rows), leaf(2 * rows + 1, 3 * rows)])
+    # The first is half superseded and a bit, the second not at all, of the third nothing is left.
+    listed = {1: layout.GROUP_ROWS - 1, rows + 1: rows, 2 * rows + 1: 0}
+    plan = planned(listed, runs, fresh=1)
+    assert plan[0] == Rewrite((runs[0],), fresh=False)
+    assert plan[0].span(Span(9, 9)) == runs[0].span
+    assert plan[-1].fresh
+    assert runs[2] in plan[-1].runs  # nothing listed is less than any publish
+    assert all(runs[1] not in rewrite.runs for rewrite in plan)
 
 
-def test_changed_items_do_not_pile_up() -> None:
-    """The same thousand items change again and again: what is stored stays a few times that."""
-    log, at = Log(), list[int]()
-    chosen: Callable[[int], range] = lambda n: range(n * 37 % 10, 1_000, 10)  # noqa: E731
-    log.publish(1_000)
-    at = list(range(1, 1_001))
-    for number in range(2_000):
-        mine = chosen(number)
-        log.dead.update(at[item] for item in mine)
-        for place, item in enumerate(mine):
-            at[item] = log.last + 1 + place
-        log.publish(len(mine))
-        log.dead = {p for p in log.dead if any(r.span.first <= p <= r.span.last for r in log.runs)}
-    stored = sum(one.rows for one in log.runs)
-    assert stored <= 2 * 1_000 + layout.GROUP_ROWS * len(log.runs)
-    assert len(log.runs) <= 12
-    assert sum(log.live(one.span) for one in log.runs) == 1_000
+def test_one_that_is_half_listed_is_left_alone() -> None:
+    rows = 3 * layout.GROUP_ROWS
+    runs = compaction.runs([leaf(1, rows)])
+    assert planned({1: layout.GROUP_ROWS}, runs, fresh=1) == [Rewrite((), fresh=True)]
+
+
+def test_a_first_publish_is_a_run_of_its_own() -> None:
+    (rewrite,) = planned({}, [], fresh=7)
+    assert rewrite == Rewrite((), fresh=True)
+    assert rewrite.span(Span(1, 7)) == Span(1, 7)

@@ -1,6 +1,6 @@
 """A process is killed at each of its changes of a store; run again, it completes what it began.
 
-SHEAF_KILL_ALL=1 takes the temporary files' changes as well, which nobody else sees.
+KILL_ALL=1 takes the temporary files' changes as well, which nobody else sees.
 """
 
 import multiprocessing
@@ -31,7 +31,7 @@ from ..oai.client import content, event
 from ..whole.conftest import warc
 from .work import COMMANDS, work
 
-EVERY = os.environ.get("SHEAF_KILL_ALL") == "1"
+EVERY = os.environ.get("KILL_ALL") == "1"
 HOUR = timedelta(hours=1)
 
 _PROCESSES = multiprocessing.get_context("forkserver")

@@ -1,6 +1,6 @@
 """Two publishers, an expiry and a harvester at once, each a process: nothing is lost or doubled.
 
-SHEAF_RACE_SECONDS=60 lets them run for a minute.
+RACE_SECONDS=60 lets them run for a minute.
 """
 
 import os
@@ -25,7 +25,7 @@ from builder.store import open_store
 from ..oai.validity import OAI, valid
 from .rivals import Place, outside, settings
 
-SECONDS = float(os.environ.get("SHEAF_RACE_SECONDS", "12"))
+SECONDS = float(os.environ.get("RACE_SECONDS", "12"))
 DC = "{http://purl.org/dc/elements/1.1/}"
 
 

@@ -1,9 +1,13 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from functions.snapshot.errors import DamagedStore, NewerSchema, NothingPublished
-from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.pointer import Entry, Expiry, Pointer
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -59,3 +63,63 @@ def test_snapshots_out_of_order_are_told() -> None:
 def test_a_newer_schema_is_refused() -> None:
     with pytest.raises(NewerSchema, match="later Sheaf"):
         Pointer.from_json(b'{"schema": 99, "snapshots": []}')
+
+
+def test_all_that_a_pointer_holds_is_read_again() -> None:
+    whole = Pointer(
+        (entry(4, 0), entry(7, 10)),
+        settled=False,
+        expiry=Expiry((5, 6), START + timedelta(minutes=2)),
+        retired=((1, 2), (4, 4)),
+        expiries=3,
+    )
+    assert Pointer.from_json(whole.to_json()) == whole
+    plain = Pointer((entry(1, 0),))
+    assert Pointer.from_json(plain.to_json()) == plain
+    assert b"expir" not in plain.to_json()
+    assert b"retired" not in plain.to_json()
+
+
+@given(st.lists(st.integers(1, 40), unique=True), st.lists(st.integers(1, 40), unique=True))
+def test_what_expired_is_retired_in_as_few_ranges_as_can_be(one: list[int], two: list[int]) -> None:
+    pointer = Pointer((entry(99, 0),))
+    for numbers in (one, two):
+        going = replace(pointer, expiry=Expiry(tuple(sorted(numbers)), START))
+        assert all(going.is_retired(number) for number in numbers)
+        pointer = going.expired()
+        assert pointer != going
+        assert pointer.expiry is None
+    assert [n for n in range(50) if pointer.is_retired(n)] == sorted({*one, *two})
+    for (_, last), (first, _) in pairwise(pointer.retired):
+        assert first > last + 1
+    assert Pointer.from_json(pointer.to_json()) == pointer
+
+
+def test_no_pointer_is_like_one_before_an_expiry() -> None:
+    """A publish tells by the pointer's bytes whether something was removed meanwhile."""
+    before = Pointer((entry(1, 0),))
+    after = replace(before, expiry=Expiry((), START)).expired()
+    assert after.to_json() != before.to_json()
+    assert replace(after, expiry=Expiry((), START)).expired().to_json() != after.to_json()
+
+
+def test_moving_keeps_what_is_known_of_expiries() -> None:
+    pointer = Pointer((entry(3, 0),), retired=((1, 2),), expiries=1)
+    moved = pointer.moved(entry(4, 10), START)
+    assert (moved.retired, moved.expiries, moved.settled) == (((1, 2),), 1, False)
+    assert moved.trimmed(START + timedelta(days=1)).entries == (entry(4, 10),)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b'{"schema": 1, "snapshots": [], "settled": "yes"}',
+        b'{"schema": 1, "snapshots": [], "settled": true, "expiry": {}}',
+        b'{"schema": 1, "snapshots": [], "settled": true, "expiry": {"snapshots": 1}}',
+        b'{"schema": 1, "snapshots": [], "settled": true, "retired": [[1]]}',
+        b'{"schema": 1, "snapshots": [], "settled": true, "expiries": "many"}',
+    ],
+)
+def test_damage_to_what_expiry_wrote_is_told(damaged: bytes) -> None:
+    with pytest.raises(DamagedStore, match=r"current\.json is damaged.*put back a copy"):
+        Pointer.from_json(damaged)
