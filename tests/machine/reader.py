@@ -1,0 +1,137 @@
+"""Readers: applications with clocks and kept pointers of their own, and what may be their truth."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from functions.oai.duck import DuckRepository
+from functions.snapshot import instant
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.setspec import lineage
+from functions.snapshot.store import Reader as StoreReader
+from tests.oai.client import Client, Page, content
+from tests.oai.validity import valid
+
+from .chronicle import Chronicle
+from .held import held, records
+from .hours import ALLOWANCE, Hours
+
+_SECOND = timedelta(seconds=1)
+
+
+class Slow(DuckRepository):
+    """A repository whose store may take its time to give the pointer."""
+
+    meanwhile: Callable[[], None] = staticmethod(lambda: None)
+
+    def pointer(self) -> Pointer:
+        self.meanwhile()
+        pointer = super().pointer()
+        self.meanwhile()
+        return pointer
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer: its bytes, the page, and the snapshots that may have been in effect for it.
+
+    `fresh` are those that may have been in effect for a reader that reads the pointer anew.
+    """
+
+    data: bytes
+    page: Page
+    current: frozenset[int]
+    fresh: frozenset[int]
+
+
+class Reader:
+    """One application, `skew` seconds ahead, that keeps the pointer for `keep` seconds."""
+
+    def __init__(self, store: StoreReader, hours: Hours, skew: float, keep: int, page: int) -> None:
+        self._hours = hours
+        self._clock = hours.clock(skew)
+        self._keep = timedelta(seconds=keep)
+        self._repository = Slow(store)
+        self._client = Client(
+            self._repository,
+            self._clock,  # type: ignore[arg-type]
+            pages_records=page,
+            pages_identifiers=page,
+            serve_pointer_seconds=keep,
+            serve_clock_allowance=ALLOWANCE,
+        )
+
+    def close(self) -> None:
+        self._repository.close()
+
+    def ask(
+        self,
+        chronicle: Chronicle,
+        arguments: dict[str, str],
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Answered | None:
+        """Ask; None where nothing is published yet, which is the one reason to answer nothing.
+
+        `meanwhile` is called whenever the pointer is being read.
+        """
+        began = self._clock()
+        self._repository.meanwhile = meanwhile
+        reply = self._client.raw(urlencode(list(arguments.items())))
+        ended = self._clock()
+        fresh = frozenset(_current(chronicle, began, ended))
+        current = frozenset(_current(chronicle, began - self._keep, ended))
+        if reply["statusCode"] == 503:
+            assert "nothing is published" in reply["body"], reply
+            assert not fresh or 0 in fresh, reply
+            return None
+        assert reply["statusCode"] == 200, reply
+        data = content(reply)
+        page = Page(valid(data))
+        told = instant.from_text(page.response_date) + timedelta(seconds=ALLOWANCE)
+        assert began - self._keep - _SECOND < told <= ended
+        for text in chronicle.purged:
+            assert text.encode() not in data, f"{text} was purged"
+        for stamp in page.text("datestamp"):
+            # A token may name a snapshot that is not in effect yet by this reader's clock.
+            assert instant.from_text(stamp) <= told + _SECOND + timedelta(seconds=ALLOWANCE)
+        return Answered(data, page, current, fresh)
+
+    def get(self, chronicle: Chronicle, name: str) -> None:
+        """Ask for a record, and check that it is what some snapshot in effect has of it."""
+        arguments = {"verb": "GetRecord", "identifier": name, "metadataPrefix": "oai_dc"}
+        answered = self.ask(chronicle, arguments)
+        if answered is not None:
+            expected = []
+            for number in answered.current - {0}:
+                rows = [r for r in chronicle.snapshots[number].rows if r.name == name]
+                expected.append([(r.name, held(r, "ListRecords")) for r in rows])
+            assert records(answered.page) in expected
+            assert answered.page.codes == ([] if records(answered.page) else ["idDoesNotExist"])
+
+    def sets(self, chronicle: Chronicle) -> None:
+        """Ask for the sets, and check that they are those of some snapshot in effect."""
+        answered = self.ask(chronicle, {"verb": "ListSets"})
+        if answered is not None:
+            expected = [
+                {
+                    s
+                    for r in chronicle.snapshots[n].rows
+                    for one in r.item.sets
+                    for s in lineage(one)
+                }
+                for n in answered.current - {0}
+            ]
+            assert set(answered.page.text("setSpec")) in expected
+
+
+def _current(chronicle: Chronicle, began: datetime, ended: datetime) -> set[int]:
+    """Return the snapshots in effect at some instant of a span, 0 standing for none."""
+    found = {0}
+    for number in sorted(chronicle.snapshots):
+        effective = chronicle.snapshots[number].effective
+        if effective <= began:
+            found = {number}
+        elif effective <= ended:
+            found.add(number)
+    return found

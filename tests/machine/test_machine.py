@@ -1,0 +1,272 @@
+"""No harvester misses a change, whatever happens: random runs of everything at once.
+
+HYPOTHESIS_PROFILE=long runs many more of them.
+"""
+
+import os
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from builder import listing
+from builder.selection import Selection
+from functions.snapshot import instant, layout
+
+from .change import AnyChange, Expiration, Publication, Restoration, Withdrawal
+from .harvester import Harvester
+from .hours import SKEW
+from .item import COLLECTIONS, COUNT, DIGESTS, MIMES, NAMES, SETS, Given
+from .operation import STOPS, Operation
+from .reader import Reader
+from .stores import Maker, folder
+from .world import World
+
+_OPERATIONS = 3  # that may be going on at once
+
+skews = st.sampled_from([0.0, SKEW, -SKEW]) | st.floats(-SKEW, SKEW)
+stops = st.sampled_from(STOPS)
+counts = st.integers(1, 4)
+few = st.integers(0, 5)
+pauses = st.sampled_from([0.0, 0.0, 0.3, 1.0, 2.0, 3.5])
+givens = st.builds(
+    Given,
+    st.integers(0, COUNT - 1),
+    st.integers(0, 2),
+    st.sampled_from(MIMES),
+    st.lists(st.sampled_from(COLLECTIONS), max_size=2, unique=True).map(tuple),
+)
+batches = st.lists(givens, min_size=1, max_size=COUNT, unique_by=lambda one: one.number)
+selections = st.one_of(
+    st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True).map(
+        lambda names: Selection(identifiers=tuple(names))
+    ),
+    st.sampled_from(SETS).map(lambda spec: Selection(set=spec)),
+    st.tuples(st.sampled_from(DIGESTS), st.none() | st.sampled_from(SETS)).map(
+        lambda pair: Selection(digest=pair[0], set=pair[1])
+    ),
+)
+changes: st.SearchStrategy[AnyChange] = st.one_of(
+    st.just(Publication()),
+    st.builds(Withdrawal, selections),
+    st.builds(Withdrawal, selections, st.just(True)),
+    st.builds(Restoration, selections),
+    st.builds(
+        Expiration,
+        st.integers(1, 3),
+        st.sampled_from([0, 60, 86400]).map(lambda s: timedelta(seconds=s)),
+    ),
+)
+
+
+class Machine(RuleBasedStateMachine):
+    """What publishers, operators, readers, harvesters and time do, in any order."""
+
+    def __init__(self, maker: Maker, tally: Counter[str]) -> None:
+        super().__init__()
+        self.world = World(maker, tally)
+        self.tally = tally
+        self.harvesters: list[Harvester] = []
+        self.limit = 1
+
+    @initialize(
+        readers=st.lists(st.tuples(skews, st.sampled_from([0, 2, 10])), min_size=3, max_size=3),
+        limit=st.integers(1, 7),
+        harvesters=st.lists(
+            st.tuples(
+                st.sampled_from(["ListRecords", "ListIdentifiers"]),
+                st.none() | st.sampled_from(SETS),
+            ),
+            min_size=3,
+            max_size=3,
+        ),
+        first=batches,
+    )
+    def begin_all(self, readers, limit, harvesters, first):
+        self.limit = limit
+        for skew, keep in readers:
+            self.world.add_reader(skew, keep, limit)
+        self.harvesters = [Harvester(verb, spec) for verb, spec in harvesters]
+        self.tally["examples"] += 1
+        self.world.ingest(first)
+        self.world.finish(self.world.begin(Publication(), 0))
+
+    @invariant()
+    def counted(self):
+        self.tally["steps"] += 1
+
+    @rule(batch=batches)
+    def ingest(self, batch):
+        self.world.ingest(batch)
+
+    @rule(batch=batches, skew=skews)
+    def publish(self, batch, skew):
+        self.world.ingest(batch)
+        self.world.finish(self.world.begin(Publication(), skew))
+
+    @precondition(lambda self: len(self.world.operations) < _OPERATIONS)
+    @rule(change=changes, batch=st.just([]) | batches, skew=skews, stop=stops, count=counts)
+    def begin(self, change, batch, skew, stop, count):
+        if batch:
+            self.world.ingest(batch)
+        self.world.advance(self.world.begin(change, skew), stop, count)
+
+    @precondition(lambda self: len(self.world.operations) < _OPERATIONS)
+    @rule(change=changes, skew=skews)
+    def operate(self, change, skew):
+        self.world.finish(self.world.begin(change, skew))
+
+    @precondition(lambda self: self.world.operations)
+    @rule(which=few, stop=stops, count=counts)
+    def go_on(self, which, stop, count):
+        self.world.advance(self._operation(which), stop, count)
+
+    @precondition(lambda self: self.world.operations)
+    @rule(which=few)
+    def finish(self, which):
+        self.world.finish(self._operation(which))
+
+    @precondition(lambda self: self.world.operations)
+    @rule(which=few)
+    def die(self, which):
+        self.world.die(self._operation(which))
+
+    @rule(seconds=st.sampled_from([0.2, 0.7, 1.0, 1.6, 2.0, 3.0, 4.5, 20.0, 61.0, 130.0, 90_000.0]))
+    def wait(self, seconds):
+        self.world.wait(seconds)
+
+    @rule(
+        which=few,
+        readers=st.lists(few, min_size=1, max_size=4),
+        pages=st.integers(1, 12),
+        start=few,
+        until=st.none() | few,
+        script=st.lists(st.tuples(pauses, few, st.none() | stops), max_size=6),
+    )
+    def harvest(self, which, readers, pages, start, until, script):
+        """Begin a list, or go on with the one that is open, for some pages."""
+        harvester = self.harvesters[which % len(self.harvesters)]
+        if harvester.walk is None:
+            end = None
+            if until is not None:
+                numbers = sorted(self.world.chronicle.snapshots)
+                snapshot = self.world.chronicle.snapshots[numbers[until % len(numbers)]]
+                end = instant.to_text(snapshot.effective)
+            harvester.begin(start, end, self.limit)
+        for number in range(pages):
+            reader = readers[number % len(readers)]
+            if not self._page(harvester, reader, script) or harvester.walk is None:
+                break
+            if script:
+                self._meanwhile(*script.pop(0))
+
+    @precondition(lambda self: any(h.walk for h in self.harvesters))
+    @rule(which=few)
+    def give_up(self, which):
+        """Give an open list up, and what came of it; go on from an earlier date later."""
+        open_ = [h for h in self.harvesters if h.walk]
+        open_[which % len(open_)].walk = None
+
+    @precondition(lambda self: any(h.walk for h in self.harvesters))
+    @rule(which=few, reader=few)
+    def repeat(self, which, reader):
+        open_ = [h.walk for h in self.harvesters if h.walk]
+        open_[which % len(open_)].again(self.world.chronicle, self._reader(reader))
+
+    @rule(reader=few, name=st.sampled_from(NAMES))
+    def get(self, reader, name):
+        self._reader(reader).get(self.world.chronicle, name)
+
+    @rule(reader=few)
+    def sets(self, reader):
+        self._reader(reader).sets(self.world.chronicle)
+
+    def teardown(self):
+        try:
+            if self.harvesters:
+                self._end()
+        finally:
+            self.world.close()
+
+    def _end(self) -> None:
+        self.world.settle()
+        for number, harvester in enumerate(self.harvesters):
+            # The dangerous date is the latest: what it misses is asked for by nobody again.
+            for start in (number + 1, 1):
+                if harvester.walk is None:
+                    harvester.begin(start, None, self.limit)
+                self._walk(harvester, number)
+            if harvester.walk is None:
+                harvester.begin(1, None, self.limit)
+                self._walk(harvester, number)
+            harvester.check(self.world.chronicle.snapshots[self.world.chronicle.newest].rows)
+        self.world.clean()
+
+    def _walk(self, harvester: Harvester, reader: int) -> None:
+        while harvester.walk is not None:
+            assert self._page(harvester, reader, [])
+            reader += 1
+
+    def _page(self, harvester: Harvester, reader: int, script: list) -> bool:
+        """Get a page; tell whether there was an answer."""
+        assert harvester.walk is not None
+
+        def meanwhile() -> None:
+            if script:
+                self._meanwhile(*script.pop(0))
+
+        self.tally["pages"] += 1
+        found = harvester.walk.go_on(self.world.chronicle, self._reader(reader), meanwhile)
+        if harvester.walk.over:
+            harvester.ended()
+        return found
+
+    def _meanwhile(self, pause: float, which: int, stop: str | None) -> None:
+        """Let time pass and an operation go on, between two calls of somebody else."""
+        if stop is not None and self.world.operations:
+            self.world.advance(self._operation(which), stop)
+        self.world.wait(pause)
+
+    def _operation(self, which: int) -> Operation:
+        return self.world.operations[which % len(self.world.operations)]
+
+    def _reader(self, which: int) -> Reader:
+        return self.world.readers[which % len(self.world.readers)]
+
+
+LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+BUDGET = settings(
+    max_examples=1500 if LONG else 14,
+    stateful_step_count=60 if LONG else 30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small row groups and files, so that a few items fill many, and sets have copies."""
+    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    monkeypatch.setattr(layout, "LEAF_FILES", 2)
+    monkeypatch.setattr(listing, "SPREAD", 1)
+    monkeypatch.setattr(listing, "_SLACK", 0)
+
+
+def test_no_harvester_misses_a_change_in_a_folder():
+    tally: Counter[str] = Counter()
+    try:
+        run_state_machine_as_test(lambda: Machine(folder, tally), settings=BUDGET)
+    finally:
+        print("\n".join(f"{count:9,} {what}" for what, count in sorted(tally.items())))
