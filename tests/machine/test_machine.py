@@ -36,6 +36,7 @@ _OPERATIONS = 3  # that may be going on at once
 
 skews = st.sampled_from([0.0, SKEW, -SKEW]) | st.floats(-SKEW, SKEW)
 stops = st.sampled_from(STOPS)
+ends = stops | st.just("end")
 counts = st.integers(1, 4)
 few = st.integers(0, 5)
 pauses = st.sampled_from([0.0, 0.0, 0.3, 1.0, 2.0, 3.5])
@@ -57,6 +58,7 @@ selections = st.one_of(
     ),
 )
 changes: st.SearchStrategy[AnyChange] = st.one_of(
+    st.just(Publication()),
     st.just(Publication()),
     st.builds(Withdrawal, selections),
     st.builds(Withdrawal, selections, st.just(True)),
@@ -90,7 +92,7 @@ class Machine(RuleBasedStateMachine):
             min_size=3,
             max_size=3,
         ),
-        first=batches,
+        first=st.lists(st.sampled_from(MIMES), min_size=COUNT - 4, max_size=COUNT),
     )
     def begin_all(self, readers, limit, harvesters, first):
         self.limit = limit
@@ -98,48 +100,32 @@ class Machine(RuleBasedStateMachine):
             self.world.add_reader(skew, keep, limit)
         self.harvesters = [Harvester(verb, spec) for verb, spec in harvesters]
         self.tally["examples"] += 1
-        self.world.ingest(first)
+        self.world.ingest([Given(number, mime=mime) for number, mime in enumerate(first)])
         self.world.finish(self.world.begin(Publication(), 0))
 
     @invariant()
     def counted(self):
         self.tally["steps"] += 1
 
-    @rule(batch=batches)
-    def ingest(self, batch):
-        self.world.ingest(batch)
-
-    @rule(batch=batches, skew=skews)
-    def publish(self, batch, skew):
-        self.world.ingest(batch)
-        self.world.finish(self.world.begin(Publication(), skew))
-
     @precondition(lambda self: len(self.world.operations) < _OPERATIONS)
-    @rule(change=changes, batch=st.just([]) | batches, skew=skews, stop=stops, count=counts)
-    def begin(self, change, batch, skew, stop, count):
+    @rule(change=changes, batch=st.just([]) | batches, skew=skews, stop=ends, count=counts)
+    def operate(self, change, batch, skew, stop, count):
+        """Begin an operation, after an ingest or not; it goes to its end, or stops before."""
         if batch:
             self.world.ingest(batch)
-        self.world.advance(self.world.begin(change, skew), stop, count)
+        self._go_on(self.world.begin(change, skew), stop, count)
 
-    @precondition(lambda self: len(self.world.operations) < _OPERATIONS)
-    @rule(change=changes, skew=skews)
-    def operate(self, change, skew):
-        self.world.finish(self.world.begin(change, skew))
+    @rule(batches=st.lists(batches, min_size=1, max_size=3), skew=skews)
+    def publish(self, batches, skew):
+        """Publish several times in a row: a loop of small ones is what forces compaction."""
+        for batch in batches:
+            self.world.ingest(batch)
+            self._go_on(self.world.begin(Publication(), skew), "end", 1)
 
     @precondition(lambda self: self.world.operations)
-    @rule(which=few, stop=stops, count=counts)
+    @rule(which=few, stop=ends | st.just("death"), count=counts)
     def go_on(self, which, stop, count):
-        self.world.advance(self._operation(which), stop, count)
-
-    @precondition(lambda self: self.world.operations)
-    @rule(which=few)
-    def finish(self, which):
-        self.world.finish(self._operation(which))
-
-    @precondition(lambda self: self.world.operations)
-    @rule(which=few)
-    def die(self, which):
-        self.world.die(self._operation(which))
+        self._go_on(self._operation(which), stop, count)
 
     @rule(seconds=st.sampled_from([0.2, 0.7, 1.0, 1.6, 2.0, 3.0, 4.5, 20.0, 61.0, 130.0, 90_000.0]))
     def wait(self, seconds):
@@ -147,15 +133,21 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         which=few,
+        give_up=st.sampled_from([False, False, False, True]),
         readers=st.lists(few, min_size=1, max_size=4),
         pages=st.integers(1, 12),
         start=few,
-        until=st.none() | few,
+        until=st.sampled_from([None, None, None, 0, 1, 2]),
         script=st.lists(st.tuples(pauses, few, st.none() | stops), max_size=6),
     )
-    def harvest(self, which, readers, pages, start, until, script):
-        """Begin a list, or go on with the one that is open, for some pages."""
+    def harvest(self, which, give_up, readers, pages, start, until, script):
+        """Begin a list, or go on with the one that is open, for some pages.
+
+        Who gives a list up forgets what came of it, and goes on from an earlier date.
+        """
         harvester = self.harvesters[which % len(self.harvesters)]
+        if give_up:
+            harvester.walk = None
         if harvester.walk is None:
             end = None
             if until is not None:
@@ -170,26 +162,14 @@ class Machine(RuleBasedStateMachine):
             if script:
                 self._meanwhile(*script.pop(0))
 
-    @precondition(lambda self: any(h.walk for h in self.harvesters))
-    @rule(which=few)
-    def give_up(self, which):
-        """Give an open list up, and what came of it; go on from an earlier date later."""
-        open_ = [h for h in self.harvesters if h.walk]
-        open_[which % len(open_)].walk = None
-
-    @precondition(lambda self: any(h.walk for h in self.harvesters))
-    @rule(which=few, reader=few)
-    def repeat(self, which, reader):
-        open_ = [h.walk for h in self.harvesters if h.walk]
-        open_[which % len(open_)].again(self.world.chronicle, self._reader(reader))
-
     @rule(reader=few, name=st.sampled_from(NAMES))
-    def get(self, reader, name):
+    def look(self, reader, name):
+        """Ask for a record, for the sets, and for the last page of each open list again."""
         self._reader(reader).get(self.world.chronicle, name)
-
-    @rule(reader=few)
-    def sets(self, reader):
         self._reader(reader).sets(self.world.chronicle)
+        for number, harvester in enumerate(self.harvesters):
+            if harvester.walk is not None:
+                harvester.walk.again(self.world.chronicle, self._reader(reader + number))
 
     def teardown(self):
         try:
@@ -231,6 +211,14 @@ class Machine(RuleBasedStateMachine):
             harvester.ended()
         return found
 
+    def _go_on(self, operation: Operation, stop: str, count: int) -> None:
+        if stop == "end":
+            self.world.finish(operation)
+        elif stop == "death":
+            self.world.die(operation)
+        else:
+            self.world.advance(operation, stop, count)
+
     def _meanwhile(self, pause: float, which: int, stop: str | None) -> None:
         """Let time pass and an operation go on, between two calls of somebody else."""
         if stop is not None and self.world.operations:
@@ -246,7 +234,7 @@ class Machine(RuleBasedStateMachine):
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 BUDGET = settings(
-    max_examples=1500 if LONG else 14,
+    max_examples=200 if LONG else 14,
     stateful_step_count=60 if LONG else 30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -108,6 +108,7 @@ class World:
         assert not list(self.store.keys(layout.INTAKE))
         assert self.chronicle.published == self.chronicle.runs.keys()
         assert self.chronicle.pointer.settled
+        self.chronicle.whole()
         self.wait(120)
 
     def clean(self) -> None:
@@ -134,5 +135,5 @@ class World:
             change = operation.change
             if isinstance(change, Withdrawal) and change.purge and operation.result is not None:
                 self.chronicle.forget(operation, operation.result)
-        if ended:
+        if any(isinstance(operation.change, Expiration | Withdrawal) for operation in ended):
             self.chronicle.whole()
