@@ -55,6 +55,7 @@ class Chronicle:
         self.purged: set[str] = set()
         """Titles that no page may show any more."""
         self._kept: dict[Operation, set[int]] = {}
+        self._titles: dict[int, set[str]] = {}
         self._newest: dict[Operation, int] = {}
 
     def close(self) -> None:
@@ -144,9 +145,26 @@ class Chronicle:
                 for file in catalogue.files(manifest, table):
                     if self._store.tag(file.key) is None:
                         raise DamagedStore(f"snapshot {number} lacks {file.key}")
-            rows = self.read(number).rows
-            assert rows == self.snapshots[number].rows
-            assert not self.purged & {row.item.title for row in rows}
+            assert self.read(number).rows == self.snapshots[number].rows
+            assert not self.purged & self._held(number)
+        # Of what is withdrawn not even the superseded versions are left in the files.
+        for name, item in self.state().items():
+            assert not item.withdrawn or not self.titles(name) & self._held(self.newest)
+
+    def _held(self, number: int) -> set[str]:
+        """Return every title that a snapshot's files hold, listed or not."""
+        if number not in self._titles:
+            catalogue = Catalogue(self._store)
+            manifest = catalogue.manifest(number)
+            files = [
+                str(self._store.local(file.key))
+                for table in ("records", "copies")
+                for file in catalogue.files(manifest, table)
+            ]
+            sql = f"SELECT DISTINCT title FROM {engine.table('$files')} WHERE title IS NOT NULL"
+            found = self._connection.execute(sql, {"files": files}).fetchall()
+            self._titles[number] = {title for (title,) in found}
+        return self._titles[number]
 
     def named(self) -> set[str]:
         """Return the keys of all that the newest snapshot names."""
