@@ -178,7 +178,10 @@ class Gate:
         found = self._store.replace(key, data, tag)
         pointer = Pointer.from_json(data)
         self._operation.expiry = pointer.expiry
-        self._moved(self._operation, pointer)
+        try:
+            self._moved(self._operation, pointer)
+        except SheafError as error:  # no refusal of the operation's own
+            raise AssertionError(f"what was published cannot be read: {error!r}") from error
         self._operation.stop("replaced")
         return found
 

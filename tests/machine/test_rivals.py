@@ -1,0 +1,73 @@
+"""Rivals: operations that meet at one moment that matters, each a case that once went wrong."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from .change import Expiration, Publication
+from .item import Given
+from .stores import folder
+from .world import World
+
+DAYS = 2 * 86400
+EXPIRATION = Expiration(1, timedelta(0))
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A store with one snapshot."""
+    world = World(folder, Counter())
+    world.ingest([Given(number) for number in range(8)])
+    world.finish(world.begin(Publication(), 0))
+    world.wait(120)
+    yield world
+    world.close()
+
+
+def test_an_expiry_does_not_take_what_a_publish_found_there_of_one_that_died(world: World) -> None:
+    """The pointer is the same before the expiry and after it: no snapshot was retired."""
+    world.ingest([Given(3, version=1)])
+    died = world.begin(Publication(), 0)
+    world.advance(died, "replace")
+    world.die(died)
+    world.wait(DAYS)
+    again = world.begin(Publication(), 0)
+    world.advance(again, "replace")
+    world.finish(world.begin(EXPIRATION, 0))
+    world.finish(again)
+    world.chronicle.whole()
+    assert world.chronicle.newest > 1
+
+
+def test_a_publish_that_stood_still_for_days_does_not_name_what_an_expiry_removed(
+    world: World,
+) -> None:
+    world.ingest([Given(3, version=1)])
+    still = world.begin(Publication(), 0)
+    world.advance(still, "replace")
+    world.wait(DAYS)
+    world.finish(world.begin(EXPIRATION, 0))
+    world.finish(still)
+    world.chronicle.whole()
+    assert world.chronicle.newest > 1
+
+
+def test_a_publish_that_stood_still_and_has_but_a_manifest_of_its_own_does_not_either(
+    world: World,
+) -> None:
+    """What came too late for its instant gets another, with the data files that there are."""
+    world.ingest([Given(3, version=1)])
+    late = world.begin(Publication(), 0)
+    world.advance(late, "replaced")
+    world.die(late)
+    world.wait(60)
+    still = world.begin(Publication(), 0)
+    world.advance(still, "replace")
+    world.wait(DAYS)
+    world.finish(world.begin(EXPIRATION, 0))
+    world.finish(still)
+    world.chronicle.whole()
+    assert world.chronicle.pointer.settled
+    assert world.chronicle.newest > 2
