@@ -68,7 +68,7 @@ def selected(
     with base.draft() as (connection, draft):
         choose(connection, draft, selection)
         with engine.reading("the last snapshot"):
-            connection.execute("DELETE FROM chosen WHERE deleted")
+            connection.execute("DELETE FROM chosen WHERE reason IS NOT NULL")
         return names_of(connection, "chosen")
 
 
@@ -85,8 +85,9 @@ class _Withdrawal:
         with base.draft() as (connection, draft):
             choose(connection, draft, self.selection)
             with engine.reading("the last snapshot"):
+                # A tombstone without a reason waits for its archive: it may be withdrawn again.
                 connection.execute(
-                    "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE NOT deleted"
+                    "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NULL"
                 )
                 count = rows_of(connection, "withdrawn")
                 connection.execute(

@@ -9,7 +9,7 @@ from builder.expire import snapshots
 from builder.restore import restore
 from builder.selection import NothingSelected, Selection
 from builder.sources.event import Fault
-from builder.withdraw import Withdrawn, withdraw
+from builder.withdraw import Withdrawn, selected, withdraw
 from functions.oai.repository import Record
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -228,3 +228,15 @@ def test_withdrawing_everything_leaves_tombstones_alone(
     manifest = newest(world)
     assert manifest.rows("records") == 40
     assert manifest.rows("copies") == 0
+
+
+def test_what_waits_for_its_archive_can_be_withdrawn_again(world: World) -> None:
+    published(world)
+    by_name = Selection(identifiers=(name(3),))
+    taken(world, by_name, purge=True)
+    restore(world.store, world.configuration(), world.outside(), by_name)
+    assert selected(world.store, world.configuration(), world.outside(), by_name) == (name(3),)
+    assert taken(world, by_name).built.withdrawn == 1
+    world.ingest([capture(3)])
+    assert world.publish().changed == 0
+    assert records(world)[name(3)].deleted
