@@ -6,7 +6,7 @@ Rows are read out of the data files with plain DuckDB, past everything that serv
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from builder.withdraw import Withdrawn
 from functions.oai import engine
@@ -16,6 +16,7 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 from .change import AnyChange, Context
+from .hours import SKEW, Hours
 from .item import Given, Item, State, url_of
 from .operation import Operation
 
@@ -32,9 +33,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot: from when it is in effect, its last position, and its rows by position."""
+    """A snapshot: its instant, when it was written in truth, its last position, its rows."""
 
     effective: datetime
+    written: datetime
     last: int
     rows: tuple[Row, ...]
 
@@ -45,8 +47,9 @@ class Snapshot:
 class Chronicle:
     """Every snapshot that took effect, in order, and which of them were retired."""
 
-    def __init__(self, store: Writer) -> None:
+    def __init__(self, store: Writer, hours: Hours) -> None:
         self._store = store
+        self._hours = hours
         self._connection = engine.connect()
         self.snapshots: dict[int, Snapshot] = {}
         self.pointer = Pointer()
@@ -81,6 +84,9 @@ class Chronicle:
         before, self.pointer = self.pointer, pointer
         newest = pointer.newest()
         if newest is None or newest == before.newest():
+            if newest is not None and pointer.settled and not before.settled:
+                written = operation.skewed(self.snapshots[newest.snapshot].written)
+                assert written < newest.effective, "what came too late for its instant kept it"
             return
         change: AnyChange = operation.change  # type: ignore[assignment]
         runs = [self.runs[name] for name in sorted(set(operation.captures))]
@@ -110,7 +116,17 @@ class Chronicle:
             else:
                 assert row.item == old[name].item
                 anew = late is not None and old[name].stamp == late.effective
-                assert row.stamp == old[name].stamp or (anew and row.stamp == after.effective)
+                if not anew:
+                    assert row.stamp == old[name].stamp
+                elif late is not None and self._came_late(late.snapshot):
+                    assert row.stamp == after.effective
+                else:
+                    assert row.stamp in (old[name].stamp, after.effective)
+
+    def _came_late(self, number: int) -> bool:
+        """Tell whether a pointer came after its instant by every clock."""
+        snapshot = self.snapshots[number]
+        return snapshot.written - timedelta(seconds=SKEW) > snapshot.effective
 
     def read(self, number: int) -> Snapshot:
         """Read a snapshot's rows out of the store's data files."""
@@ -134,7 +150,7 @@ class Chronicle:
             assert url == (None if deleted else url_of(name))
             item = Item(title, tuple(sets), deleted, reason is not None)
             rows.append(Row(position, name, stamps[sequence], item))
-        return Snapshot(manifest.effective, manifest.last_position, tuple(rows))
+        return Snapshot(manifest.effective, self._hours.now, manifest.last_position, tuple(rows))
 
     def whole(self) -> None:
         """Check that everything which kept snapshots name is there, and that purging purged."""

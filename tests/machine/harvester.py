@@ -146,7 +146,10 @@ class Walk:
     def _ended(self, chronicle: Chronicle, number: int, answered: Answered) -> bool:
         """Tell whether the list may end here: nothing of it came behind, as of the pointer anew."""
         last = chronicle.snapshots[number].last
-        return any(n <= number or not self._since(chronicle, n, last) for n in answered.fresh - {0})
+        current = answered.current - {0}
+        return answered.anew and any(
+            n <= number or not self._since(chronicle, n, last) for n in current
+        )
 
     def _since(self, chronicle: Chronicle, number: int, last: int) -> int:
         rows = chronicle.snapshots[number].rows

@@ -56,6 +56,7 @@ class Operation:
         """Runs of the intake whose captures were taken up since the intake was last listed."""
         self.expiry: Expiry | None = None
         self.wake: datetime | None = None
+        self._skew = timedelta(seconds=skew)
         self._clock = hours.clock(skew)
         self._hours = hours
         self._dead = False
@@ -84,6 +85,10 @@ class Operation:
         self.wake = None
         while self._step():
             pass
+
+    def skewed(self, when: datetime) -> datetime:
+        """Return what its own clock showed at a true time."""
+        return when + self._skew
 
     def outcome(self) -> str:
         """Say in a word how it ended."""

@@ -34,7 +34,7 @@ class World:
         self._stack = ExitStack()
         self.hours = Hours()
         self.store = cast(Writer, Dated(self._stack.enter_context(maker()), self.hours))
-        self.chronicle = Chronicle(self.store)
+        self.chronicle = Chronicle(self.store, self.hours)
         self._stack.callback(self.chronicle.close)
         self.readers: list[Reader] = []
         self.operations: list[Operation] = []
