@@ -144,7 +144,6 @@ def _moved(
     snapshot is still the one that this one was built on, and what was written for this one is
     still there once no expiry is going on, the pointer is moved all the same.
     """
-    own = (*keys, *layout.snapshot_keys(entry.snapshot))
     while True:
         target = pointer.moved(entry, outside.clock())
         try:
@@ -153,7 +152,7 @@ def _moved(
             found, tag = completed(store, outside)
             if found.newest() != pointer.newest():
                 raise
-            if not all(store.tag(key) for key in own):
+            if not all(store.tag(key) for key in keys):
                 raise
             pointer = found
 
