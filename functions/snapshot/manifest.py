@@ -256,9 +256,10 @@ def _document(data: bytes, what: str) -> Any:
     try:
         document = json.loads(data)
         version = document["schema"]
+        newer = version > schema.VERSION
     except _MALFORMED as error:
         raise DamagedStore(f"{what} of a snapshot is damaged: {error!r}") from error
-    if not isinstance(version, int) or version > schema.VERSION:
+    if newer:
         raise NewerSchema(
             f"the store has schema {version}, this Sheaf reads up to {schema.VERSION}: "
             "install a later Sheaf"
