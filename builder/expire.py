@@ -186,10 +186,17 @@ class _Expiry:
 
     def _remove(self, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), _BATCH):
-            expiry = self._pointer.expiry
-            if expiry is None or self._outside.clock() > expiry.until - _LEASE / 2:
+            while not self._sure():
                 self._lease()
             self._store.remove(*keys[start : start + _BATCH])
+
+    def _sure(self) -> bool:
+        """Tell whether there is time for a removal that takes long (see client.Connection).
+
+        To write the lease may have taken long as well.
+        """
+        expiry = self._pointer.expiry
+        return expiry is not None and self._outside.clock() <= expiry.until - _LEASE / 2
 
     def _lease(self) -> None:
         until = (self._outside.clock() + _LEASE).replace(microsecond=0)

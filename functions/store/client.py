@@ -4,10 +4,10 @@ What a server says comes as obstore's text; here it becomes an error of the stor
 """
 
 import asyncio
+import math
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, BinaryIO, TypeVar
@@ -33,14 +33,17 @@ _OURS = (BaseError, FileNotFoundError, ValueError, OSError)  # what obstore rais
 class Connection:
     """How a bucket is reached; the first four as in the configuration's section `store`.
 
-    `timeout` (seconds) is for one request that reads or that writes a small object; one that
-    writes a part of a large object has ten times as long.
+    `timeout` (seconds) is for one request that reads, removes or writes a small object; one that
+    writes a part of a large object has ten times as long. A removal is tried again for
+    `removal_seconds` at most: with its last try it has to end within the minute for which an
+    expiry may be sure of its leave to remove.
     """
 
     endpoint: str = ""
     region: str = ""
     addressing: str = "auto"
     retry_seconds: float = 60
+    removal_seconds: float = 20
     timeout: float = 30
     part: int = 8 << 20
     concurrency: int = 4
@@ -101,10 +104,12 @@ class Client:
         # so that it is known whether a write was tried twice. Where obstore makes several by
         # itself, in parts and pages, it tries each of them again, but not what breaks
         # off or what only S3's code tells to be passing: then all of it is done again.
-        with self._told("", "s3:GetObject"):
+        try:
             self._short = _store(options, once, connection.timeout)
             self._long = _store(options, once, connection.timeout * 10)
             self._many = _store(options, patient, connection.timeout * 10)
+        except _OURS as error:
+            raise Refusal.of(error).error(self._bucket, "", "s3:GetObject") from error
 
     def where(self, key: str) -> str:
         """Return how an object is named to a person."""
@@ -212,14 +217,20 @@ class Client:
     def remove(self, keys: Sequence[str]) -> None:
         """Remove the objects, a thousand with each request; one that is not there is no error."""
         where = keys[0] if len(keys) == 1 else f"{keys[0]} and {len(keys) - 1} more"
-        self._tried(where, "s3:DeleteObject", lambda: obstore.delete(self._long, list(keys)))
+        self._tried(
+            where,
+            "s3:DeleteObject",
+            lambda: obstore.delete(self._short, list(keys)),
+            self.connection.removal_seconds,
+        )
 
     def _put(self, store: S3Store, key: str, data: bytes, mode: Any) -> str:
         return _tag(obstore.put(store, key, data, mode=mode, use_multipart=False))
 
-    def _tried(self, key: str, action: str, request: Callable[[], T]) -> T:
-        """Make a request until it is answered, for `retry_seconds` at most."""
-        end = time.monotonic() + self.connection.retry_seconds
+    def _tried(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
+        """Make a request until it is answered, for `retry_seconds`, and no longer than `most`."""
+        patience = min(self.connection.retry_seconds, most)
+        end = time.monotonic() + patience
         wait = FIRST_WAIT
         while True:
             try:
@@ -228,20 +239,10 @@ class Client:
                 said = Refusal.of(error)
                 now = time.monotonic()
                 if not said.passing or now >= end:
-                    raise self._error(said, key, action) from error
+                    raise said.error(self._bucket, key, action, patience) from error
             # Many clients that were refused at once must not all come back at once.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, LONGEST_WAIT)
-
-    @contextmanager
-    def _told(self, key: str, action: str) -> Iterator[None]:
-        try:
-            yield
-        except _OURS as error:
-            raise self._error(Refusal.of(error), key, action) from error
-
-    def _error(self, said: Refusal, key: str, action: str) -> StoreError:
-        return said.error(self._bucket, key, action, self.connection.retry_seconds)
 
 
 def _options(
