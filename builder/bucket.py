@@ -8,6 +8,7 @@ publishers overwrite each other in silence, so it is put to the proof before the
 import secrets
 import threading
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import BinaryIO
 
 from functions.snapshot.address import Address
@@ -23,8 +24,8 @@ PROOF = ".conditional"
 class BucketStore(BucketReader):
     """A bucket below a prefix; implements functions.snapshot.store.Writer.
 
-    Local files of what it reads are kept until it is closed or the process ends, for a publish
-    reads what it reads more than once.
+    Local files of what it reads and writes are kept until it is closed or the process ends, for a
+    publish reads them more than once.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class BucketStore(BucketReader):
     def put(self, key: str, source: BinaryIO) -> None:
         """Write an object that is named by its content; one that is there already stays.
 
-        One larger than a part is written in parts, a few of which are in memory at a time.
+        One larger than a part is written in parts, a few of which are in memory at a time. A file
+        of this machine is kept besides, for a publish reads again what it wrote.
         """
         name = self._address.key(key)
         if self._client.has(name):
@@ -51,6 +53,9 @@ class BucketStore(BucketReader):
             del data
             source.seek(start)
             self._client.put_parts(name, source)
+        path = getattr(source, "name", None)
+        if start == 0 and isinstance(path, str | Path):
+            self._mirror.adopt(name, Path(path))
 
     def create(self, key: str, data: bytes) -> None:
         """Write an object that must not be there yet. Raises Conflict if it is."""

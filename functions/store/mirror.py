@@ -92,6 +92,22 @@ class Mirror:
                     self._changed.notify_all()
             self._trim()
 
+    def adopt(self, key: str, path: Path) -> None:
+        """Keep a file that was just sent as the object's own, so that it need not be fetched.
+
+        Where the file lies on another file system it is not kept. It must not be changed later.
+        """
+        with self._changed:
+            if key in self._held:
+                return
+            target = self._path(key)
+            try:
+                os.link(path, target)
+            except OSError:
+                return
+            size = target.stat().st_size
+            self._held[key] = _Held(target, size, extents=(Extent(0, size),), used=self._clock())
+
     def forget(self, *keys: str) -> None:
         """Let go of the objects' files; whoever has one open can read on."""
         with self._changed:
@@ -108,9 +124,7 @@ class Mirror:
             while True:
                 held = self._held.get(key)
                 if held is None:
-                    self._count += 1
-                    path = self._folder / f"{self._count}-{key.rpartition('/')[2][-80:]}"
-                    held = self._held[key] = _Held(path)
+                    held = self._held[key] = _Held(self._path(key))
                 if held.size < 0:
                     missing: tuple[Extent, ...] = (Extent(0, 1),)
                 else:
@@ -122,6 +136,10 @@ class Mirror:
                     held.flying += missing
                     return held, missing
                 self._changed.wait()
+
+    def _path(self, key: str) -> Path:
+        self._count += 1
+        return self._folder / f"{self._count}-{key.rpartition('/')[2][-80:]}"
 
     def _begin(self, key: str, held: _Held, wanted: Sequence[Extent] | None) -> None:
         """Make the file, with the first bytes that are wanted: they tell the object's size."""

@@ -4,11 +4,18 @@ import io
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from builder.bucket import PROOF
-from functions.snapshot.errors import Conflict, DamagedStore, StoreError, StoreUnavailable
+from functions.snapshot.errors import (
+    Conflict,
+    DamagedStore,
+    MissingObject,
+    StoreError,
+    StoreUnavailable,
+)
 from functions.store.mirror import Mirror
 from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, fresh
 from tests.proxy import (
@@ -312,6 +319,25 @@ def test_only_the_spans_that_are_wanted_are_fetched(bucket: Bucket, proxy: Proxy
     bucket.local("x", [(5_000_000, 200_000), footer])
     assert proxy.seen[2].range == "bytes=5000000-5199999"
     assert len(proxy.seen) == 3
+
+
+def test_a_file_that_was_sent_is_not_fetched(bucket: Bucket, proxy: Proxy, tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(DATA * 5)
+    with path.open("rb") as source:
+        bucket.put("x", source)
+    path.unlink()
+    proxy.seen.clear()
+    assert bucket.local("x").read_bytes() == DATA * 5
+    assert bucket.local("x", [(100, 5)]).stat().st_size == len(DATA) * 5
+    assert proxy.seen == []
+    path.write_bytes(b"another")
+    with path.open("rb") as source:
+        bucket.put("x", source)  # it is there already
+    assert bucket.local("x").read_bytes() == DATA * 5
+    bucket.remove("x")
+    with pytest.raises(MissingObject):
+        bucket.local("x")
 
 
 def test_many_threads_fetch_the_same_bytes_once(bucket: Bucket, proxy: Proxy) -> None:
