@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ from urllib.parse import quote
 
 import pytest
 
+from builder import question
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration, layout
+from functions.snapshot.errors import StoreError
 from functions.store.bucket import BucketReader
 from functions.store.catalog import Catalogue
 from functions.store.client import Connection
@@ -231,6 +234,19 @@ def test_a_question_fetches_the_tables_that_it_reads(
     assert hidden.code == 2
     assert "sets: name this view in the statement" in hidden.err
     assert read == set()
+
+
+def test_a_question_that_the_disk_is_too_small_for_is_told(
+    home: Bucketed, proxy: Proxy, tmp_path: Path
+) -> None:
+    home.published(tmp_path / "one.warc.gz", PAGES)
+    catalogue = Catalogue(home.bucket)
+    manifest = catalogue.manifest(1)
+    (leaf,) = manifest.tables["sets"]
+    huge = replace(manifest, tables={**manifest.tables, "sets": (replace(leaf, bytes=1 << 60),)})
+    with pytest.raises(StoreError, match=r"take 1,152,921,504,606,846,976 bytes, and .* TMPDIR"):
+        question.statements(home.bucket, huge, {"sets"})
+    assert "set_spec" in question.statements(home.bucket, huge, {"records"})
 
 
 def test_a_publish_goes_through_a_spell_of_503(
