@@ -81,7 +81,11 @@ class Build:
         self._lookup(own, [path for run in there for path in run.paths])
         self._dead(own, sum(sum(s.records.values()) for s in sequences))
         return replace(
-            self._before, sequences=tuple(sequences), sets=sets, tables=self._draft.tables
+            self._before,
+            sequences=tuple(sequences),
+            sets=sets,
+            tombstones=self._tombstones(),
+            tables=self._draft.tables,
         )
 
     def _sequences(self) -> list[Sequence]:
@@ -101,6 +105,13 @@ class Build:
         kinds = dict(rows)
         last = self._base + sum(kinds.values()) - 1
         return Sequence(self._number, UNSTAMPED, self._base, last, kinds)
+
+    def _tombstones(self) -> int:
+        new, gone = (
+            self._counted(f"SELECT count(*) FROM {table} WHERE deleted")[0][0]
+            for table in ("fresh", "superseded")
+        )
+        return self._before.tombstones + int(new) - int(gone)
 
     def _gone(self, plan: Iterable[Rewrite]) -> None:
         """Make `gone`: the superseded positions of what is rewritten, and of this publish."""

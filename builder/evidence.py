@@ -28,9 +28,9 @@ _LISTINGS = (
 _TABLES = {
     # table: the columns that are kept of it, and how they come from its files
     "records": (
-        "part INTEGER, position BIGINT, sequence INTEGER, kind VARCHAR, key BIGINT, name UBIGINT, "
-        "listings VARCHAR[], content UBIGINT",
-        "file_row_number // $group, position, sequence, kind, "
+        "part INTEGER, position BIGINT, sequence INTEGER, kind VARCHAR, "
+        "deleted BOOLEAN, key BIGINT, name UBIGINT, listings VARCHAR[], content UBIGINT",
+        "file_row_number // $group, position, sequence, kind, deleted, "
         f"{identifier.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_ROW}",
     ),
     "copies": (

@@ -77,8 +77,8 @@ def merge(
 
     `captures` are Parquet files with the columns of intake.CAPTURES, whose paths sort by the time
     of their run; `draft` begins as the snapshot `before`. `fresh` has the columns of `records` but
-    position and sequence; `superseded` has position, sequence, kind and sets. `hushed` has source
-    and place of records of withdrawn items.
+    position and sequence; `superseded` has position, sequence, kind, deleted and sets. `hushed` has
+    source and place of records of withdrawn items.
     """
     with engine.reading("the intake"):
         _gather(connection, captures, before.namespace)
@@ -199,7 +199,7 @@ def _revise(connection: engine.Connection) -> None:
         f"SELECT identifier, 'capture', false, NULL, sets, {_COLUMNS} FROM revised WHERE changed"
     )
     connection.execute(
-        "CREATE TABLE superseded AS SELECT position, sequence, kind, sets FROM old "
+        "CREATE TABLE superseded AS SELECT position, sequence, kind, deleted, sets FROM old "
         "WHERE position IN (SELECT old_position FROM revised WHERE changed)"
     )
 

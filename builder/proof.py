@@ -188,10 +188,13 @@ class Proof:
                     f"sequence {sequence} has {counted:,} records of kind {kind}, not {given:,}"
                 )
                 yield Finding("records-count", self._key, problem)
-        ((sets,),) = self._rows("SELECT count(*) FROM sets")
-        if sets != self._manifest.sets:
-            problem = f"there are {sets:,} sets, not {self._manifest.sets:,}"
-            yield Finding("set-count", self._key, problem)
+        for code, table, total, what in (
+            ("records-count", "live WHERE deleted", self._manifest.tombstones, "tombstones"),
+            ("set-count", "sets", self._manifest.sets, "sets"),
+        ):
+            ((count,),) = self._rows(f"SELECT count(*) FROM {table}")
+            if count != total:
+                yield Finding(code, self._key, f"there are {count:,} {what}, not {total:,}")
         told = set()
         for spec, _, counted, given in self._rows(_SET_COUNTS):
             key = self._home("sets", spec)

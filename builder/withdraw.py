@@ -19,7 +19,7 @@ from functions.snapshot.pointer import REMEMBERED
 from functions.snapshot.store import Writer
 
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
-SUPERSEDED = "CREATE TABLE superseded AS SELECT position, sequence, kind, sets FROM "
+SUPERSEDED = "CREATE TABLE superseded AS SELECT position, sequence, kind, deleted, sets FROM "
 
 
 @dataclass(frozen=True, slots=True)

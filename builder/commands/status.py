@@ -2,12 +2,15 @@
 
 import argparse
 
-from builder import intake
+from builder import consistency, intake
 from builder.context import Context
 from functions.snapshot import instant
+from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
+
+_SHOWN = 5  # snapshots, and ranges of retired ones
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -20,27 +23,48 @@ def run(context: Context) -> int:
     pointer = catalogue.pointer()
     newest = pointer.newest()
     manifest = catalogue.manifest(newest.snapshot) if newest else None
+    kept = _kept(catalogue, pointer, manifest) if manifest else []
     runs = list(intake.runs(context.store))
-    context.result(_account(context, pointer, manifest, runs), _document(context, manifest, runs))
+    context.result(_account(context, pointer, kept, runs), _document(context, pointer, kept, runs))
     return 0
 
 
+def _kept(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Manifest]:
+    """Return the manifests of the snapshots that are kept, the newest last."""
+    found = []
+    for number in consistency.kept(pointer, newest.skipped):
+        try:
+            found.append(catalogue.manifest(number))
+        except MissingObject:
+            continue  # retired meanwhile
+    return found
+
+
 def _account(
-    context: Context, pointer: Pointer, manifest: Manifest | None, runs: list[intake.Run]
+    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.Run]
 ) -> str:
     lines = [f"store      {context.store.address}"]
-    if manifest is None:
+    if not kept:
         lines.append("snapshot   none yet: run `sheaf ingest`, then `sheaf publish`")
     else:
+        manifest = kept[-1]
         state = "in effect since" if manifest.effective <= context.now() else "in effect from"
         size = sum(leaf.bytes for leaves in manifest.tables.values() for leaf in leaves)
+        records, withdrawn = sum(manifest.kinds().values()), manifest.tombstones
         lines += [
             f"snapshot   {manifest.snapshot}, {state} {instant.to_text(manifest.effective)}",
-            f"records    {sum(manifest.kinds().values()):,} in {manifest.sets:,} sets, "
+            f"records    {records:,} in {manifest.sets:,} sets, "
             f"from {len(manifest.sequences):,} publishes",
+            f"items      {records - withdrawn:,} present, {withdrawn:,} withdrawn",
             f"data       {size:,} bytes in Parquet",
             f"sources    {manifest.rows('sources'):,} files, {manifest.rows('faults'):,} faults",
+            f"kept       {_listed(kept)}",
         ]
+        retired = pointer.expired().retired
+        if retired:
+            spans = [f"{a}" if a == b else f"{a}-{b}" for a, b in retired[-_SHOWN:]]
+            before = "..., " if len(retired) > _SHOWN else ""
+            lines.append(f"retired    {before}{', '.join(spans)}")
     captures = sum(source.captures for run_ in runs for source in run_.sources)
     lines.append(
         f"intake     {captures:,} captures in {len(runs):,} runs, not published yet"
@@ -50,13 +74,24 @@ def _account(
     return "\n".join(lines)
 
 
+def _listed(kept: list[Manifest]) -> str:
+    """Return how many snapshots there are, and the newest of them, one a line."""
+    lines = [f"{m.snapshot} of {instant.to_text(m.effective)}" for m in reversed(kept)]
+    more = len(lines) - _SHOWN
+    if more > 0:
+        lines[_SHOWN:] = [f"and {more:,} earlier ones"]
+    return "\n           ".join(lines)
+
+
 def _document(
-    context: Context, manifest: Manifest | None, runs: list[intake.Run]
+    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.Run]
 ) -> dict[str, object]:
+    manifest = kept[-1] if kept else None
     snapshot = manifest and {
         "snapshot": manifest.snapshot,
         "effective": instant.to_text(manifest.effective),
         "records": sum(manifest.kinds().values()),
+        "withdrawn": manifest.tombstones,
         "kinds": dict(manifest.kinds()),
         "sets": manifest.sets,
         "publishes": len(manifest.sequences),
@@ -68,4 +103,10 @@ def _document(
     waiting = [
         {"run": run_.name, "captures": sum(s.captures for s in run_.sources)} for run_ in runs
     ]
-    return {"store": context.store.address, "snapshot": snapshot, "intake": waiting}
+    return {
+        "store": context.store.address,
+        "snapshot": snapshot,
+        "kept": [{"snapshot": m.snapshot, "effective": instant.to_text(m.effective)} for m in kept],
+        "retired": [list(span) for span in pointer.expired().retired],
+        "intake": waiting,
+    }

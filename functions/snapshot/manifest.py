@@ -147,7 +147,8 @@ class Span:
 class Manifest:
     """A snapshot: what is in effect, from when, and the leaves of each table.
 
-    `skipped` are numbers of snapshots before it that were written and never took effect.
+    `skipped` are numbers of snapshots before it that were written and never took effect;
+    `tombstones` counts the listed records that are deleted.
     """
 
     snapshot: int
@@ -158,6 +159,7 @@ class Manifest:
     sets: int = 0
     libraries: Mapping[str, str] = field(default_factory=dict)
     skipped: tuple[int, ...] = ()
+    tombstones: int = 0
 
     @property
     def last_position(self) -> int:
@@ -197,6 +199,7 @@ class Manifest:
             "effective": instant.to_text(self.effective),
             "namespace": self.namespace,
             "sets": self.sets,
+            "tombstones": self.tombstones,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
             "sequences": [
@@ -219,6 +222,7 @@ class Manifest:
                 effective=instant.from_text(document["effective"]),
                 namespace=str(document["namespace"]),
                 sets=int(document["sets"]),
+                tombstones=int(document.get("tombstones", 0)),
                 libraries=dict(document["libraries"]),
                 skipped=tuple(map(int, document["skipped"])),
                 sequences=tuple(

@@ -372,8 +372,9 @@ def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: st
         (lambda d: d["sequences"][0].__setitem__(4, {"capture": 1}), "records-count"),
         (lambda d: d["sequences"][0].__setitem__(4, {"fileset": 1}), "records-count"),
         (lambda d: d.update(sets=d["sets"] + 1), "set-count"),
+        (lambda d: d.update(tombstones=d["tombstones"] + 1), "records-count"),
     ],
-    ids=["count", "kind", "sets"],
+    ids=["count", "kind", "sets", "tombstones"],
 )
 def test_a_manifest_with_a_wrong_count(
     sound: World, change: Callable[[Any], None], code: str

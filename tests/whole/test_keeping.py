@@ -1,0 +1,166 @@
+"""Checking and copying a store as a person does it, and what status tells."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from functions.snapshot import layout
+from functions.store.catalog import Catalogue
+from functions.store.folder import FolderReader
+
+from .conftest import Home, sheaf, warc
+from .test_commands import PAGES, one_line
+
+
+@pytest.fixture
+def kept(home: Home, tmp_path: Path) -> Home:
+    """A store with two snapshots, and a withdrawn item."""
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    assert home("publish").code == 0
+    withdrawn = home("withdraw", "--set", "domain:cz:knihovna:blog", "--reason", "asked for")
+    assert withdrawn.code == 0, withdrawn.err
+    return home
+
+
+def flip(home: Home) -> str:
+    """Damage a data file of the newest snapshot; return its key."""
+    catalogue = Catalogue(FolderReader(home.folder / "store"))
+    key = next(catalogue.files(catalogue.manifest(2), "records")).key
+    path = home.folder / "store" / key
+    data = path.read_bytes()
+    path.write_bytes(data[:40] + bytes([data[40] ^ 1]) + data[41:])
+    return key
+
+
+def test_a_sound_store(kept: Home) -> None:
+    result = kept("verify")
+    assert result.code == 0, result.out
+    assert "2 snapshots checked" in result.out
+    assert result.out.rstrip().endswith("all is well")
+    document = kept("verify", "--json").json
+    assert document["snapshots"] == [1, 2]
+    assert document["read"] == document["files"] > 0
+    assert (document["damage"], document["notes"], document["findings"]) == (0, 0, [])
+    assert document["sample"] is None
+
+
+def test_damage_is_told_with_what_to_do(kept: Home) -> None:
+    key = flip(kept)
+    result = kept("verify")
+    assert result.code == 1
+    assert f"damage: {key}: " in result.out
+    assert "(file-digest)" in result.out
+    assert "put it back" in result.out
+    (found, *_) = kept("verify", "--json", "--newest").json["findings"]
+    assert (found["kind"], found["code"], found["object"]) == ("damage", "file-digest", key)
+    assert found["problem"]
+    assert found["remedy"]
+
+
+def test_what_is_only_noted_is_no_failure(kept: Home) -> None:
+    scratch = kept.folder / "store" / ".tmp"
+    scratch.mkdir(exist_ok=True)
+    (scratch / "x").write_bytes(b"x")
+    result = kept("verify")
+    assert result.code == 0
+    assert "note: .tmp/x: " in result.out
+    assert "0 damaged, 1 noted" in result.out
+
+
+def test_a_sample_and_its_seed(kept: Home) -> None:
+    result = kept("verify", "--sample", "10")
+    assert result.code == 0
+    seed = result.out.partition("--seed ")[2].split()[0]
+    document = kept("verify", "--json", "--sample", "10", "--seed", seed).json
+    assert document["sample"] == {"percent": 10, "seed": int(seed)}
+    assert 0 < document["read"] < document["files"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--sample", "0"), "--sample 0: expected a number above 0 and up to 100"),
+        (("--sample", "nan"), "--sample nan: expected"),
+        (("--sample", "101"), "--sample 101: expected"),
+        (("--seed", "7"), "--sample PERCENT"),
+    ],
+)
+def test_samples_that_are_none(kept: Home, arguments: tuple[str, ...], said: str) -> None:
+    result = kept("verify", *arguments)
+    assert result.code == 2
+    assert said in one_line(result.err)
+
+
+def test_a_later_schema_is_no_damage(kept: Home) -> None:
+    pointer = kept.folder / "store" / layout.POINTER
+    pointer.write_text(pointer.read_text().replace('"schema": 1', '"schema": 9'))
+    result = kept("verify")
+    assert result.code == 2
+    assert "install a later Sheaf" in one_line(result.err)
+
+
+def test_a_copy_serves_like_the_store(kept: Home, tmp_path: Path) -> None:
+    from builder.demo.harvester import harvest
+
+    kept("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
+    copy = tmp_path / "copy"
+    result = kept("export", "--to", copy)
+    assert result.code == 0, result.err
+    assert "has 2 snapshots up to 2" in result.out
+    again = kept("export", "--json", "--to", copy).json
+    assert (again["objects"], again["bytes"], again["snapshots"]) == (0, 0, [1, 2])
+    assert again["there"] > 0
+    assert sheaf("verify", "--store", copy).code == 0
+    with kept.served() as url:
+        before = harvest(url).records
+    shutil.rmtree(kept.folder / "store")
+    shutil.copytree(copy, kept.folder / "store")
+    with kept.served() as url:
+        assert harvest(url).records == before == 3
+    assert kept("publish").code == 0  # an empty intake: it was not copied
+
+
+def test_an_export_that_is_refused(kept: Home, tmp_path: Path) -> None:
+    assert "--to" in kept("export").err
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    (taken / "notes.txt").write_text("mine")
+    for to, said in (
+        (taken, "holds notes.txt"),
+        (kept.folder / "store", "the store itself"),
+        ("ftp://elsewhere/store", "ftp://elsewhere/store"),
+    ):
+        result = kept("export", "--to", to)
+        assert result.code == 2
+        assert said in one_line(result.err)
+    flip(kept)
+    result = kept("export", "--to", tmp_path / "copy")
+    assert result.code == 2
+    assert "is not what it is named by" in one_line(result.err)
+
+
+def test_status_tells_what_is_kept_and_withdrawn(kept: Home) -> None:
+    out = kept("status").out
+    assert "items      2 present, 1 withdrawn" in out
+    assert "kept       2 of 20" in out
+    assert "retired" not in out
+    document = kept("status", "--json").json
+    assert document["snapshot"]["withdrawn"] == 1
+    assert [one["snapshot"] for one in document["kept"]] == [1, 2]
+    assert document["kept"][1]["effective"] == document["snapshot"]["effective"]
+    assert document["retired"] == []
+    assert kept("withdraw", "--restore", "--set", "domain:cz:knihovna:blog").code == 0
+    assert "items      3 present, 0 withdrawn" in kept("status").out
+
+
+def test_status_tells_what_was_retired(kept: Home, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    assert kept("export", "--newest", "--to", copy).code == 0
+    out = sheaf("status", "--store", copy).out
+    assert "retired    1" in out
+    assert sheaf("status", "--json", "--store", copy).json["retired"] == [[1, 1]]
+    for number in range(5):
+        kept("ingest", warc(tmp_path / f"{number}.warc.gz", {f"http://a{number}.cz/": b"x"}))
+        assert kept("publish").code == 0
+    assert "and 2 earlier ones" in kept("status").out
