@@ -4,6 +4,7 @@ A file is held against what its leaf says of it. Of its rows only what the check
 snapshots need is kept, so memory is that of the database, and disk less than the store's own.
 """
 
+import errno
 import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from builder.consistency import DISTINCT
 from builder.finding import Finding
 from functions.oai import engine
 from functions.snapshot import identifier, layout, schema
-from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Reader
 
@@ -102,7 +103,7 @@ class Evidence:
         """Bring the file here; return what is wrong with its bytes, if anything is."""
         digest, size = hashlib.sha256(), 0
         with store.open(file.key) as source, self._path.open("wb") as out:
-            for chunk in chunks(source):
+            for chunk in chunks(source, file.key):
                 digest.update(chunk)
                 out.write(chunk)
                 size += len(chunk)
@@ -186,9 +187,17 @@ class Evidence:
         return rows
 
 
-def chunks(source: BinaryIO) -> Iterator[bytes]:
-    """Yield what is left of a stream."""
-    while chunk := source.read(_CHUNK):
+def chunks(source: BinaryIO, key: str) -> Iterator[bytes]:
+    """Yield what is left of an object's stream. Raises DamagedStore where its disk fails."""
+    while True:
+        try:
+            chunk = source.read(_CHUNK)
+        except OSError as error:
+            if error.errno == errno.EIO:
+                raise DamagedStore(f"{key} cannot be read: {error.strerror}") from error
+            raise StoreError(f"{key} cannot be read: {error}") from error
+        if not chunk:
+            return
         yield chunk
 
 

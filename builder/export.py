@@ -214,7 +214,7 @@ class _Copy:
         digest, size = hashlib.sha256(), 0
         with tempfile.SpooledTemporaryFile(_SPOOLED) as spool:
             with self._source.open(key) as source:
-                for chunk in chunks(source):
+                for chunk in chunks(source, key):
                     digest.update(chunk)
                     spool.write(chunk)
                     size += len(chunk)

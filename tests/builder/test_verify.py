@@ -1,6 +1,8 @@
 """Verify: a sound store has no finding, and each defect is found and named."""
 
+import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -8,7 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,10 +22,12 @@ from builder import listing
 from builder.finding import CODES, DAMAGE
 from builder.parquet import _span
 from builder.selection import Selection
+from builder.store import FolderStore
 from builder.verify import Means, Sample, Verified, verify
 from builder.views import stored
 from builder.withdraw import withdraw
 from functions.snapshot import layout, schema
+from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
@@ -449,6 +453,31 @@ def test_a_retired_snapshot_that_the_pointer_calls_kept(sound: World) -> None:
     assert ("manifest-missing", "snapshots/1/manifest.json") in found(sound)
 
 
+@pytest.mark.parametrize(
+    ("number", "outcome"), [(errno.EIO, "found"), (errno.ETIMEDOUT, "raised")], ids=["disk", "way"]
+)
+def test_a_disk_that_fails_is_damage_and_an_unreachable_store_is_none(
+    sound: World, number: int, outcome: str
+) -> None:
+    bad = files(sound, "records")[0].key
+
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError(number, os.strerror(number))
+
+    class Store(FolderStore):
+        def open(self, key: str) -> BinaryIO:
+            return Broken() if key == bad else super().open(key)
+
+    means = Means(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    if outcome == "found":
+        findings = verify(Store(sound.root), means, newest_only=True).findings
+        assert ("file-unreadable", bad) in {(f.code, f.object) for f in findings}
+    else:
+        with pytest.raises(StoreError, match=bad):
+            verify(Store(sound.root), means, newest_only=True)
+
+
 # Files that are whole and lie: only their rows tell.
 
 
@@ -653,7 +682,7 @@ def test_a_damaged_intake(sound: World) -> None:
 def test_what_is_expired_meanwhile_is_no_damage(sound: World) -> None:
     sound.clock.sleep(100)
 
-    class Expiring(type(sound.store)):  # type: ignore[misc]
+    class Expiring(FolderStore):
         def open(self, key: str) -> Any:
             if Catalogue(sound.store).pointer().retired[-1][1] < newest(sound).snapshot - 1:
                 sound.expire(keep=1)

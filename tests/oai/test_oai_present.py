@@ -1,6 +1,7 @@
 """The present: readings, kept ones, and clocks."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -38,6 +39,15 @@ def test_the_response_date_is_the_reading_less_the_allowance(two, clock):
     assert reading.entry.snapshot == 1
     assert reading.response_date == START - timedelta(seconds=5)
     assert not reading.kept
+
+
+def test_the_response_date_of_a_copy_is_when_its_source_was_read(two, clock):
+    whole = two.pointer
+    two.pointer = lambda: replace(whole(), copied=START + timedelta(minutes=1))
+    clock.move(30)
+    assert present(two, clock).reading().response_date == START + timedelta(seconds=25)
+    clock.move(3600)
+    assert present(two, clock).reading().response_date == START + timedelta(seconds=55)
 
 
 def test_a_reading_is_kept_for_a_while_only(two, clock):

@@ -35,6 +35,14 @@ def test_moving_forgets_what_was_followed_long_ago() -> None:
 def test_json_round_trip() -> None:
     pointer = Pointer((entry(1, 0), entry(2, 10)))
     assert Pointer.from_json(pointer.to_json()) == pointer
+    copied = Pointer((entry(1, 0),), retired=((1, 2),), copied=START)
+    assert Pointer.from_json(copied.to_json()) == copied
+
+
+def test_what_is_published_to_a_copy_makes_it_a_store_of_its_own() -> None:
+    copied = Pointer((entry(1, 0),), copied=START)
+    assert copied.trimmed(START).expired().copied == START
+    assert copied.moved(entry(2, 10), START).copied is None
 
 
 @pytest.mark.parametrize(
