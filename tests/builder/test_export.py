@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -22,7 +23,7 @@ from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
-from functions.snapshot.pointer import Pointer
+from functions.snapshot.pointer import Entry, Expiry, Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
@@ -320,27 +321,38 @@ def test_the_source_may_be_expired_meanwhile(source: World, target: Writer, at: 
 
 
 def test_a_snapshot_that_is_not_in_effect_yet_is_waited_for(source: World, target: Writer) -> None:
-    pointers: list[Pointer] = []
-
-    class Watching(FolderStore):
-        def replace(self, key: str, data: bytes, tag: str | None) -> str:
-            pointers.append(Pointer.from_json(data))
-            return super().replace(key, data, tag)
-
-    from builder.publish import publish
-
-    publish(Watching(source.root), source.configuration(), source.outside())
-    ahead = replace(
-        pointers[-1],
-        entries=(
-            *pointers[-1].entries[:-1],
-            replace(pointers[-1].entries[-1], effective=pointers[-1].entries[-1].effective),
-        ),
-    )
-    source.clock.now = ahead.entries[-1].effective.replace(second=0)
-    exported(source, target)
-    assert source.clock.now >= ahead.entries[-1].effective
+    source.publish()
+    effective = newest_of(source.store).effective
+    source.clock.now = effective - timedelta(seconds=2)
+    assert exported(source, target).snapshots[-1] == 7
+    assert source.clock.now >= effective
+    copied = Catalogue(target).pointer().copied
+    assert copied is not None
+    assert copied >= effective
     assert problems(source, target) == []
+
+
+def test_a_publish_that_is_about_to_tell_that_it_was_in_time_is_waited_for(
+    source: World, target: Writer
+) -> None:
+    source.publish()
+    pointer = Catalogue(source.store).pointer()
+    (source.root / layout.POINTER).write_bytes(replace(pointer, settled=False).to_json())
+    source.clock.now = newest_of(source.store).effective
+
+    def sleep(seconds: float) -> None:
+        source.clock.sleep(seconds)
+        (source.root / layout.POINTER).write_bytes(pointer.to_json())
+
+    outside = replace(source.outside(), sleep=sleep)
+    assert export(source.store, target, outside).snapshots[-1] == 7
+    assert problems(source, target) == []
+
+
+def newest_of(store: Writer) -> Entry:
+    entry = Catalogue(store).pointer().newest()
+    assert entry is not None
+    return entry
 
 
 def test_what_may_have_come_too_late_is_not_copied(source: World, target: Writer) -> None:
@@ -357,8 +369,6 @@ def test_what_may_have_come_too_late_is_not_copied(source: World, target: Writer
 
 
 def test_an_expiry_in_progress_is_not_copied(source: World, target: Writer) -> None:
-    from functions.snapshot.pointer import Expiry
-
     pointer = Catalogue(source.store).pointer()
     going = replace(pointer, expiry=Expiry((3, 4), source.clock.now))
     (source.root / layout.POINTER).write_bytes(going.to_json())

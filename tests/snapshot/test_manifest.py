@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -23,7 +24,7 @@ SEQUENCES = (
     Sequence(2, START + timedelta(days=1), 101, 120, {"capture": 20}),
 )
 LEAF = LeafReference("snapshots/leaves/x.json", ("a", 1), ("b", 9), 100, 1, 5000)
-MANIFEST = Manifest(3, START, "a.cz", SEQUENCES, {"copies": (LEAF,)}, 7, {"list": "1"})
+MANIFEST = Manifest(3, START, "a.cz", SEQUENCES, {"copies": (LEAF,)}, 7, {"list": "1"}, (2,), 5)
 
 
 def test_json_round_trip() -> None:
@@ -31,6 +32,12 @@ def test_json_round_trip() -> None:
     group = RowGroup(("a", 1), ("b", 9), 100, 4, 4000)
     leaf = Leaf((DataFile("records/copies/x.parquet", 5000, 300, (group,)),))
     assert Leaf.from_json(leaf.to_json()) == leaf
+
+
+def test_a_manifest_of_before_withdrawals_has_no_tombstones() -> None:
+    text = MANIFEST.to_json().replace(b'"tombstones":5,', b"")
+    assert text != MANIFEST.to_json()
+    assert Manifest.from_json(text) == replace(MANIFEST, tombstones=0)
 
 
 def test_dates_select_whole_sequences() -> None:
