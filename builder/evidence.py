@@ -1,7 +1,8 @@
 """Evidence: what the data files of a store hold, each file read once, into a database on disk.
 
 A file is held against what its leaf says of it. Of its rows only what the checks of whole
-snapshots need is kept, so memory is that of the database, and disk about as much as the store's data files take.
+snapshots need is kept: memory is what the database may use, and disk about as much as the data
+files take.
 """
 
 import errno
