@@ -100,8 +100,14 @@ def _tables(manifest: Manifest) -> Iterator[str]:
             if not _is_leaf(reference.key):
                 yield f"{table} has a leaf at {reference.key!r}"
         spans = [r.span for r in references if r.span is not None]
-        if any(b[0] <= a[1] for a, b in pairwise(dict.fromkeys(spans))):
+        if not all(map(_is_span, spans)):
+            yield f"a run of {table} has no first and last position"
+        elif any(b[0] <= a[1] for a, b in pairwise(dict.fromkeys(spans))):
             yield f"the runs of {table} are not in order"
+
+
+def _is_span(span: object) -> bool:
+    return isinstance(span, tuple) and len(span) == 2 and all(isinstance(n, int) for n in span)
 
 
 def _is_leaf(key: object) -> bool:
@@ -136,6 +142,12 @@ def of_leaf(table: str, reference: LeafReference, leaf: Leaf) -> Iterator[Findin
         yield Finding("leaf-wrong", reference.key, problem)
 
 
+def is_of(table: str, file: DataFile) -> bool:
+    """Tell whether the file is named as those of the table are."""
+    digest = layout.digest_of(file.key)
+    return digest is not None and file.key == layout.data_key(table, digest)
+
+
 def is_named_by(data: bytes, key: str) -> bool:
     """Tell whether the object is named by its content."""
     return hashlib.sha256(data).hexdigest()[:32] == layout.digest_of(key)
@@ -160,8 +172,7 @@ def _reference(reference: LeafReference, leaf: Leaf) -> Iterator[str]:
 
 def _files(table: str, reference: LeafReference, files: Sequence[DataFile]) -> Iterator[str]:
     for file in files:
-        digest = layout.digest_of(file.key)
-        if digest is None or file.key != layout.data_key(table, digest):
+        if not is_of(table, file):
             yield f"{file.key} is no file of {table}"
         if any(group.rows < 1 for group in file.groups):
             yield f"{file.key} has an empty row group"

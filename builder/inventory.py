@@ -145,9 +145,9 @@ class Inventory:
         leaf = self._leaves[reference.key]
         if leaf is not None:
             known = set(self.findings)
-            wrong = list(consistency.of_leaf(table, reference, leaf))
-            self.findings += [finding for finding in wrong if finding not in known]
-            if any("no file of" in finding.problem for finding in wrong):
+            found = consistency.of_leaf(table, reference, leaf)
+            self.findings += [finding for finding in found if finding not in known]
+            if not all(consistency.is_of(table, file) for file in leaf.files):
                 return None
         return leaf
 
