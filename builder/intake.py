@@ -4,6 +4,7 @@ A run is written on this machine and moved into the store when it is whole; its 
 last, and only a run that has one counts. A run that was cut off leaves nothing that is seen.
 """
 
+import contextlib
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +15,7 @@ from pathlib import Path
 from builder.parquet import RowWriter
 from builder.sources.event import Capture, Fault
 from functions.snapshot import layout, schema
-from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 CAPTURES = (
@@ -80,17 +81,27 @@ class Part:
 
 
 def commit(store: Writer, run: Run, folder: Path) -> None:
-    """Move a run's files from `folder` into the store; its summary makes it count."""
+    """Move a run's files from `folder` into the store; its summary makes it count.
+
+    Raises StoreError, and then takes back what was moved: a full disk would stay as full.
+    """
     prefix = layout.run_prefix(run.name)
     writer = RowWriter(folder / "sources.parquet", schema.SOURCE)
     for source in run.sources:
         writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
     writer.close()
-    for path in sorted(folder.glob("*.parquet")):
-        with path.open("rb") as file:
-            store.put(prefix + path.name, file)
     document = {"schema": schema.VERSION, "sources": [asdict(s) for s in run.sources]}
-    store.create(prefix + layout.RUN_SUMMARY, json.dumps(document, indent=1).encode())
+    parts = sorted(folder.glob("*.parquet"))
+    try:
+        for path in parts:
+            with path.open("rb") as file:
+                store.put(prefix + path.name, file)
+        store.create(prefix + layout.RUN_SUMMARY, json.dumps(document, indent=1).encode())
+    except StoreError:
+        with contextlib.suppress(StoreError):  # else it is an orphan, which expires
+            if store.tag(prefix + layout.RUN_SUMMARY) is None:
+                store.remove(*(prefix + path.name for path in parts))
+        raise
 
 
 def runs(store: Writer) -> Iterator[Run]:

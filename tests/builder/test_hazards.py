@@ -156,6 +156,30 @@ def test_an_intake_that_cannot_be_removed_is_told_and_published(world: World) ->
     assert publish(world.store, SETTINGS, outside(world.clock)).unchanged == 1
 
 
+@pytest.mark.parametrize("at", [3, 4], ids=["last-part", "summary"])
+def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int) -> None:
+    """Else a full disk would stay as full, until its parts are orphans."""
+
+    class Full(FolderStore):
+        left = at
+
+        def _written(self, key: str) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                raise StoreError("the disk is full")
+            return super()._written(key)
+
+    folder = tmp_path / "run"
+    folder.mkdir()
+    intake.Part(folder, "000000").close()
+    store = Full(tmp_path / "store")
+    with pytest.raises(StoreError, match="the disk is full"):
+        intake.commit(store, intake.Run("run", ()), folder)
+    assert list(store.keys("")) == []
+    intake.commit(store, intake.Run("run", ()), folder)
+    assert [run.name for run in intake.runs(store)] == ["run"]
+
+
 def test_damaged_intake_is_told(world: World) -> None:
     world.ingest([capture(1)])
     for key in list(world.store.keys(layout.INTAKE)):
