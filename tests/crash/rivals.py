@@ -14,7 +14,7 @@ from typing import Any
 
 from builder import expire, intake
 from builder.publish import publish
-from builder.store import open_store
+from builder.store import FolderStore, open_store
 from builder.surroundings import Surroundings
 from functions.snapshot import configuration, pointer
 from functions.snapshot.errors import Conflict
@@ -39,6 +39,10 @@ class Place:
             command, stdout=subprocess.PIPE, text=True, env={**os.environ, **self.environment}
         )
 
+    def store(self) -> FolderStore:
+        """Return the store, for this process."""
+        return open_store(self.address, Path.cwd())
+
     def finished(self, process: "subprocess.Popen[str]") -> Any:
         """Wait for the process and return its account."""
         out, _ = process.communicate(timeout=_LONGEST + 120)
@@ -62,14 +66,9 @@ def settings() -> configuration.Configuration:
     return configuration.parse(text, dict(os.environ))
 
 
-def _store(address: str) -> Any:
-    return open_store(address, Path.cwd())
-
-
-def _publishing(address: str, first: int, seconds: float) -> dict[str, Any]:
+def _publishing(store: FolderStore, first: int, seconds: float) -> dict[str, Any]:
     """Ingest and publish for some seconds; tell the titles that the items have in the end."""
-    store, said, titles = _store(address), [], {}
-    said = list[str]()
+    said, titles = list[str](), dict[str, str]()
     counts = {"publishes": 0, "given up": 0}
     end, number = time.monotonic() + seconds, 0
     while time.monotonic() < end:
@@ -95,9 +94,8 @@ def _publishing(address: str, first: int, seconds: float) -> dict[str, Any]:
     return {"titles": titles, "conflicts": conflicts, "waits": waits, **counts}
 
 
-def _expiring(address: str, seconds: float) -> dict[str, Any]:
+def _expiring(store: FolderStore, seconds: float) -> dict[str, Any]:
     """Expire again and again, as eagerly as readers allow."""
-    store = _store(address)
     done = {"snapshots": 0, "objects": 0, "expiries": 0, "given up": 0}
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -118,10 +116,11 @@ def main(address: str, role: str, *arguments: str) -> None:
     pointer.REMEMBERED = timedelta(seconds=3)
     expire.ORPHAN_AGE = timedelta(seconds=0.2)
     expire._unfinished = lambda store, now: []  # an ingest is not that slow
+    store = Place(address, dict(os.environ)).store()
     if role == "publish":
-        account = _publishing(address, int(arguments[0]), float(arguments[1]))
+        account = _publishing(store, int(arguments[0]), float(arguments[1]))
     else:
-        account = _expiring(address, float(arguments[0]))
+        account = _expiring(store, float(arguments[0]))
     print(json.dumps(account))
 
 

@@ -20,7 +20,6 @@ import pytest
 from lxml import etree
 
 from builder.publish import publish
-from builder.store import open_store
 
 from ..oai.validity import OAI, valid
 from .rivals import Place, outside, settings
@@ -116,7 +115,7 @@ def test_publishers_expiry_and_harvester_at_once(place: Place, tmp_path: Path) -
         accounts = [place.finished(worker) for worker in workers]
         expired = place.finished(expiry)
         # What a publisher gave up last is still in the intake.
-        publish(open_store(place.address, Path.cwd()), settings(), outside([]))
+        publish(place.store(), settings(), outside([]))
         end = time.monotonic() + 30
         expected = {name: title for a in accounts for name, title in a["titles"].items()}
 
