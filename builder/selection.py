@@ -91,7 +91,10 @@ def choose(connection: engine.Connection, draft: Draft, selection: Selection) ->
         sql = f"CREATE TABLE chosen AS SELECT * FROM {source} WHERE {condition}"
         connection.execute(sql, values)
         if not rows_of(connection, "chosen"):
-            raise NothingSelected("no item is like that")
+            raise NothingSelected(
+                "no item is like that; one that is withdrawn already can be named by its "
+                "identifier or set alone"
+            )
 
 
 def _live(draft: Draft, values: dict[str, object]) -> str:

@@ -240,3 +240,14 @@ def test_what_waits_for_its_archive_can_be_withdrawn_again(world: World) -> None
     world.ingest([capture(3)])
     assert world.publish().changed == 0
     assert records(world)[name(3)].deleted
+
+
+def test_a_purge_that_was_cut_off_can_be_run_again(world: World) -> None:
+    """While it waits, say: the items are withdrawn, and nothing was retired."""
+    published(world)
+    by_prefix = Selection(url_prefix="http://h3.example.cz/3")
+    done = taken(world, by_prefix)
+    with pytest.raises(NothingSelected, match="withdrawn already can be named by its identifier"):
+        taken(world, by_prefix, purge=True)  # a tombstone has no URL any more
+    again = Selection(identifiers=done.identifiers)
+    assert taken(world, again, purge=True).retired == (1,)

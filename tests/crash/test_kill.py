@@ -1,7 +1,7 @@
 """A process is killed at each of its changes of a store; run again, it completes what it began.
 
-Where a command does what another one does as well, every second or third change is taken. KILL_ALL=1
-takes each, and the temporary files' changes as well, which nobody else sees.
+Where a command does what another one does as well, every second or third change is taken.
+KILL_ALL=1 takes each, and the temporary files' changes as well, which nobody else sees.
 """
 
 import multiprocessing
@@ -71,7 +71,7 @@ class Stage:
         process.join()
         if process.exitcode == -signal.SIGKILL:
             return None
-        assert process.exitcode == 0
+        assert process.exitcode == 0, process.exitcode
         return int(counted.read_text())
 
     def done(self, name: str, later: timedelta = timedelta(0)) -> None:
@@ -158,7 +158,7 @@ def test_a_process_may_be_killed_at_any_change(
 
     def attempt(at: int) -> None:
         stage = start.copy(tmp_path / str(at))
-        assert stage.killed(name, at) is None
+        assert stage.killed(name, at) is None, at
         assert stage.answer() in (old, new), at
         stage.done(name)
         found = stage.objects()
@@ -187,7 +187,7 @@ def test_a_publish_that_was_killed_is_completed_an_hour_later(
 
     def attempt(at: int) -> None:
         stage = start.copy(tmp_path / str(at))
-        assert stage.killed("publish", at) is None
+        assert stage.killed("publish", at) is None, at
         stage.done("publish", later=HOUR)
         assert _state(stage) == expected, at
         assert list(intake.runs(stage.store)) == []
