@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,11 @@ def folder() -> Iterator[Writer]:
     place = MEMORY if MEMORY.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="sheaf-machine-", dir=place) as name:
         yield FolderStore(Path(name) / "store")
+
+
+def buckets(make: Callable[[], Writer]) -> Maker:
+    """Return a maker of buckets; whoever gives `make` clears them away."""
+    return lambda: nullcontext(make())
 
 
 class Dated:

@@ -5,6 +5,7 @@ HYPOTHESIS_PROFILE=long runs many more of them.
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -22,6 +23,7 @@ from hypothesis.stateful import (
 from builder import listing
 from builder.selection import Selection
 from functions.snapshot import instant, layout
+from functions.snapshot.store import Writer
 
 from .change import AnyChange, Expiration, Publication, Restoration, Withdrawal
 from .harvester import Harvester
@@ -29,7 +31,7 @@ from .hours import SKEW
 from .item import COLLECTIONS, COUNT, DIGESTS, MIMES, NAMES, SETS, Given
 from .operation import STOPS, Operation
 from .reader import Reader
-from .stores import Maker, folder
+from .stores import Maker, buckets, folder
 from .world import World
 
 _OPERATIONS = 3  # that may be going on at once
@@ -37,6 +39,7 @@ _OPERATIONS = 3  # that may be going on at once
 skews = st.sampled_from([0.0, SKEW, -SKEW]) | st.floats(-SKEW, SKEW)
 stops = st.sampled_from(STOPS)
 ends = stops | st.just("end")
+moves = st.sampled_from([None, None, None, "sleep"]) | stops
 counts = st.integers(1, 4)
 few = st.integers(0, 5)
 pauses = st.sampled_from([0.0, 0.0, 0.3, 1.0, 2.0, 3.5, 9.0])
@@ -138,7 +141,7 @@ class Machine(RuleBasedStateMachine):
         pages=st.integers(1, 12),
         start=few,
         until=st.sampled_from([None, None, None, 0, 1, 2]),
-        script=st.lists(st.tuples(pauses, few, st.none() | stops), max_size=6),
+        script=st.lists(st.tuples(pauses, few, moves), max_size=6),
     )
     def harvest(self, which, give_up, readers, pages, start, until, script):
         """Begin a list, or go on with the one that is open, for some pages.
@@ -220,8 +223,11 @@ class Machine(RuleBasedStateMachine):
             self.world.advance(operation, stop, count)
 
     def _meanwhile(self, pause: float, which: int, stop: str | None) -> None:
-        """Let time pass and an operation go on, between two calls of somebody else."""
-        if stop is not None and self.world.operations:
+        """Let an operation go on, or begin, and time pass, between two calls of somebody else."""
+        if stop is not None:
+            if not self.world.operations:
+                self.world.ingest([Given(which, version=which % 2)])
+                self.world.begin(Publication(), 0)
             self.world.advance(self._operation(which), stop)
         self.world.wait(pause)
 
@@ -254,9 +260,19 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "_SLACK", 0)
 
 
-def test_no_harvester_misses_a_change_in_a_folder():
+def proven(maker: Maker, budget: settings) -> None:
+    """Run the machine, and print what it did."""
     tally: Counter[str] = Counter()
     try:
-        run_state_machine_as_test(lambda: Machine(folder, tally), settings=BUDGET)
+        run_state_machine_as_test(lambda: Machine(maker, tally), settings=budget)
     finally:
         print("\n".join(f"{count:9,} {what}" for what, count in sorted(tally.items())))
+
+
+def test_no_harvester_misses_a_change_in_a_folder() -> None:
+    proven(folder, BUDGET)
+
+
+def test_no_harvester_misses_a_change_in_a_bucket(make_bucket: Callable[[], Writer]) -> None:
+    fewer = settings(BUDGET, max_examples=40 if LONG else 2, stateful_step_count=20)
+    proven(buckets(make_bucket), fewer)
