@@ -226,7 +226,7 @@ class Machine(RuleBasedStateMachine):
         """Let an operation go on, or begin, and time pass, between two calls of somebody else."""
         if stop is not None:
             if not self.world.operations:
-                self.world.ingest([Given(which, version=which % 2)])
+                self.world.ingest([Given(which, version=len(self.world.chronicle.runs) % 3)])
                 self.world.begin(Publication(), 0)
             self.world.advance(self._operation(which), stop)
         self.world.wait(pause)
