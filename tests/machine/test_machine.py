@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -238,16 +238,7 @@ class Machine(RuleBasedStateMachine):
         return self.world.readers[which % len(self.world.readers)]
 
 
-LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
-BUDGET = settings(
-    max_examples=200 if LONG else 12,
-    stateful_step_count=60 if LONG else 30,
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    print_blob=True,
-    # To make a failure small takes minutes; the long profile does.
-    phases=[p for p in Phase if LONG or p not in (Phase.shrink, Phase.explain)],
-)
+BUDGET = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "ordinary"))
 
 
 @pytest.fixture(autouse=True)
@@ -274,5 +265,5 @@ def test_no_harvester_misses_a_change_in_a_folder() -> None:
 
 
 def test_no_harvester_misses_a_change_in_a_bucket(make_bucket: Callable[[], Writer]) -> None:
-    fewer = settings(BUDGET, max_examples=40 if LONG else 2, stateful_step_count=20)
+    fewer = settings(BUDGET, max_examples=max(2, BUDGET.max_examples // 10))
     proven(buckets(make_bucket), fewer)

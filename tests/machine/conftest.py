@@ -1,0 +1,15 @@
+"""Profiles of the machine: HYPOTHESIS_PROFILE names one."""
+
+from hypothesis import HealthCheck, Phase, settings
+
+COMMON = settings(deadline=None, print_blob=True, suppress_health_check=list(HealthCheck))
+
+# To make a failure small takes minutes: only the long profile does.
+settings.register_profile(
+    "ordinary",
+    COMMON,
+    max_examples=12,
+    stateful_step_count=30,
+    phases=[p for p in Phase if p not in (Phase.shrink, Phase.explain)],
+)
+settings.register_profile("long", COMMON, max_examples=200, stateful_step_count=60)
