@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from functions.oai.duck import DuckRepository
+from functions.oai.present import STALE
 from functions.snapshot import instant
+from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.setspec import lineage
 from functions.snapshot.store import Reader as StoreReader
@@ -71,23 +73,36 @@ class Reader:
         arguments: dict[str, str],
         meanwhile: Callable[[], None] = lambda: None,
     ) -> Answered | None:
-        """Ask; None where nothing is published yet, which is the one reason to answer nothing.
+        """Ask; None where nothing is published yet, or the store fails. Nothing else may go wrong.
 
-        `meanwhile` is called whenever the pointer is being read.
+        `meanwhile` is called whenever the pointer is being read; it may raise StoreUnavailable.
         """
+        failed = False
+
+        def watched() -> None:
+            nonlocal failed
+            try:
+                meanwhile()
+            except StoreUnavailable:
+                failed = True
+                raise
+
         began = self._clock()
-        self._repository.meanwhile = meanwhile
+        self._repository.meanwhile = watched
         reply = self._client.raw(urlencode(list(arguments.items())))
         ended = self._clock()
+        oldest = began - (STALE if failed else self._keep)
+        if reply["statusCode"] == 503 and failed:
+            return None
         if reply["statusCode"] == 503:
             assert "nothing is published" in reply["body"], reply
-            assert 0 in self._current(chronicle, began - self._keep, ended)
+            assert 0 in self._current(chronicle, oldest, ended)
             return None
         assert reply["statusCode"] == 200, reply
         data = content(reply)
         page = Page(valid(data))
         told = instant.from_text(page.response_date) + timedelta(seconds=ALLOWANCE)
-        assert began - self._keep - _SECOND < told <= ended
+        assert oldest - _SECOND < told <= ended
         for text in chronicle.purged:
             assert text.encode() not in data, f"{text} was purged"
         for stamp in page.text("datestamp"):
