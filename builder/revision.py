@@ -125,6 +125,27 @@ def _attempt(
     store: Writer, configuration: Configuration, outside: Surroundings, change: Change
 ) -> Built:
     pointer, tag = completed(store, outside)
+    try:
+        built = _carried_out(store, configuration, outside, change, pointer, tag)
+    except Conflict:
+        raise
+    except StoreError as error:
+        # What it was built on may be gone: somebody else published, or expired since.
+        if store.tag(layout.POINTER) == tag:
+            raise
+        raise Conflict("somebody else changed the store meanwhile") from error
+    change.done()
+    return built
+
+
+def _carried_out(
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    change: Change,
+    pointer: Pointer,
+    tag: str | None,
+) -> Built:
     now = outside.clock()
     catalogue = Catalogue(store)
     newest = pointer.newest()
@@ -139,7 +160,7 @@ def _attempt(
     base = Base(store, catalogue, configuration, outside, pointer, tag, before)
     refusal: NothingSelected | None = None
     try:
-        built = _built(change, base)
+        built = change.build(base)
     except NothingSelected as error:  # what the last publish began is completed all the same
         built, refusal = Built(None, 0), error
     if built.manifest is None and any(s.effective >= since for s in before.sequences):
@@ -153,18 +174,7 @@ def _attempt(
         settle(store, pointer, tag)
     if refusal is not None:
         raise refusal
-    change.done()
     return built
-
-
-def _built(change: Change, base: Base) -> Built:
-    """Build; what went wrong because somebody changed the store meanwhile is a Conflict."""
-    try:
-        return change.build(base)
-    except StoreError as error:
-        if base.store.tag(layout.POINTER) == base.tag:
-            raise
-        raise Conflict("what was being read was removed by somebody else") from error
 
 
 def _check(before: Manifest, namespace: str) -> None:

@@ -6,8 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from .change import Expiration, Publication
-from .item import Given
+from builder.selection import Selection
+
+from .change import AnyChange, Expiration, Publication, Withdrawal
+from .item import NAMES, Given
 from .stores import folder
 from .world import World
 
@@ -71,3 +73,23 @@ def test_a_publish_that_stood_still_and_has_but_a_manifest_of_its_own_does_not_e
     world.chronicle.whole()
     assert world.chronicle.pointer.settled
     assert world.chronicle.newest > 2
+
+
+@pytest.mark.parametrize("stop", ["put", "create"])
+@pytest.mark.parametrize(
+    "change", [Publication(), Withdrawal(Selection(identifiers=NAMES[:2]))], ids=["more", "fewer"]
+)
+def test_what_was_built_on_a_snapshot_that_is_gone_starts_over(
+    world: World, change: AnyChange, stop: str
+) -> None:
+    """A rival publishes, and an expiry removes what the change was reading."""
+    world.ingest([Given(number, version=1) for number in range(8)])
+    slow = world.begin(change, 0)
+    world.advance(slow, stop)
+    world.ingest([Given(number, version=2) for number in range(8)])
+    world.finish(world.begin(Publication(), 0))
+    world.wait(120)
+    world.finish(world.begin(EXPIRATION, 0))
+    world.finish(slow)
+    assert slow.refusal is None
+    world.chronicle.whole()

@@ -11,7 +11,7 @@ from builder import intake
 from builder.publish import NothingToPublish
 from builder.selection import NothingSelected
 from functions.snapshot import layout
-from functions.snapshot.errors import DamagedStore, NothingPublished, StoreError
+from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
 from functions.snapshot.store import Writer
 
 from .change import AnyChange, Expiration, Publication, Withdrawal
@@ -129,10 +129,15 @@ class World:
             self._tally[f"{type(operation.change).__name__}: {operation.outcome()}"] += 1
             if refusal is not None and not isinstance(refusal, NOTHING):
                 assert operation.accompanied, f"{operation.change}: {refusal!r}"
-                assert isinstance(refusal, StoreError), refusal
+                # Two that remove things may be in each other's way; what publishes starts over.
+                removes = isinstance(operation.change, Expiration) or _purges(operation)
+                assert isinstance(refusal, StoreError if removes else Conflict), refusal
                 assert not isinstance(refusal, DamagedStore), refusal
-            change = operation.change
-            if isinstance(change, Withdrawal) and change.purge and operation.result is not None:
+            if _purges(operation) and operation.result is not None:
                 self.chronicle.forget(operation, operation.result)
         if any(isinstance(operation.change, Expiration | Withdrawal) for operation in ended):
             self.chronicle.whole()
+
+
+def _purges(operation: Operation) -> bool:
+    return isinstance(operation.change, Withdrawal) and operation.change.purge
