@@ -8,11 +8,13 @@ import multiprocessing
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,8 @@ from .work import COMMANDS, work
 EVERY = os.environ.get("KILL_ALL") == "1"
 HOUR = timedelta(hours=1)
 
+_ALONE = threading.Lock()
+"""To be held where a thread looks whether processes have ended: each can be told so once only."""
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["tests.crash.work", "duckdb", "pyarrow.parquet"])
 
@@ -67,8 +71,11 @@ class Stage:
         process = _PROCESSES.Process(
             target=work, args=(name, self.root, Clock(self.now), at, counted, EVERY)
         )
-        process.start()
-        process.join()
+        with _ALONE:
+            process.start()
+        wait([process.sentinel])
+        with _ALONE:
+            process.join()
         if process.exitcode == -signal.SIGKILL:
             return None
         assert process.exitcode == 0, process.exitcode
