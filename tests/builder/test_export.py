@@ -27,6 +27,7 @@ from functions.snapshot.pointer import Entry, Expiry, Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
+from ..bucket import Bucket
 from .conftest import World, capture
 
 Maker = Callable[[Path], Writer]
@@ -475,3 +476,17 @@ def test_progress_counts_every_byte_of_data(source: World, target: Writer) -> No
 
     exported(source, target, progress=progress)
     assert sum(counts) == totals[0] == sum(e.bytes for e in target.entries(layout.RECORDS))
+
+
+def test_a_bucket_is_a_target_and_a_source(
+    source: World, make_bucket: Callable[..., Bucket], tmp_path: Path
+) -> None:
+    bucket = make_bucket()
+    there = exported(source, bucket)
+    again = exported(source, bucket)
+    assert (again.objects, again.there) == (0, there.objects)
+    assert not verified(source, bucket).damaged
+    back = FolderStore(tmp_path / "back")
+    export(bucket, back, source.outside())
+    assert contents(back).keys() == contents(source.store).keys()
+    assert problems(source, back) == []

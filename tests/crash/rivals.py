@@ -14,10 +14,11 @@ from typing import Any
 
 from builder import expire, intake
 from builder.publish import publish
-from builder.store import FolderStore, open_store
+from builder.store import open_store
 from builder.surroundings import Surroundings
 from functions.snapshot import configuration, pointer
 from functions.snapshot.errors import Conflict
+from functions.snapshot.store import Writer
 
 from ..builder.conftest import NAMESPACE, capture
 
@@ -39,9 +40,10 @@ class Place:
             command, stdout=subprocess.PIPE, text=True, env={**os.environ, **self.environment}
         )
 
-    def store(self) -> FolderStore:
+    def store(self) -> Writer:
         """Return the store, for this process."""
-        return open_store(self.address, Path.cwd())
+        variables = {**os.environ, **self.environment}
+        return open_store(self.address, Path.cwd(), settings(variables), variables)
 
     def finished(self, process: "subprocess.Popen[str]") -> Any:
         """Wait for the process and return its account."""
@@ -60,13 +62,13 @@ def outside(said: list[str]) -> Surroundings:
     return Surroundings(lambda: datetime.now(UTC), time.sleep, said.append, {}, 1)
 
 
-def settings() -> configuration.Configuration:
+def settings(variables: Mapping[str, str] = os.environ) -> configuration.Configuration:
     """Return the configuration of every process."""
     text = f'[repository]\nnamespace = "{NAMESPACE}"\n[publish]\nlead = 1\n'
-    return configuration.parse(text, dict(os.environ))
+    return configuration.parse(text, dict(variables))
 
 
-def _publishing(store: FolderStore, first: int, seconds: float) -> dict[str, Any]:
+def _publishing(store: Writer, first: int, seconds: float) -> dict[str, Any]:
     """Ingest and publish for some seconds; tell the titles that the items have in the end."""
     said, titles = list[str](), dict[str, str]()
     counts = {"publishes": 0, "given up": 0}
@@ -94,7 +96,7 @@ def _publishing(store: FolderStore, first: int, seconds: float) -> dict[str, Any
     return {"titles": titles, "conflicts": conflicts, "waits": waits, **counts}
 
 
-def _expiring(store: FolderStore, seconds: float) -> dict[str, Any]:
+def _expiring(store: Writer, seconds: float) -> dict[str, Any]:
     """Expire again and again, as eagerly as readers allow."""
     done = {"snapshots": 0, "objects": 0, "expiries": 0, "given up": 0}
     end = time.monotonic() + seconds

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.error import HTTPError
@@ -21,16 +21,22 @@ from lxml import etree
 
 from builder.publish import publish
 
+from ..bucket import fresh
 from ..oai.validity import OAI, valid
 from .rivals import Place, outside, settings
 
 SECONDS = float(os.environ.get("RACE_SECONDS", "12"))
+LONG = pytest.mark.skipif("RACE_SECONDS" not in os.environ, reason="RACE_SECONDS is not given")
 DC = "{http://purl.org/dc/elements/1.1/}"
 
 
-@pytest.fixture(params=["folder"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return Place(str(tmp_path / "store"))
+@pytest.fixture(params=["folder", "moto", pytest.param("weed", marks=LONG)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "folder":
+        yield Place(str(tmp_path / "store"))
+        return
+    with closing(fresh(request.getfixturevalue(f"{request.param}_server"))) as bucket:
+        yield Place(bucket.uri, bucket.environment)
 
 
 @dataclass
