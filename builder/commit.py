@@ -45,6 +45,9 @@ def commit(
     published meanwhile, or removed what this snapshot needs.
     """
     base = pointer.newest()
+    if tag is None:
+        # From now on a store without a pointer is one that has lost it.
+        tag = store.replace(layout.POINTER, pointer.to_json(), None)
     skipped: list[int] = []
     number = base.snapshot if base else 0
     while True:

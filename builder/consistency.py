@@ -27,8 +27,9 @@ def of_pointer(pointer: Pointer, now: datetime) -> Iterator[Finding]:
     ends = [0, *(number for span in pointer.retired for number in span)]
     if any(later < earlier for earlier, later in pairwise(ends)):
         yield Finding("pointer-wrong", key, "its retired snapshots are not in order")
-    if newest is None:
-        yield Finding("pointer-wrong", key, "it names no snapshot")
+    if newest is None:  # before the first publish comes to its end
+        if pointer.retired:
+            yield Finding("pointer-wrong", key, "it names no snapshot, but some are retired")
         return
     if any(number > newest.snapshot for number in ends):
         yield Finding("pointer-wrong", key, f"snapshots after {newest.snapshot} are retired")

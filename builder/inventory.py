@@ -91,7 +91,14 @@ class Inventory:
 
     def _kept(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
-        if newest is None:  # without a pointer, look at all that there is
+        if newest is None:
+            manifests = [m for m in map(self._manifest, there) if m is not None]
+            others = [m.snapshot for m in manifests if len(m.sequences) > 1]
+            if others and not self.findings:
+                problem = f"it names no snapshot, and {others[0]} was not the first to be published"
+                self._find("pointer-behind", layout.POINTER, problem)
+            # What a first publish that died has left is none; without a pointer, look at all.
+            there = there if self.findings else []
             return tuple(there[-1:] if newest_only else there)
         if newest_only:
             return (newest.snapshot,)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from builder.commit import Ready, commit, remove_leftovers, settle
-from builder.expire import completed
+from builder.expire import completed, snapshots
 from builder.selection import NothingSelected
 from builder.snapshot import Draft
 from builder.surroundings import Surroundings
@@ -21,7 +21,13 @@ from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.configuration import default as configuration_default
-from functions.snapshot.errors import ConfigurationError, Conflict, NothingPublished, StoreError
+from functions.snapshot.errors import (
+    ConfigurationError,
+    Conflict,
+    DamagedStore,
+    NothingPublished,
+    StoreError,
+)
 from functions.snapshot.manifest import UNSTAMPED, Manifest
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
@@ -153,6 +159,8 @@ def _carried_out(
     nothing = Manifest(0, UNSTAMPED, namespace, (), {})
     before = catalogue.manifest(newest.snapshot) if newest else nothing
     _check(before, namespace)
+    if newest is None:
+        _check_first(store, catalogue, tag)
     remove_leftovers(store, before.skipped[-_LEFTOVERS:])
     # What is not in effect yet was written in time, whoever wrote it.
     late = newest is not None and not pointer.settled and newest.effective <= now
@@ -188,3 +196,20 @@ def _check(before: Manifest, namespace: str) -> None:
             f"repository.namespace is still {namespace}: every identifier will begin with it for "
             "ever, so set it to a domain name of yours before the first publish"
         )
+
+
+def _check_first(store: Writer, catalogue: Catalogue, tag: str | None) -> None:
+    """See that nothing was ever published here, for positions and numbers are given once.
+
+    A first publish that died leaves a pointer that names no snapshot, and manifests of its own.
+    """
+    there = snapshots(store)
+    first = tag is not None and all(len(catalogue.manifest(n).sequences) < 2 for n in there)
+    if first or not there:
+        return
+    if store.tag(layout.POINTER) != tag:
+        raise Conflict("somebody else published meanwhile")
+    raise DamagedStore(
+        f"{store.address} has snapshots up to {there[-1]}, and no current.json that names one: put "
+        "back a copy of it, or write it anew (docs/operating.md says how)"
+    )

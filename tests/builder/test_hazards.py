@@ -18,8 +18,9 @@ from builder.store import FolderStore
 from builder.surroundings import Surroundings
 from functions.oai.repository import Selection
 from functions.snapshot import configuration, layout
-from functions.snapshot.errors import Conflict, SheafError, StoreError
+from functions.snapshot.errors import Conflict, DamagedStore, SheafError, StoreError
 from functions.snapshot.manifest import Span
+from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
 
 from .conftest import NAMESPACE, Clock, World, capture
@@ -278,3 +279,33 @@ def test_a_full_scratch_disk_is_told_as_such(world: World, monkeypatch: pytest.M
         world.publish()
     monkeypatch.undo()
     assert world.publish().new == 1
+
+
+@pytest.mark.parametrize("left", [None, Pointer()], ids=["missing", "empty"])
+def test_a_store_that_lost_its_pointer_is_not_begun_anew(
+    world: World, left: Pointer | None
+) -> None:
+    for number in range(3):
+        world.ingest([capture(number)])
+        world.publish()
+    path = world.root / layout.POINTER
+    whole = path.read_bytes()
+    world.ingest([capture(9)])
+    path.unlink()
+    if left is not None:
+        path.write_bytes(left.to_json())
+    with pytest.raises(DamagedStore, match=r"snapshots up to 3, and no current\.json"):
+        world.publish()
+    assert left is not None or not path.exists()
+    path.write_bytes(whole)
+    built = world.publish()
+    assert (built.new, built.records) == (1, 4)
+
+
+def test_a_pointer_is_lost_after_the_first_publish_too(world: World) -> None:
+    world.ingest([capture(1)])
+    world.publish()
+    (world.root / layout.POINTER).unlink()
+    world.ingest([capture(2)])
+    with pytest.raises(DamagedStore, match=r"snapshots up to 1, and no current\.json"):
+        world.publish()

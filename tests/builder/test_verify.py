@@ -470,6 +470,10 @@ def test_a_pointer_to_nowhere_to_the_past_and_to_another_instant(sound: World) -
     assert ("manifest-wrong", f"snapshots/{entry.snapshot - 1}/manifest.json") in found(sound)
     path(sound, layout.POINTER).unlink()
     assert ("pointer-missing", layout.POINTER) in found(sound)
+    path(sound, layout.POINTER).write_bytes(Pointer().to_json())
+    assert ("pointer-behind", layout.POINTER) in found(sound)
+    path(sound, layout.POINTER).write_bytes(Pointer(retired=((1, 1),)).to_json())
+    assert ("pointer-wrong", layout.POINTER) in found(sound)
 
 
 def test_a_retired_snapshot_that_the_pointer_calls_kept(sound: World) -> None:
