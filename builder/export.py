@@ -130,7 +130,8 @@ class _Copy:
         self._outside = outside
         pointer, now = read
         copied = now if pointer.copied is None else pointer.copied
-        self._pointer = replace(pointer.expired().trimmed(now), copied=copied)
+        stands = pointer if pointer.expiry is None else pointer.expired()
+        self._pointer = replace(stands.trimmed(now), copied=copied)
         newest = self._pointer.entries[-1]
         if newest_only:
             self._pointer = replace(self._pointer, entries=(newest,))

@@ -38,7 +38,9 @@ def parse(text: str) -> Address:
     whatever could be a secret; such a text is not repeated in the error.
     """
     if not text.startswith(SCHEME):
-        raise ValueError("expected s3://bucket/prefix")
+        scheme, found, _ = text.partition("://")
+        other = f", not {scheme}://" if found and scheme.isalnum() else ""
+        raise ValueError(f"expected s3://bucket/prefix{other}")
     bucket, _, prefix = text.removeprefix(SCHEME).partition("/")
     if "@" in bucket:
         raise ValueError("expected s3://bucket/prefix; credentials have no place in an address")

@@ -187,11 +187,11 @@ def test_a_rival_wins_between_the_two_writes_of_a_late_pointer(world: World, mor
 
 def test_a_publisher_that_is_late_again_and_again_takes_longer_leads(world: World) -> None:
     world.ingest([capture(1)])
-    delays = iter([3.0, 5.0, 9.0, 0.0, 0.0])
+    delays = iter([0.0, 3.0, 5.0, 9.0, 0.0, 0.0])
     store = Slow(world.root, lambda writes: world.clock.sleep(next(delays)))
     built = publish(store, world.configuration(), world.outside())
     assert built.manifest is not None
-    assert store.writes == 5  # three late ones, one in time, and it is settled
+    assert store.writes == 6  # the empty one, three late ones, one in time, and it is settled
     assert built.manifest.snapshot == 4
     assert built.manifest.effective <= world.clock.now
     assert stamps(world) == {"1": built.manifest.effective}

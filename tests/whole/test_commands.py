@@ -362,7 +362,7 @@ def test_a_store_that_may_not_be_written(home: Home, tmp_path: Path) -> None:
     (home.folder / "store").write_text("a file where the store should be")
     result = home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
     assert result.code == 2
-    assert "cannot be written" in one_line(result.err)
+    assert "store/current.json cannot be read: Not a directory" in one_line(result.err)
 
 
 def test_the_demo_from_end_to_end(tmp_path: Path) -> None:

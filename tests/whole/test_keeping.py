@@ -129,7 +129,7 @@ def test_an_export_that_is_refused(kept: Home, tmp_path: Path) -> None:
     for to, said in (
         (taken, "holds notes.txt"),
         (kept.folder / "store", "the store itself"),
-        ("ftp://elsewhere/store", "ftp://elsewhere/store"),
+        ("ftp://elsewhere/store", "not ftp://"),
     ):
         result = kept("export", "--to", to)
         assert result.code == 2
