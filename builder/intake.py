@@ -96,6 +96,9 @@ def commit(store: Writer, run: Run, folder: Path) -> None:
         for path in parts:
             with path.open("rb") as file:
                 store.put(prefix + path.name, file)
+        gone = {prefix + path.name for path in parts}.difference(store.keys(prefix))
+        if gone:
+            raise StoreError(f"{min(gone)} was removed while the rest was written; ingest again")
         store.create(prefix + layout.RUN_SUMMARY, json.dumps(document, indent=1).encode())
     except StoreError:
         with contextlib.suppress(StoreError):  # else it is an orphan, which expires

@@ -181,6 +181,24 @@ def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int) 
     assert [run.name for run in intake.runs(store)] == ["run"]
 
 
+def test_an_ingest_that_an_expiry_takes_for_dead_says_so(tmp_path: Path) -> None:
+    """Else its summary would name captures that nobody finds."""
+
+    class Slow(FolderStore):
+        def put(self, key: str, source: Any) -> None:
+            super().put(key, source)
+            if "sources" in key:  # the last one
+                self.remove(*[one for one in self.keys(layout.INTAKE) if "captures" in one])
+
+    folder = tmp_path / "run"
+    folder.mkdir()
+    intake.Part(folder, "000000").close()
+    store = Slow(tmp_path / "store")
+    with pytest.raises(StoreError, match=r"captures-000000\.parquet was removed .* ingest again"):
+        intake.commit(store, intake.Run("run", ()), folder)
+    assert list(store.keys("")) == []
+
+
 def test_damaged_intake_is_told(world: World) -> None:
     world.ingest([capture(1)])
     for key in list(world.store.keys(layout.INTAKE)):
