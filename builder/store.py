@@ -26,7 +26,7 @@ from functions.store.client import Connection
 from functions.store.folder import FolderReader
 
 _LOCK = ".lock"
-_TRIES = 20
+_TRIES = 100
 
 
 def open_store(

@@ -13,14 +13,21 @@ from .conftest import Home, sheaf, warc
 from .test_commands import PAGES, one_line
 
 
-@pytest.fixture
-def kept(home: Home, tmp_path: Path) -> Home:
+@pytest.fixture(scope="module")
+def original(lasting_home: Home) -> Home:
     """A store with two snapshots, and a withdrawn item."""
-    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home = lasting_home
+    home("ingest", warc(home.folder / "one.warc.gz", PAGES))
     assert home("publish").code == 0
     withdrawn = home("withdraw", "--set", "domain:cz:knihovna:blog", "--reason", "asked for")
     assert withdrawn.code == 0, withdrawn.err
     return home
+
+
+@pytest.fixture
+def kept(original: Home, tmp_path: Path) -> Home:
+    """A copy of that store for one test alone."""
+    return Home(Path(shutil.copytree(original.folder, tmp_path / "home")))
 
 
 def flip(home: Home) -> str:

@@ -1,5 +1,6 @@
 """Withdrawing and expiring from the command line, and what harvesters then see."""
 
+import shutil
 import urllib.request
 from pathlib import Path
 
@@ -17,13 +18,6 @@ PAGES = {
 }
 
 
-@pytest.fixture
-def published(home: Home, tmp_path: Path) -> Home:
-    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
-    assert home("publish").code == 0
-    return home
-
-
 @pytest.fixture(scope="module")
 def untouched(lasting_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
     """For tests that change nothing."""
@@ -31,6 +25,12 @@ def untouched(lasting_home: Home, tmp_path_factory: pytest.TempPathFactory) -> H
     lasting_home("ingest", warc(folder / "one.warc.gz", PAGES))
     assert lasting_home("publish").code == 0
     return lasting_home
+
+
+@pytest.fixture
+def published(untouched: Home, tmp_path: Path) -> Home:
+    """A copy for one test alone."""
+    return Home(Path(shutil.copytree(untouched.folder, tmp_path / "home")))
 
 
 def identifier(home: Home, url: str) -> str:
