@@ -146,7 +146,9 @@ class Lister:
         if reading.entry.snapshot <= walk.manifest.snapshot:
             return None
         newer = self._repository.manifest(reading.entry.snapshot)
-        onward = replace(walk, manifest=newer, position=walk.manifest.last_position + 1)
+        # Not only what is behind: what came too late for its instant was given a later one.
+        since = [s.first for s in newer.sequences if s.effective > walk.manifest.effective]
+        onward = replace(walk, manifest=newer, position=min(since, default=newer.last_position + 1))
         added = self._size(onward)
         return replace(onward, size=walk.cursor + added) if added else None
 

@@ -11,7 +11,7 @@ from builder.restore import restore
 from builder.selection import NothingSelected, Selection
 from builder.store import FolderStore
 from builder.withdraw import withdraw
-from functions.snapshot import layout
+from functions.snapshot import instant, layout
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
@@ -20,6 +20,7 @@ from ..builder.conftest import World, capture
 from ..builder.test_expire import aged
 from ..builder.test_hazards import Killed, urls
 from ..builder.test_publish import listed
+from ..oai.client import Client
 
 
 class Slow(FolderStore):
@@ -154,6 +155,21 @@ def test_an_expiry_does_not_forget_that_the_pointer_may_be_late(world: World) ->
     assert not pointer(world).settled
     world.publish()
     assert stamps(world)["2"] > ended
+
+
+def test_an_open_list_goes_on_with_what_gets_another_instant(world: World) -> None:
+    """Its last page is dated after that instant, from which its harvester may ask on."""
+    left(world, seconds=30)
+    client = Client(world.repository(), world.clock, pages_records=1)  # type: ignore[arg-type]
+    pages = client.pages(metadataPrefix="oai_dc")
+    (begun,) = next(pages).headers
+    world.publish()
+    world.clock.sleep(60)
+    rest = list(pages)
+    assert [len({header for page in rest for header in page.headers} | {begun})] == [2]
+    dates = [date for page in rest for date in page.text("datestamp")]
+    assert instant.from_text(dates[-1]) == stamps(world)["2"]
+    assert len(dates) == 2  # item 2 with its first instant, and with the one that it has now
 
 
 @pytest.mark.parametrize("more_", [True, False], ids=["with-more", "with-the-same"])
