@@ -134,32 +134,31 @@ def _serial(tasks: Sequence[Task], advance: Advance) -> Iterator[intake.Source]:
 
 def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[intake.Source]:
     context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager:
-        reports = manager.Queue()
-        before = set(multiprocessing.active_children())
-        pool = ProcessPoolExecutor(
-            min(jobs, len(tasks)), context, initializer=_begin, initargs=(reports,)
-        )
-        try:
-            futures = [pool.submit(_work, task) for task in tasks]
-            for future in futures:
-                while not future.done() or not reports.empty():
-                    try:
-                        advance(*reports.get(timeout=0.2))
-                    except Empty:
-                        continue
-                yield future.result()
-        except BrokenProcessPool as error:
-            raise StoreError(
-                "a process that was reading was ended from outside, perhaps for want of memory: "
-                "try again with fewer --jobs"
-            ) from error
-        except BaseException:
-            for worker in set(multiprocessing.active_children()) - before:
-                worker.terminate()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+    reports = context.Queue()
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        min(jobs, len(tasks)), context, initializer=_begin, initargs=(reports,)
+    )
+    try:
+        futures = [pool.submit(_work, task) for task in tasks]
+        for future in futures:
+            while not future.done() or not reports.empty():
+                try:
+                    advance(*reports.get(timeout=0.2))
+                except Empty:
+                    continue
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise StoreError(
+            "a process that was reading was ended from outside, perhaps for want of memory: "
+            "try again with fewer --jobs"
+        ) from error
+    except BaseException:
+        for worker in set(multiprocessing.active_children()) - before:
+            worker.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _begin(reports: Any) -> None:

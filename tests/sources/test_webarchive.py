@@ -64,8 +64,8 @@ def wacz(*entries):
         (wacz(("mimetype", "x"), ("word/a.xml", "x")), None),
         (b"", None),
         (b"This file is not an arc file.\n", None),
-        (gzip.compress(b"plain"), None),
-        (gzip.compress(b""), None),
+        (gzip.compress(b"plain", mtime=0), None),
+        (gzip.compress(b"", mtime=0), None),
     ],
 )
 def test_a_file_is_known_by_its_first_bytes(data, kind):
@@ -82,7 +82,7 @@ def test_a_file_is_known_by_its_first_bytes(data, kind):
         (b" CDX N b a m s k r M S V g\n", "not-an-archive", "a CDX index"),
         (b'cz,a)/ 20200101000000 {"url": 1}\n', "not-an-archive", "a CDXJ index"),
         (wacz(("mimetype", "x")), "not-an-archive", "a zip file that is no WACZ"),
-        (gzip.compress(b" CDX N b a\n"), "not-an-archive", "gzip of a CDX index"),
+        (gzip.compress(b" CDX N b a\n", mtime=0), "not-an-archive", "gzip of a CDX index"),
         (b"text\n", "not-an-archive", ""),
     ],
 )
@@ -323,13 +323,13 @@ def test_codings_are_undone_for_the_title_but_not_for_the_digest():
     deflate = __import__("zlib").compressobj(9, 8, -15)
     bare = deflate.compress(PAGE) + deflate.flush()
     for coding, body in (
-        (b"gzip", gzip.compress(PAGE)),
-        (b"X-GZIP", gzip.compress(PAGE)),
+        (b"gzip", gzip.compress(PAGE, mtime=0)),
+        (b"X-GZIP", gzip.compress(PAGE, mtime=0)),
         (b"deflate", __import__("zlib").compress(PAGE)),
         (b"deflate", bare),
         (b"br", brotli.compress(PAGE)),
-        (b"gzip, br", brotli.compress(gzip.compress(PAGE))),
-        (b"gzip", gzip.compress(PAGE)[:-10]),
+        (b"gzip, br", brotli.compress(gzip.compress(PAGE, mtime=0))),
+        (b"gzip", gzip.compress(PAGE, mtime=0)[:-10]),
     ):
         capture = one(body, b"Content-Encoding: " + coding)
         assert capture.title == "Zprávy", coding
