@@ -7,8 +7,9 @@ the old snapshot: a later instant is then chosen, by the same process, or, where
 the next one that finds the pointer unsettled.
 """
 
+import contextlib
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -16,11 +17,13 @@ from builder import views
 from builder.expire import completed
 from builder.surroundings import Surroundings
 from functions.snapshot import instant, layout
-from functions.snapshot.errors import Conflict, MissingObject
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Entry, Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
+
+_FARTHEST = timedelta(hours=2)  # publish.lead is an hour at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ def commit(
     published meanwhile, or removed what this snapshot needs.
     """
     base = pointer.newest()
+    mine: list[Entry] = []
     if tag is None:
         # From now on a store without a pointer is one that has lost it.
         tag = store.replace(layout.POINTER, pointer.to_json(), None)
@@ -64,15 +68,43 @@ def commit(
             skipped.append(number)
             continue
         entry = Entry(number, effective)
-        keys = (*ready.keys, *layout.snapshot_keys(number))
-        pointer, tag = _moved(store, outside, pointer, tag, entry, keys)
+        keys = (*ready.keys, layout.views_key(number), layout.manifest_key(number))
+        mine.append(entry)
+        try:
+            pointer, tag = _moved(store, outside, pointer, tag, entry, keys)
+        except Conflict:
+            later = _followed(store, mine)
+            if later is None:
+                raise
+            return _awaited(outside, later)
         if outside.clock() < effective:
             break
-    settle(store, pointer, tag)
-    remove_leftovers(store, skipped)
-    outside.say(f"snapshot {number} takes effect at {instant.to_text(effective)}")
-    outside.sleep(max(0.0, (effective - outside.clock()).total_seconds()))
+    # Should this fail, it is in effect all the same; the next change stamps it anew.
+    with contextlib.suppress(StoreError):
+        settle(store, pointer, tag)
+        remove_leftovers(store, skipped)
+    return _awaited(outside, manifest)
+
+
+def _awaited(outside: Surroundings, manifest: Manifest) -> Manifest:
+    """Return the manifest once it is in effect."""
+    when = manifest.effective
+    outside.say(f"snapshot {manifest.snapshot} takes effect at {instant.to_text(when)}")
+    outside.sleep(max(0.0, (when - outside.clock()).total_seconds()))
     return manifest
+
+
+def _followed(store: Writer, mine: Collection[Entry]) -> Manifest | None:
+    """Return the newest manifest if one of `mine` was published and somebody has built on it.
+
+    That comes about where the answer to its write was lost, or it came too late for its instant.
+    """
+    catalogue = Catalogue(store)
+    pointer = catalogue.pointer()
+    newest = pointer.newest()
+    if newest is None or not set(mine) & set(pointer.entries):
+        return None
+    return catalogue.manifest(newest.snapshot)
 
 
 def remove_leftovers(store: Writer, numbers: Iterable[int]) -> None:
@@ -82,8 +114,17 @@ def remove_leftovers(store: Writer, numbers: Iterable[int]) -> None:
 
 
 def _effective(now: datetime, lead: int, newest: Entry | None) -> datetime:
-    """Return a whole second at least `lead` ahead and later than every earlier instant."""
+    """Return a whole second at least `lead` ahead and later than every earlier instant.
+
+    Raises StoreError where the newest one lies so far ahead that somebody's clock must be wrong.
+    """
     chosen = datetime.fromtimestamp(math.ceil(now.timestamp()) + lead, UTC)
+    if newest is not None and newest.effective > now + _FARTHEST:
+        raise StoreError(
+            f"snapshot {newest.snapshot} takes effect at {instant.to_text(newest.effective)}, and "
+            f"it is {instant.to_text(now)} now: the clock of whoever published it was wrong, or "
+            "this one is (docs/operating.md, Clocks, says what to do)"
+        )
     if newest is not None and chosen <= newest.effective:
         chosen = newest.effective + timedelta(seconds=1)
     return chosen
@@ -120,6 +161,10 @@ def _claimed(store: Writer, manifest: Manifest, tag: str | None) -> bool:
         layout.manifest_key(number): manifest.to_json(),
     }
     return all(_created(store, key, data) for key, data in documents.items())
+
+
+def _line(when: datetime) -> bytes:
+    return f"{instant.to_text(when)}\n".encode()
 
 
 def _created(store: Writer, key: str, data: bytes) -> bool:
@@ -161,8 +206,13 @@ def _moved(
 
 
 def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
-    """Write down that the pointer was in time, unless somebody has moved it on."""
+    """Write down that the pointer was in time, unless somebody has moved it on.
+
+    It is also written beside the snapshot, where it stays when the pointer is lost.
+    """
     newest = pointer.newest()
+    if newest is not None and not pointer.settled:
+        _created(store, layout.settled_key(newest.snapshot), _line(newest.effective))
     while pointer.newest() == newest and not pointer.settled:
         try:
             store.replace(layout.POINTER, replace(pointer, settled=True).to_json(), tag)

@@ -6,11 +6,14 @@ needs is ever missed. An expiry that died is completed by whoever comes next: da
 then leaves, then manifests, so what is left to do can always be found.
 """
 
+import secrets
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 
+from builder import recovery
+from builder.orphan import ORPHAN_AGE, Named, orphans, references_of
 from builder.surroundings import Surroundings
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import Conflict, MissingObject
@@ -19,13 +22,11 @@ from functions.snapshot.pointer import Expiry, Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
-ORPHAN_AGE = timedelta(days=1)
-"""What no snapshot names may belong to a publish in progress until it is as old as that."""
 _LEASE = timedelta(minutes=2)
 _BATCH = 500  # objects removed between two looks at the clock
 _TRIES = 8
 _POLL = 1.0  # seconds
-
+_MANIFESTS = 4  # kept in memory: each holds as many instants as there were publishes
 
 _Choice = Callable[[Catalogue, Pointer, Sequence[int]], list[int]]
 
@@ -65,7 +66,7 @@ def expire(
         for number, successor in pairwise(numbers):
             if number in named or number in numbers[-keep:]:
                 continue
-            if catalogue.manifest(successor).effective <= now - older:
+            if now - catalogue.manifest(successor).effective >= older:
                 found.append(number)
         return found
 
@@ -73,13 +74,16 @@ def expire(
 
 
 def retire(store: Writer, outside: Surroundings, numbers: Collection[int]) -> Expired:
-    """Retire the snapshots of these numbers, but none that the pointer names."""
+    """Retire the snapshots of these numbers, but none that the pointer names.
+
+    What no snapshot names goes with them, however young: a publish in progress starts over.
+    """
 
     def chosen(catalogue: Catalogue, pointer: Pointer, there: Sequence[int]) -> list[int]:
         named = {entry.snapshot for entry in pointer.entries}
         return [number for number in there if number in numbers and number not in named]
 
-    return _expire(store, outside, chosen)
+    return _expire(store, outside, chosen, age=timedelta(0))
 
 
 def completed(store: Writer, outside: Surroundings) -> tuple[Pointer, str | None]:
@@ -101,22 +105,28 @@ def completed(store: Writer, outside: Surroundings) -> tuple[Pointer, str | None
 
 
 def _take_over(store: Writer, outside: Surroundings, pointer: Pointer, tag: str | None) -> None:
+    assert pointer.expiry is not None
     try:
-        _Expiry(store, outside, pointer, tag, pointer.expiry.snapshots if pointer.expiry else ())()
+        _Expiry(store, outside, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE)()
     except Conflict:
         return  # somebody else was faster
 
 
-def _expire(store: Writer, outside: Surroundings, chosen: _Choice) -> Expired:
+def _expire(
+    store: Writer, outside: Surroundings, chosen: _Choice, age: timedelta = ORPHAN_AGE
+) -> Expired:
     for _ in range(_TRIES):
         pointer, tag = completed(store, outside)
         pointer = pointer.trimmed(outside.clock())
-        newest = pointer.newest()
-        if newest is None:
-            return Expired((), (), 0)
-        catalogue = Catalogue(store)
         try:
-            there = _in_effect(catalogue, snapshots(store), newest.snapshot)
+            recovery.check(store, pointer, tag)
+        except Conflict:
+            continue
+        if pointer.newest() is None:
+            return Expired((), (), 0)
+        catalogue = Catalogue(store, _MANIFESTS)
+        try:
+            there = _in_effect(catalogue, pointer, snapshots(store))
             retired = chosen(catalogue, pointer, there)
             kept = tuple(number for number in there if number not in retired)
             # A store that is damaged is told of before anything is removed or announced.
@@ -125,20 +135,30 @@ def _expire(store: Writer, outside: Surroundings, chosen: _Choice) -> Expired:
             if store.tag(layout.POINTER) == tag:
                 raise
             continue  # another expiry was faster
-        if not retired and not _orphans(store, catalogue, kept, outside.clock(), named):
+        if not retired and not orphans(store, kept, named, outside.clock(), age):
             return Expired((), kept, 0)
         try:
-            count = _Expiry(store, outside, pointer, tag, retired)()
+            count = _Expiry(store, outside, pointer, tag, retired, age)()
         except Conflict:
             continue
         return Expired(tuple(retired), kept, count)
     raise Conflict(f"the store was changed by others {_TRIES} times meanwhile; run again")
 
 
-def _in_effect(catalogue: Catalogue, numbers: Iterable[int], newest: int) -> list[int]:
-    """Return those of the numbers that are of snapshots which took effect, or will."""
-    skipped = set(catalogue.manifest(newest).skipped)
-    return [number for number in numbers if number <= newest and number not in skipped]
+def _in_effect(catalogue: Catalogue, pointer: Pointer, numbers: Iterable[int]) -> list[int]:
+    """Return those of the numbers that are of snapshots which took effect, or will.
+
+    A manifest under the number of a retired one was written by a publish that began before it was
+    retired, and that started over.
+    """
+    newest = pointer.newest()
+    assert newest is not None
+    skipped = set(catalogue.manifest(newest.snapshot).skipped)
+    return [
+        number
+        for number in numbers
+        if number <= newest.snapshot and number not in skipped and not pointer.is_retired(number)
+    ]
 
 
 class _Expiry:
@@ -151,38 +171,44 @@ class _Expiry:
         pointer: Pointer,
         tag: str | None,
         numbers: Sequence[int],
+        age: timedelta,
     ) -> None:
         self._store = store
         self._outside = outside
         self._pointer = pointer
         self._tag = tag
         self._numbers = tuple(numbers)
-        self._catalogue = Catalogue(store)
+        self._age = age
+        self._holder = secrets.token_hex(8)
+        self._catalogue = Catalogue(store, _MANIFESTS)
         self._leased = False
 
     def __call__(self) -> int:
         """Return how many objects were removed. Raises Conflict if somebody else took over."""
-        newest = self._pointer.newest()
-        assert newest is not None
         self._lease()
-        numbers = _in_effect(self._catalogue, snapshots(self._store), newest.snapshot)
-        kept = [number for number in numbers if number not in self._numbers]
+        kept = _in_effect(self._catalogue, self._pointer, snapshots(self._store))
         named = Named.of(self._catalogue, kept)
-        doomed = [m for n in self._numbers if (m := _manifest(self._catalogue, n)) is not None]
-        references = {r.key: r for m in doomed for r in _references(m) if r.key not in named.leaves}
+        references: dict[str, LeafReference] = {}
+        doomed = 0
+        for manifest in (_manifest(self._catalogue, n) for n in self._numbers):
+            if manifest is not None:
+                doomed += 1
+                references.update(
+                    (r.key, r) for r in references_of(manifest) if r.key not in named.leaves
+                )
         data: set[str] = set()
         for reference in references.values():
             data.update(key for key in _data(self._catalogue, reference) if key not in named.data)
         manifests = [k for n in self._numbers for k in layout.snapshot_keys(n)]
-        orphans = _orphans(self._store, self._catalogue, kept, self._outside.clock(), named)
+        unnamed = orphans(self._store, kept, named, self._outside.clock(), self._age)
         before = data | references.keys() | set(manifests)
-        orphans = [key for key in orphans if key not in before]
-        for keys in (sorted(data), sorted(references), manifests, orphans):
+        unnamed = [key for key in unnamed if key not in before]
+        for keys in (sorted(data), sorted(references), manifests, unnamed):
             self._remove(keys)
         held = self._pointer.expiry
         self._pointer = self._pointer.expired()
         self._write(held)
-        return len(data) + len(references) + len(doomed) + len(orphans)
+        return len(data) + len(references) + doomed + len(unnamed)
 
     def _remove(self, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), _BATCH):
@@ -201,7 +227,7 @@ class _Expiry:
     def _lease(self) -> None:
         until = (self._outside.clock() + _LEASE).replace(microsecond=0)
         held = self._pointer.expiry if self._leased else None
-        self._pointer = replace(self._pointer, expiry=Expiry(self._numbers, until))
+        self._pointer = replace(self._pointer, expiry=Expiry(self._numbers, until, self._holder))
         self._write(held)
         self._leased = True
 
@@ -222,62 +248,6 @@ class _Expiry:
                 self._pointer, self._tag = replace(self._pointer, settled=found.settled), tag
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """The keys of the leaves and data files that some snapshots name."""
-
-    leaves: frozenset[str]
-    data: frozenset[str]
-
-    @staticmethod
-    def of(catalogue: Catalogue, numbers: Iterable[int]) -> "Named":
-        """Return what the snapshots of those numbers name. Raises MissingObject."""
-        references: dict[str, LeafReference] = {}
-        for number in numbers:
-            references.update((r.key, r) for r in _references(catalogue.manifest(number)))
-        data = {file.key for r in references.values() for file in catalogue.leaf(r).files}
-        return Named(frozenset(references), frozenset(data))
-
-
-def _orphans(
-    store: Writer,
-    catalogue: Catalogue,
-    kept: Iterable[int],
-    now: datetime,
-    named: Named | None = None,
-) -> list[str]:
-    """Return the keys of old objects that no kept snapshot names, and of unfinished intake."""
-    kept = tuple(kept)
-    old = [
-        entry.key
-        for prefix in (layout.RECORDS, layout.SNAPSHOTS)
-        for entry in store.entries(prefix)
-        if entry.modified <= now - ORPHAN_AGE
-    ]
-    if old:
-        named = named or Named.of(catalogue, kept)
-        own = {key for number in kept for key in layout.snapshot_keys(number)}
-        old = [k for k in old if k not in named.leaves and k not in named.data and k not in own]
-    return old + _unfinished(store, now)
-
-
-def _unfinished(store: Writer, now: datetime) -> list[str]:
-    """Return the keys of intake runs that have no summary and are old: their ingest died."""
-    runs: dict[str, list[str]] = {}
-    young = set()
-    for entry in store.entries(layout.INTAKE):
-        run = layout.run_prefix(entry.key.split("/")[1])
-        runs.setdefault(run, []).append(entry.key)
-        if entry.modified > now - ORPHAN_AGE:
-            young.add(run)
-    return [
-        key
-        for run, keys in runs.items()
-        if run not in young and run + layout.RUN_SUMMARY not in keys
-        for key in keys
-    ]
-
-
 def _manifest(catalogue: Catalogue, number: int) -> Manifest | None:
     try:
         return catalogue.manifest(number)
@@ -290,7 +260,3 @@ def _data(catalogue: Catalogue, reference: LeafReference) -> list[str]:
         return [file.key for file in catalogue.leaf(reference).files]
     except MissingObject:
         return []  # the same, and its data files went before it
-
-
-def _references(manifest: Manifest) -> list[LeafReference]:
-    return [reference for leaves in manifest.tables.values() for reference in leaves]

@@ -8,15 +8,14 @@ harvests go on at the copy. What the target has already, in its right size, is n
 import hashlib
 import io
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from builder import consistency
 from builder.evidence import chunks
 from builder.expire import completed, retire, snapshots
-from builder.surroundings import Advance, Surroundings
+from builder.surroundings import Advance, Progress, Surroundings
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import (
     Conflict,
@@ -26,7 +25,7 @@ from functions.snapshot.errors import (
     StoreError,
 )
 from functions.snapshot.manifest import Manifest
-from functions.snapshot.pointer import Pointer
+from functions.snapshot.pointer import Pointer, spans
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
@@ -35,9 +34,6 @@ _SPOOLED = 32 << 20  # bytes of an object that are held in memory
 _SETTLING = timedelta(seconds=10)
 """How long a publish may take to tell that it was in time, before it is taken for dead."""
 _POLL = 0.5  # seconds
-
-Progress = Callable[[int], AbstractContextManager[Advance]]
-"""Given how many bytes there are to copy, shows how it goes."""
 
 
 class ForeignTarget(StoreError):
@@ -69,6 +65,8 @@ def export(
 ) -> Exported:
     """Copy the kept snapshots of `source`, or just the newest one, to `target`.
 
+    `progress` is given how many bytes there are to copy. What the target holds beside the copy in
+    the places of a store is removed.
     Raises NothingPublished, ForeignTarget, DamagedStore for what the source lacks or has another
     content than its name says, Conflict if either store was changed every time, and StoreError.
     """
@@ -167,9 +165,14 @@ class _Copy:
         final = self._moved(kept)
         if final != earlier:
             self._target.replace(layout.POINTER, final.to_json(), tag)
-        gone = sorted(kept - self._expected)
-        retired = retire(self._target, self._outside, gone).snapshots if gone else ()
-        count = len(files) + len(leaves) + 2 * len(self._numbers)
+        # What is written beside a snapshot tells of a pointer, so that has to be there before.
+        marks = [layout.settled_key(n) for n in self._numbers]
+        marks = [key for key in marks if self._source.tag(key) is not None]
+        for key in marks:
+            self._create(key)
+        # What the source has purged may lie here without a name, left by an export that died.
+        retired = retire(self._target, self._outside, kept - self._expected).snapshots
+        count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
         return Exported(
             tuple(sorted(kept.union(self._numbers) - set(retired))),
             self._objects,
@@ -183,8 +186,13 @@ class _Copy:
         newest, address = pointer.newest(), self._target.address
         if newest is None:
             for key in self._target.keys(""):
-                if not key.startswith(_PREFIXES):
+                if not key.startswith((*_PREFIXES, layout.POINTER)):
                     raise ForeignTarget(f"{address} holds {key}: name an empty place")
+            if any(key.endswith(_SETTLED) for key in self._target.keys(layout.SNAPSHOTS)):
+                raise ForeignTarget(
+                    f"{address} holds a store that lost its pointer: name an empty place, or put "
+                    "back the pointer (docs/operating.md says how)"
+                )
             return set()
         manifest = Catalogue(self._target).manifest(newest.snapshot)
         if newest.snapshot > self._newest.snapshot:
@@ -208,7 +216,7 @@ class _Copy:
         """Return the target's pointer; what it does not hold counts as retired."""
         holds = kept.union(self._numbers, self._newest.skipped)
         absent = [n for n in range(1, self._newest.snapshot) if n not in holds]
-        return replace(self._pointer, settled=True, expiry=None, retired=tuple(_spans(absent)))
+        return replace(self._pointer, settled=True, expiry=None, retired=spans(absent))
 
     def _put(self, key: str, replaced: bool, advance: Advance) -> None:
         """Copy an object that is named by its content, once that is known to be right."""
@@ -258,16 +266,4 @@ class _Copy:
 
 
 _PREFIXES = (layout.RECORDS, layout.SNAPSHOTS)
-
-
-def _spans(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and last of each run of neighbouring numbers, which ascend."""
-    first = last = None
-    for number in numbers:
-        if last is not None and first is not None and number != last + 1:
-            yield first, last
-            first = number
-        first = number if first is None else first
-        last = number
-    if first is not None and last is not None:
-        yield first, last
+_SETTLED = "/" + layout.settled_key(1).rpartition("/")[2]

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from builder import consistency, intake, views
-from builder.expire import ORPHAN_AGE, snapshots
+from builder.expire import snapshots
 from builder.finding import Finding
+from builder.orphan import ORPHAN_AGE
 from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from builder import recovery
 from builder.commit import Ready, commit, remove_leftovers, settle
-from builder.expire import completed, snapshots
+from builder.expire import completed
 from builder.selection import NothingSelected
 from builder.snapshot import Draft
 from builder.surroundings import Surroundings
@@ -24,7 +25,6 @@ from functions.snapshot.configuration import default as configuration_default
 from functions.snapshot.errors import (
     ConfigurationError,
     Conflict,
-    DamagedStore,
     NothingPublished,
     StoreError,
 )
@@ -157,10 +157,9 @@ def _carried_out(
     newest = pointer.newest()
     namespace = configuration["repository.namespace"]
     nothing = Manifest(0, UNSTAMPED, namespace, (), {})
+    recovery.check(store, pointer, tag)
     before = catalogue.manifest(newest.snapshot) if newest else nothing
     _check(before, namespace)
-    if newest is None:
-        _check_first(store, catalogue, tag)
     remove_leftovers(store, before.skipped[-_LEFTOVERS:])
     # What is not in effect yet was written in time, whoever wrote it.
     late = newest is not None and not pointer.settled and newest.effective <= now
@@ -178,8 +177,10 @@ def _carried_out(
         ready = Ready(built.manifest, since, built.keys)
         manifest = commit(store, outside, pointer, tag, ready, configuration["publish.lead"])
         built = replace(built, manifest=manifest)
-    elif newest is not None and not late:
-        settle(store, pointer, tag)
+    else:
+        if store.tag(layout.POINTER) != tag:
+            raise Conflict("somebody else changed the store meanwhile")
+        settle(store, pointer, tag)  # where it was late there is nothing to stamp anew
     if refusal is not None:
         raise refusal
     return built
@@ -196,20 +197,3 @@ def _check(before: Manifest, namespace: str) -> None:
             f"repository.namespace is still {namespace}: every identifier will begin with it for "
             "ever, so set it to a domain name of yours before the first publish"
         )
-
-
-def _check_first(store: Writer, catalogue: Catalogue, tag: str | None) -> None:
-    """See that nothing was ever published here, for positions and numbers are given once.
-
-    A first publish that died leaves a pointer that names no snapshot, and manifests of its own.
-    """
-    there = snapshots(store)
-    first = tag is not None and all(len(catalogue.manifest(n).sequences) < 2 for n in there)
-    if first or not there:
-        return
-    if store.tag(layout.POINTER) != tag:
-        raise Conflict("somebody else published meanwhile")
-    raise DamagedStore(
-        f"{store.address} has snapshots up to {there[-1]}, and no current.json that names one: put "
-        "back a copy of it, or write it anew (docs/operating.md says how)"
-    )

@@ -9,6 +9,7 @@ from typing import Any
 from builder.parquet import Written, batches, segments, write_table
 from functions.oai import engine
 from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Span
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -29,6 +30,7 @@ class Draft:
         connection: engine.Connection,
         folder: Path,
         tables: Mapping[str, tuple[LeafReference, ...]],
+        sound: dict[str, str] | None = None,
     ) -> None:
         self._store = store
         self._connection = connection
@@ -36,10 +38,11 @@ class Draft:
         self._catalogue = Catalogue(store)
         self.tables = dict(tables)
         self.written: list[str] = []
+        self._sound = {} if sound is None else sound
 
     def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
         """Return a draft over another snapshot's tables, with the same store and database."""
-        return Draft(self._store, self._connection, self._folder, tables)
+        return Draft(self._store, self._connection, self._folder, tables, self._sound)
 
     def write(
         self,
@@ -101,8 +104,29 @@ class Draft:
         return [file for leaf in leaves for file in self._catalogue.leaf(leaf).files]
 
     def paths(self, files: Iterable[DataFile]) -> list[str]:
-        """Return where the files can be read on this machine."""
-        return [str(self._store.local(file.key)) for file in files]
+        """Return where the files can be read on this machine.
+
+        Damage must not be carried on under a new name, so each is read through once. Raises
+        DamagedStore for one that is not what it is named by, MissingObject, and StoreError.
+        """
+        return [self._sound.get(file.key) or self._checked(file.key) for file in files]
+
+    def _checked(self, key: str) -> str:
+        path = self._store.local(key)
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError as error:
+            raise MissingObject(f"{key} is not there any more") from error
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        if digest[:32] != layout.digest_of(key):
+            raise DamagedStore(
+                f"{key} is damaged: its name is another content's; put back a copy of it "
+                "(`sheaf verify` tells what else is wrong)"
+            )
+        self._sound[key] = str(path)
+        return self._sound[key]
 
     def _put(self, table: str, written: Written) -> DataFile:
         key = layout.data_key(table, written.digest)

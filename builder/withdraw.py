@@ -11,10 +11,12 @@ from builder.build import Build
 from builder.expire import retire, snapshots
 from builder.revision import Base, Built, revise
 from builder.selection import Selection, choose, names_of, rows_of
+from builder.snapshot import Draft
 from builder.surroundings import Surroundings
 from functions.oai import engine
 from functions.snapshot import schema
 from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import REMEMBERED
 from functions.snapshot.store import Writer
 
@@ -114,10 +116,16 @@ class _Withdrawal:
 def _purge(
     store: Writer, configuration: Configuration, outside: Surroundings, items: Sequence[str]
 ) -> tuple[int, ...]:
-    """Retire every snapshot whose files hold metadata of the items; return their numbers."""
+    """Retire every snapshot whose files hold metadata of the items; return their numbers.
+
+    What no snapshot names goes with them. Raises StoreError if a snapshot could not be retired.
+    """
     base = Base.of(store, configuration, outside)
-    wait = (base.before.effective + REMEMBERED - outside.clock()).total_seconds()
-    if wait > 0:
+    outside.say(
+        f"purging {len(items):,} items. Should this be interrupted, run it again by identifier or "
+        "set, for nothing else is left of them"
+    )
+    while (wait := (base.before.effective + REMEMBERED - outside.clock()).total_seconds()) > 0:
         outside.say(f"waiting {wait:.0f} seconds, until no reader uses an older snapshot")
         outside.sleep(wait)
     showing = set()
@@ -127,8 +135,27 @@ def _purge(
                 "CREATE TABLE wanted AS SELECT unnest($items) AS identifier", {"items": list(items)}
             )
         for number in snapshots(store):
-            if number < base.before.snapshot and number not in base.before.skipped:
-                older = draft.over(base.catalogue.manifest(number).tables)
-                if takedown.versions(connection, older, "wanted"):
-                    showing.add(number)
-    return retire(store, outside, showing).snapshots
+            if number < base.before.snapshot and _shows(base, connection, draft, number):
+                showing.add(number)
+    retired = retire(store, outside, showing).snapshots
+    pointer = base.catalogue.pointer()
+    left = [number for number in sorted(showing) if not pointer.is_retired(number)]
+    if left:
+        raise StoreError(
+            f"withdrawn, but snapshot {left[0]} could not be retired and still shows the items: "
+            "run it again by identifier or set"
+        )
+    return retired
+
+
+def _shows(base: Base, connection: engine.Connection, draft: Draft, number: int) -> bool:
+    """Tell whether a snapshot's files hold metadata of the items in `wanted`."""
+    if number in base.before.skipped or base.pointer.is_retired(number):
+        return False
+    try:
+        older = draft.over(base.catalogue.manifest(number).tables)
+        return takedown.versions(connection, older, "wanted") > 0
+    except StoreError:
+        if base.catalogue.pointer().is_retired(number):
+            return False  # meanwhile
+        raise

@@ -3,6 +3,7 @@
 current.json                      the pointer, the only object that is ever replaced
 snapshots/<n>/manifest.json       one snapshot
 snapshots/<n>/views.sql           the same snapshot as views for plain DuckDB
+snapshots/<n>/settled             its instant, once it is known that the pointer named it before
 snapshots/leaves/<digest>.json    what a manifest says of up to LEAF_FILES data files
 records/<table>/<digest>.parquet  data files, named by their content
 intake/<run>/...                  what was ingested and is not published yet
@@ -48,9 +49,14 @@ def views_key(snapshot: int) -> str:
     return f"snapshots/{snapshot}/views.sql"
 
 
-def snapshot_keys(snapshot: int) -> tuple[str, str]:
+def settled_key(snapshot: int) -> str:
+    """Return where it is written down that snapshot number `snapshot` took effect in time."""
+    return f"snapshots/{snapshot}/settled"
+
+
+def snapshot_keys(snapshot: int) -> tuple[str, str, str]:
     """Return the keys of what belongs to that snapshot alone; its manifest is the last to go."""
-    return views_key(snapshot), manifest_key(snapshot)
+    return settled_key(snapshot), views_key(snapshot), manifest_key(snapshot)
 
 
 def snapshot_of(key: str) -> int | None:

@@ -5,6 +5,7 @@ readers go by the clock. It also holds what publishing and expiring must know of
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -29,11 +30,13 @@ class Entry:
 class Expiry:
     """An expiry in progress: the snapshots that it removes, and the instant up to which it may.
 
-    From that instant on it is taken for dead, and whoever comes next completes it.
+    From that instant on it is taken for dead, and whoever comes next completes it. `holder` tells
+    it from another one that begins in the same second.
     """
 
     snapshots: tuple[int, ...]
     until: datetime
+    holder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +80,7 @@ class Pointer:
         done = set(self.expiry.snapshots if self.expiry else ())
         for first, last in self.retired:
             done.update(range(first, last + 1))
-        ranges: list[tuple[int, int]] = []
-        for number in sorted(done):
-            if ranges and ranges[-1][1] == number - 1:
-                ranges[-1] = (ranges[-1][0], number)
-            else:
-                ranges.append((number, number))
-        return replace(self, expiry=None, retired=tuple(ranges), expiries=self.expiries + 1)
+        return replace(self, expiry=None, retired=spans(done), expiries=self.expiries + 1)
 
     def moved(self, entry: Entry, now: datetime) -> "Pointer":
         """Return this pointer, not settled, with `entry` added and `trimmed`."""
@@ -117,6 +114,7 @@ class Pointer:
             document["expiry"] = {
                 "snapshots": list(self.expiry.snapshots),
                 "until": instant.to_text(self.expiry.until),
+                "holder": self.expiry.holder,
             }
         if self.copied:
             document["copied"] = instant.to_text(self.copied)
@@ -154,10 +152,25 @@ class Pointer:
         return Pointer(entries, settled, expiry, retired, copied, expiries)
 
 
+def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Return the first and last number of each run of neighbours, ascending."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)
+
+
 _REMEDY = "put back a copy of it, or one that names the newest of the snapshots"
 
 
 def _expiry(document: Any) -> Expiry | None:
     if document is None:
         return None
-    return Expiry(tuple(map(int, document["snapshots"])), instant.from_text(document["until"]))
+    return Expiry(
+        tuple(map(int, document["snapshots"])),
+        instant.from_text(document["until"]),
+        str(document.get("holder", "")),
+    )

@@ -50,11 +50,14 @@ class Cache:
 
 
 class Catalogue:
-    """What a store's snapshots hold. Safe to use from threads."""
+    """What a store's snapshots hold. Safe to use from threads.
 
-    def __init__(self, reader: Reader) -> None:
+    The `kept` manifests and leaves that were asked for last are kept in memory.
+    """
+
+    def __init__(self, reader: Reader, kept: int = 256) -> None:
         self.reader = reader
-        self._cache = Cache()
+        self._cache = Cache(kept)
 
     def pointer(self) -> Pointer:
         """Read the pointer, anew at each call; an empty one where there is none."""

@@ -116,7 +116,7 @@ def test_only_what_no_kept_snapshot_names_is_removed(world: World) -> None:
               for f in catalogue.files(m, table)}  # fmt: skip
     done = world.expire(keep=2)
     gone = before - set(world.store.keys(""))
-    assert len(gone) == done.objects + 2  # with each snapshot goes its views.sql
+    assert len(gone) == done.objects + 4  # with each snapshot go its views.sql and its mark
     assert not gone & needed
     assert {layout.manifest_key(1), layout.views_key(2)} <= gone
 

@@ -312,7 +312,7 @@ def test_a_store_that_lost_its_pointer_is_not_begun_anew(
     path.unlink()
     if left is not None:
         path.write_bytes(left.to_json())
-    with pytest.raises(DamagedStore, match=r"snapshots up to 3, and no current\.json"):
+    with pytest.raises(DamagedStore, match=r"snapshots up to 3, and no|names no snapshot, and 3"):
         world.publish()
     assert left is not None or not path.exists()
     path.write_bytes(whole)
@@ -325,5 +325,5 @@ def test_a_pointer_is_lost_after_the_first_publish_too(world: World) -> None:
     world.publish()
     (world.root / layout.POINTER).unlink()
     world.ingest([capture(2)])
-    with pytest.raises(DamagedStore, match=r"snapshots up to 1, and no current\.json"):
+    with pytest.raises(DamagedStore, match="snapshots up to 1, and no pointer"):
         world.publish()

@@ -1,0 +1,70 @@
+"""Orphans: objects that no kept snapshot names, and intake that has no end."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from functions.snapshot import layout
+from functions.snapshot.manifest import LeafReference, Manifest
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+ORPHAN_AGE = timedelta(days=1)
+"""What no snapshot names may belong to a publish in progress until it is as old as that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The keys of the leaves and data files that some snapshots name."""
+
+    leaves: frozenset[str]
+    data: frozenset[str]
+
+    @staticmethod
+    def of(catalogue: Catalogue, numbers: Iterable[int]) -> "Named":
+        """Return what the snapshots of those numbers name. Raises MissingObject."""
+        references: dict[str, LeafReference] = {}
+        for number in numbers:
+            references.update((r.key, r) for r in references_of(catalogue.manifest(number)))
+        data = {file.key for r in references.values() for file in catalogue.leaf(r).files}
+        return Named(frozenset(references), frozenset(data))
+
+
+def orphans(
+    store: Writer, kept: Iterable[int], named: Named, now: datetime, age: timedelta
+) -> list[str]:
+    """Return the keys of objects that no kept snapshot names, and of unfinished intake.
+
+    `age` is how old the former must be; none at all means of whatever age, by any clock.
+    """
+    own = {key for number in kept for key in layout.snapshot_keys(number)}
+    old = [
+        entry.key
+        for prefix in (layout.RECORDS, layout.SNAPSHOTS)
+        for entry in store.entries(prefix)
+        if (not age or entry.modified <= now - age)
+        and not (entry.key in named.leaves or entry.key in named.data or entry.key in own)
+    ]
+    return old + _unfinished(store, now)
+
+
+def _unfinished(store: Writer, now: datetime) -> list[str]:
+    """Return the keys of intake runs that have no summary and are old: their ingest died."""
+    runs: dict[str, list[str]] = {}
+    young = set()
+    for entry in store.entries(layout.INTAKE):
+        run = layout.run_prefix(entry.key.split("/")[1])
+        runs.setdefault(run, []).append(entry.key)
+        if entry.modified > now - ORPHAN_AGE:
+            young.add(run)
+    return [
+        key
+        for run, keys in runs.items()
+        if run not in young and run + layout.RUN_SUMMARY not in keys
+        for key in keys
+    ]
+
+
+def references_of(manifest: Manifest) -> list[LeafReference]:
+    """Return the leaves of all tables."""
+    return [reference for leaves in manifest.tables.values() for reference in leaves]
