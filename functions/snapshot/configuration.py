@@ -177,15 +177,15 @@ KEYS: tuple[Key, ...] = (
     Key(
         "serve.pointer_seconds",
         2,
-        _number(0, 3600),
-        "seconds from 0 to 3600",
+        _number(0, 30),  # the pointer remembers a snapshot for a minute
+        "seconds from 0 to 30",
         "how long a reader keeps the pointer before it reads it anew",
     ),
     Key(
         "serve.clock_allowance",
         5,
-        _number(1, 3600),
-        "seconds from 1 to 3600",
+        _number(1, 20),  # an expiry's lease has half a minute for skewed clocks
+        "seconds from 1 to 20",
         "how far responseDate is set back: more than twice the clock skew to be tolerated",
     ),
 )
