@@ -38,7 +38,7 @@ def run(context: Context) -> int:
     sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
     connection = engine.connect(threads=2, memory_megabytes=4096)
     try:
-        wanted = question.tables(manifest, sql)
+        wanted = question.tables(context.store, manifest, sql)
         connection.execute(question.statements(context.store, manifest, wanted))
         names, rows = engine.query(connection, sql)
         if context.arguments.json:

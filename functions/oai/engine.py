@@ -96,16 +96,17 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
 
 
 def tables(connection: Connection, sql: str) -> set[str] | None:
-    """Return the names of the tables that the statements read, also through views.
+    """Return the names of the tables that a single SELECT reads, also through views.
 
-    None where that cannot be told without carrying them out.
+    None for anything else, and where it cannot be told without carrying it out.
     """
     try:
-        statements = connection.extract_statements(sql)
-        found = [connection.get_table_names(statement.query) for statement in statements]
-    except duckdb.Error:
+        (statement,) = connection.extract_statements(sql)
+        if statement.type != duckdb.StatementType.SELECT:
+            return None
+        return set(connection.get_table_names(sql))
+    except (duckdb.Error, ValueError):  # ValueError: not one statement
         return None
-    return set().union(*found)
 
 
 def _rows(connection: Connection) -> Iterator[Sequence[Any]]:
