@@ -270,6 +270,20 @@ def test_statements_of_every_kind(home: Home, tmp_path: Path) -> None:
     assert home("query", "").out == ""
     assert home("query", "CREATE TABLE x (y INTEGER)").code == 0
     assert home("query", "SELECT TIMESTAMPTZ '2026-01-01 00:00:00+00' AS t").code == 0
+    odd = (
+        "SELECT 'nan'::DOUBLE AS n, [1.5::DOUBLE, '-inf'::DOUBLE] AS n, 7 AS n, "
+        "MAP {DATE '2007-11-05': 'inf'::FLOAT} AS m, '\\xFF'::BLOB AS n_1, 1.50 AS d"
+    )
+
+    def never(name: str) -> object:
+        raise AssertionError(f"{name} is no JSON")
+
+    assert json.loads(home("query", "--json", odd).out, parse_constant=never) == {
+        "n": None, "n_1": [1.5, None], "n_2": 7, "m": {"2007-11-05": None}, "n_1_1": "/w==",
+        "d": "1.50",
+    }  # fmt: skip
+    (row,) = csv.DictReader(io.StringIO(home("query", odd).out))
+    assert (row["n"], row["n_1"], row["n_2"]) == ("nan", "[1.5, null]", "7")
     lists = home("query", "SELECT sets FROM captures ORDER BY url LIMIT 1").out.splitlines()[1]
     assert json.loads(next(csv.reader([lists]))[0]) == ["domain:cz:knihovna:blog", "mime:text:html"]
 
