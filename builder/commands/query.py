@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from builder import question
+from builder import loss, question
 from builder.context import Context
 from functions.oai import engine
 from functions.snapshot.errors import NothingPublished
@@ -35,6 +35,7 @@ def run(context: Context) -> int:
     catalogue = Catalogue(context.store)
     newest = catalogue.pointer().newest()
     if newest is None:
+        loss.check(context.store)
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
     manifest = catalogue.manifest(newest.snapshot)
     sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
