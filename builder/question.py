@@ -1,4 +1,4 @@
-"""A question in SQL: which tables of a snapshot it reads, and these tables on this machine."""
+"""A question in SQL: which tables of the newest snapshot it reads, and these on this machine."""
 
 import re
 import shutil
@@ -7,18 +7,44 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from builder import views
+from builder import loss, views
 from builder.bucket import BucketStore
 from builder.store import FolderStore
 from functions.oai import engine
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
 _FETCHES = 4  # files side by side
+_TRIES = 4
 _STORED = frozenset(table for names in views.TABLES.values() for table in names)
 # What reads tables that DuckDB does not tell of, within a SELECT too.
 _UNTOLD = re.compile(r"\b(show|pragma\w*|query\w*)\b", re.IGNORECASE)
+
+
+def prepare(connection: engine.Connection, store: FolderStore | BucketStore, sql: str) -> None:
+    """Make the views of the newest snapshot, over what the statements read of it.
+
+    If that is expired while it is fetched, those of the next one. Raises NothingPublished and
+    StoreError.
+    """
+    for left in reversed(range(_TRIES)):
+        catalogue = Catalogue(store)
+        newest = catalogue.pointer().newest()
+        if newest is None:
+            loss.check(store)
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        try:
+            manifest = catalogue.manifest(newest.snapshot)
+            wanted = tables(store, manifest, sql)
+            made = statements(store, manifest, wanted)
+            with engine.reading(f"snapshot {newest.snapshot}"):
+                connection.execute(made)
+        except StoreError:
+            if not left or catalogue.pointer().newest() == newest:
+                raise
+        else:
+            return
 
 
 def tables(store: FolderStore | BucketStore, manifest: Manifest, sql: str) -> set[str]:
@@ -60,7 +86,7 @@ def statements(
 
     # A view outlives its table, and is refused then before anything of it can be optimised away.
     absent = sorted(_STORED.difference(wanted))
-    made = [f"CREATE TEMP TABLE {_absent(t)} AS {views.empty(t)[1:-1]};" for t in absent]
+    made = [f"CREATE OR REPLACE TEMP TABLE {_absent(t)} AS {views.empty(t)[1:-1]};" for t in absent]
     dropped = [f"DROP TABLE {_absent(table)};" for table in absent]
     return "\n".join([*made, views.views(manifest, source), *dropped])
 

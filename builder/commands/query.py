@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from builder import loss, question
+from builder import question
 from builder.context import Context
 from functions.oai import engine
-from functions.snapshot.errors import NothingPublished
-from functions.store.catalog import Catalogue
 
 _WIDE = 60  # characters of a cell on a terminal
 _SHOWN = 1000  # rows of a table on a terminal
@@ -32,17 +30,10 @@ def run(context: Context) -> int:
     table, elsewhere CSV; with --json one JSON document a row. A name that several columns have is
     numbered: url, url_1.
     """
-    catalogue = Catalogue(context.store)
-    newest = catalogue.pointer().newest()
-    if newest is None:
-        loss.check(context.store)
-        raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
-    manifest = catalogue.manifest(newest.snapshot)
     sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
     connection = engine.connect(threads=2, memory_megabytes=4096)
     try:
-        wanted = question.tables(context.store, manifest, sql)
-        connection.execute(question.statements(context.store, manifest, wanted))
+        question.prepare(connection, context.store, sql)
         given, rows = engine.query(connection, sql)
         names = _distinct(given)
         if context.arguments.json:

@@ -1,14 +1,17 @@
 """Questions in SQL: what they read is there, or they are refused."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from builder import question
 from builder.bucket import BucketStore
+from builder.store import FolderStore
 from builder.views import TABLES
 from functions.oai import engine
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
@@ -66,6 +69,50 @@ def test_of_a_bucket_what_is_named_is_wanted(manifest: Manifest, sql: str) -> No
     views = (STATEMENTS[sql][1] or "").split()
     wanted = question.tables(BUCKET, manifest, sql)
     assert wanted == {table for view in views for table in TABLES[view]}
+
+
+class Overtaken(FolderStore):
+    """A store that somebody publishes to and expires while the first file is fetched from it."""
+
+    def __init__(self, world: World, left: int = 1) -> None:
+        super().__init__(world.root)
+        self.world = world
+        self.left = left
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+        if self.left:
+            self.left -= 1
+            world = self.world
+            world.ingest([capture(n, title=str(world.runs)) for n in range(50)])
+            world.publish()
+            world.clock.sleep(100)
+            assert world.expire(keep=1).objects
+        return super().local(key, spans)
+
+
+def test_a_snapshot_that_is_expired_meanwhile_gives_way_to_the_next(
+    world: World, connection: engine.Connection
+) -> None:
+    world.ingest([capture(n) for n in range(50)])
+    world.publish()
+    store = Overtaken(world, left=2)
+    sql = "SELECT DISTINCT title FROM captures"
+    question.prepare(connection, store, sql)
+    _, rows = engine.query(connection, sql)
+    assert [tuple(row) for row in rows] == [("2",)]
+
+
+def test_a_file_that_is_gone_for_good_is_told(world: World, connection: engine.Connection) -> None:
+    world.ingest([capture(1)])
+    world.publish()
+    (key,) = world.store.keys("records/records/")
+    (world.root / key).write_bytes(b"no Parquet")
+    with pytest.raises(DamagedStore, match="snapshot 1 is damaged"):
+        question.prepare(connection, world.store, "FROM captures")
+    (world.root / key).unlink()
+    with pytest.raises(MissingObject, match=key):
+        question.prepare(connection, world.store, "FROM captures")
+    question.prepare(connection, world.store, "FROM sets")
 
 
 @pytest.mark.parametrize("view", TABLES)
