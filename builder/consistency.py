@@ -15,6 +15,7 @@ from functions.snapshot.pointer import Entry, Pointer
 
 DISTINCT = frozenset({"records", "copies", "sets", "dead"})
 """Tables of which no two rows have the same bounding columns (schema.KEY)."""
+_BY_RUN = frozenset({"records", "copies", "lookup", "dead"})  # each leaf of these has a span
 _AS_A_WHOLE = frozenset({"records", "sets"})  # the others are sorted by run, or by leaf
 
 
@@ -93,6 +94,7 @@ def _sequences(manifest: Manifest) -> Iterator[str]:
 
 
 def _tables(manifest: Manifest) -> Iterator[str]:
+    starts, ends = {s.first for s in manifest.sequences}, {s.last for s in manifest.sequences}
     for table, references in manifest.tables.items():
         if table not in schema.TABLES:
             yield f"it has a table {table}, which there is not"
@@ -101,8 +103,11 @@ def _tables(manifest: Manifest) -> Iterator[str]:
             if not _is_leaf(reference.key):
                 yield f"{table} has a leaf at {reference.key!r}"
         spans = [r.span for r in references if r.span is not None]
-        if not all(map(_is_span, spans)):
+        lacking = table in _BY_RUN and len(spans) < len(references)
+        if lacking or not all(map(_is_span, spans)):
             yield f"a run of {table} has no first and last position"
+        elif not all(a in starts and b in ends and a <= b for a, b in spans):
+            yield f"a run of {table} is not one of whole publishes"
         elif any(b[0] <= a[1] for a, b in pairwise(dict.fromkeys(spans))):
             yield f"the runs of {table} are not in order"
 

@@ -51,6 +51,12 @@ _FULL = (
     f"SELECT count(*), min(position) FROM {_FILE} "
     f"WHERE (deleted AND ({_FIELDS})) OR (NOT deleted AND reason IS NOT NULL)"
 )
+_HELD_PREFIXES = "CREATE TABLE held_prefixes (file INTEGER, prefix VARCHAR, position BIGINT)"
+# Of identifiers, all but the local part: one a file, where nothing is wrong.
+_PREFIXES = (
+    "INSERT INTO held_prefixes SELECT $number, regexp_replace(identifier, '[^:]*$', '') AS prefix, "
+    f"min(position) FROM {_FILE} GROUP BY prefix"
+)
 _GROUPS = """
 SELECT any_value(row_group_num_rows), min(start), max(start + total_compressed_size) - min(start)
 FROM (SELECT *, least(data_page_offset,
@@ -70,6 +76,7 @@ class Evidence:
         self.broken: set[str] = set()
         for table, (columns, _) in _TABLES.items():
             connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {columns})")
+        connection.execute(_HELD_PREFIXES)
 
     def add(
         self,
@@ -133,6 +140,7 @@ class Evidence:
                 self.keys.append(file.key)
                 values: dict[str, Any] = {"path": str(self._path), "number": number}
                 if table == "records":
+                    self.connection.execute(_PREFIXES, values)
                     values["group"] = layout.GROUP_ROWS
                 self.connection.execute(
                     f"INSERT INTO held_{table} SELECT $number, {columns} FROM {_FILE}", values

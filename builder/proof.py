@@ -11,7 +11,7 @@ from builder.evidence import Evidence
 from builder.finding import Finding
 from builder.inventory import Held
 from functions.oai import engine
-from functions.snapshot import layout
+from functions.snapshot import identifier, layout
 from functions.snapshot.manifest import DataFile
 
 PROVED = ("records", "copies", "sets", "lookup", "dead")
@@ -26,6 +26,11 @@ _LIVE = "CREATE OR REPLACE TEMP VIEW live AS SELECT * FROM records ANTI JOIN dea
 _MEMBERS = (
     "CREATE OR REPLACE TEMP VIEW members AS "
     "SELECT * EXCLUDE (listings), unnest(listings) AS listing FROM live"
+)
+_HOMES = (
+    "CREATE OR REPLACE TEMP TABLE homes AS SELECT unnest($files)::INTEGER AS file, "
+    "unnest($leaves)::INTEGER AS leaf, unnest($firsts)::BIGINT AS first, "
+    "unnest($lasts)::BIGINT AS last"
 )
 _SEQUENCES = (
     "CREATE OR REPLACE TEMP TABLE sequences AS "
@@ -107,6 +112,22 @@ _BY_FILE = (
     ),
 )
 
+# By leaf: how many positions are not of its run, and the first. A superseded position lies before
+# its run, or in it; what superseded it lies in the run, and the last that did there or behind it.
+_BY_LEAF = (
+    *(
+        f"SELECT leaf, count(*), min(position) FROM {table} JOIN homes USING (file) "
+        "WHERE position NOT BETWEEN first AND last GROUP BY leaf"
+        for table in ("copies", "lookup")
+    ),
+    "SELECT leaf, count(*), min(position) FROM dead JOIN homes USING (file) "
+    "LEFT JOIN superseded USING (position) WHERE position >= last OR heir < first GROUP BY leaf",
+)
+_FOREIGN = (
+    "SELECT prefix, min(position) FROM held_prefixes SEMI JOIN chosen USING (file) "
+    "WHERE prefix != $prefix GROUP BY prefix ORDER BY ALL LIMIT 1"
+)
+
 _COUNTED = "SELECT sequence, kind, count(*) FROM live GROUP BY ALL"
 _SET_COUNTS = """
 SELECT listing, count(*), any_value(counted), any_value(said) FROM (
@@ -144,17 +165,34 @@ class Proof:
         self._held = held
         self._manifest = held.manifest
         self._key = layout.manifest_key(held.manifest.snapshot)
+        self._runs = [
+            (reference, leaf, reference.span)
+            for table in ("copies", "lookup", "dead")
+            for reference, leaf in held.leaves.get(table, ())
+            if reference.span is not None
+        ]
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong. Raises StoreError where scratch space or memory does not suffice."""
         with engine.reading(self._key):
             self._prepare()
             yield from self._by_file()
+            yield from self._by_leaf()
+            yield from self._named()
             yield from self._counts()
             yield from self._missing()
 
     def _prepare(self) -> None:
         numbers = {key: number for number, key in enumerate(self._keys)}
+        self._connection.execute(
+            _HOMES,
+            {
+                "files": [numbers[file.key] for _, leaf, _ in self._runs for file in leaf.files],
+                "leaves": [n for n, (_, leaf, _) in enumerate(self._runs) for _ in leaf.files],
+                "firsts": [span[0] for _, leaf, span in self._runs for _ in leaf.files],
+                "lasts": [span[1] for _, leaf, span in self._runs for _ in leaf.files],
+            },
+        )
         chosen = sorted({numbers[file.key] for file in self._held.files(*PROVED)})
         self._connection.execute(
             "CREATE OR REPLACE TEMP TABLE chosen AS SELECT unnest($files)::INTEGER AS file",
@@ -177,6 +215,20 @@ class Proof:
         for code, text, sql in _BY_FILE:
             for number, count, example in self._rows(sql, last=last):
                 yield Finding(code, self._keys[number], text.format(count=count, example=example))
+
+    def _by_leaf(self) -> Iterator[Finding]:
+        for sql in _BY_LEAF:
+            for number, count, example in self._rows(sql):
+                reference, _, (first, last) = self._runs[number]
+                run = f"its run, {first} to {last}"
+                problem = f"{count:,} positions are not of {run}, the first {example}"
+                yield Finding("leaf-wrong", reference.key, problem)
+
+    def _named(self) -> Iterator[Finding]:
+        namespace = self._manifest.namespace
+        for prefix, position in self._rows(_FOREIGN, prefix=identifier.to_oai(namespace, "")):
+            problem = f"its namespace is {namespace}, but the item at {position} is {prefix}..."
+            yield Finding("manifest-wrong", self._key, problem)
 
     def _counts(self) -> Iterator[Finding]:
         found = {(sequence, kind): n for sequence, kind, n in self._rows(_COUNTED)}

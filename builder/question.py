@@ -1,4 +1,4 @@
-"""A question in SQL: which tables of a snapshot it reads, and these tables on this machine."""
+"""A question in SQL: which tables of the newest snapshot it reads, and these on this machine."""
 
 import re
 import shutil
@@ -7,31 +7,61 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from builder import views
+from builder import recovery, views
 from builder.bucket import BucketStore
 from builder.store import FolderStore
 from functions.oai import engine
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
 _FETCHES = 4  # files side by side
+_TRIES = 4
+_STORED = frozenset(table for names in views.TABLES.values() for table in names)
+# What reads tables that DuckDB does not tell of, within a SELECT too.
+_UNTOLD = re.compile(r"\b(show|pragma\w*|query\w*)\b", re.IGNORECASE)
 
 
-def tables(manifest: Manifest, sql: str) -> set[str]:
-    """Return the store's tables that the statements read.
+def prepare(connection: engine.Connection, store: FolderStore | BucketStore, sql: str) -> None:
+    """Make the views of the newest snapshot, over what the statements read of it.
 
-    DuckDB itself says so, of views over tables that are empty. Where it cannot, because a
-    statement builds on what another one makes, every view counts that is named at all.
+    If that is expired while it is fetched, those of the next one. Raises NothingPublished and
+    StoreError.
     """
-    stored = {table for names in views.TABLES.values() for table in names}
+    for left in reversed(range(_TRIES)):
+        catalogue = Catalogue(store)
+        newest = catalogue.pointer().newest()
+        if newest is None:
+            recovery.check_store(store)
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        try:
+            manifest = catalogue.manifest(newest.snapshot)
+            wanted = tables(store, manifest, sql)
+            made = statements(store, manifest, wanted)
+            with engine.reading(f"snapshot {newest.snapshot}"):
+                connection.execute(made)
+        except StoreError:
+            if not left or catalogue.pointer().newest() == newest:
+                raise
+        else:
+            return
+
+
+def tables(store: FolderStore | BucketStore, manifest: Manifest, sql: str) -> set[str]:
+    """Return the store's tables that the statements may read.
+
+    Of a single SELECT DuckDB itself says so, of views over tables that are empty. Of anything else
+    a folder gives all, which costs nothing, and a bucket those of every view that is named at all.
+    """
     with engine.connect() as connection:
-        for table in stored:
+        for table in _STORED:
             connection.execute(f"CREATE TEMP TABLE stored_{table} AS {views.empty(table)[1:-1]}")
         connection.execute(views.views(manifest, lambda table: f"stored_{table}"))
-        found = engine.tables(connection, sql)
+        found = engine.tables(connection, sql) if not _UNTOLD.search(sql) else None
     if found is not None:
-        return {table for table in stored if f"stored_{table}" in found}
+        return {table for table in _STORED if f"stored_{table}" in found}
+    if isinstance(store, FolderStore):
+        return set(_STORED)
     words = set(re.findall(r"\w+", sql.lower()))
     return {table for view, names in views.TABLES.items() if view in words for table in names}
 
@@ -41,8 +71,8 @@ def statements(
 ) -> str:
     """Return the statements that make the views, over local files of the `wanted` tables.
 
-    The other views have their columns, and say when they are read that they are not there. Raises
-    StoreError, too where a bucket's files would not fit on this machine's disk.
+    The other views have their columns, and whatever reads them is refused. Raises StoreError, too
+    where a bucket's files would not fit on this machine's disk.
     """
     catalogue = Catalogue(store)
     if isinstance(store, BucketStore):
@@ -50,11 +80,20 @@ def statements(
 
     def source(table: str) -> str:
         if table not in wanted:
-            return views.empty(table, f"error('{table}: name this view in the statement') IS NULL")
+            return _absent(table)
         paths = _local(store, [file.key for file in catalogue.files(manifest, table)])
         return views.files(paths) if paths else views.empty(table)
 
-    return views.views(manifest, source)
+    # A view outlives its table, and is refused then before anything of it can be optimised away.
+    absent = sorted(_STORED.difference(wanted))
+    made = [f"CREATE OR REPLACE TEMP TABLE {_absent(t)} AS {views.empty(t)[1:-1]};" for t in absent]
+    dropped = [f"DROP TABLE {_absent(table)};" for table in absent]
+    return "\n".join([*made, views.views(manifest, source), *dropped])
+
+
+def _absent(table: str) -> str:
+    """Return the name of a table that is not there: it is what DuckDB's refusal says."""
+    return f'"{table}: name this view in the statement"'
 
 
 def _fits(manifest: Manifest, wanted: Collection[str]) -> None:

@@ -27,6 +27,15 @@ def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
     raise DamagedStore(f"{store.address}: {layout.POINTER}: {found.problem}: {REMEDY}")
 
 
+def check_store(store: Writer) -> None:
+    """See that the pointer that is there now knows of all that was published.
+
+    Raises DamagedStore, or Conflict if it is another one by the end.
+    """
+    tag = store.tag(layout.POINTER)
+    check(store, Catalogue(store).pointer(), tag)
+
+
 def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     """Return what is wrong if the store has snapshots that the pointer does not know of.
 
@@ -39,6 +48,8 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     later = [number for number in settled if number > last]
     if not written and there:
         problem = f"there are snapshots up to {max(there)}, and no pointer"
+        if not settled:
+            problem += " (if an export to here did not come to its end, run it again)"
         return Finding("pointer-missing", layout.POINTER, problem)
     if later:
         names = f"names {last} as the newest" if last else "names no snapshot"

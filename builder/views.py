@@ -73,10 +73,10 @@ def files(paths: Iterable[Path]) -> str:
     return engine.table(_list(map(str, paths)))
 
 
-def empty(table: str, where: str = "false") -> str:
+def empty(table: str) -> str:
     """Return the table expression of a table's columns without a row."""
     columns = ", ".join(f"NULL::{c.type} AS {c.name}" for c in schema.TABLES[table])
-    return f"(SELECT {columns} WHERE {where})"
+    return f"(SELECT {columns} WHERE false)"
 
 
 def _list(texts: Iterable[str]) -> str:

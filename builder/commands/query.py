@@ -4,6 +4,7 @@ import argparse
 import base64
 import csv
 import json
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime
@@ -12,8 +13,6 @@ from typing import Any
 from builder import question
 from builder.context import Context
 from functions.oai import engine
-from functions.snapshot.errors import NothingPublished
-from functions.store.catalog import Catalogue
 
 _WIDE = 60  # characters of a cell on a terminal
 _SHOWN = 1000  # rows of a table on a terminal
@@ -28,19 +27,15 @@ def run(context: Context) -> int:
     """Ask the newest snapshot in DuckDB's SQL.
 
     Views: records, captures, sets, snapshots, faults, sources. On a terminal the result is a
-    table, elsewhere CSV; with --json one JSON document a row.
+    table, elsewhere CSV; with --json one JSON document a row. A name that several columns have is
+    numbered: url, url_1.
     """
-    catalogue = Catalogue(context.store)
-    newest = catalogue.pointer().newest()
-    if newest is None:
-        raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
-    manifest = catalogue.manifest(newest.snapshot)
     sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
     connection = engine.connect(threads=2, memory_megabytes=4096)
     try:
-        wanted = question.tables(manifest, sql)
-        connection.execute(question.statements(context.store, manifest, wanted))
-        names, rows = engine.query(connection, sql)
+        question.prepare(connection, context.store, sql)
+        given, rows = engine.query(connection, sql)
+        names = _distinct(given)
         if context.arguments.json:
             for row in rows:
                 print(
@@ -57,8 +52,22 @@ def run(context: Context) -> int:
     return 0
 
 
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return the names with a number behind one that came before, as DuckDB itself does it."""
+    found: dict[str, None] = {}
+    for name in names:
+        new, number = name, 0
+        while new in found:
+            number += 1
+            new = f"{name}_{number}"
+        found[new] = None
+    return list(found)
+
+
 def _plain(value: Any) -> Any:
-    """Return the value as JSON has it; bytes as base64."""
+    """Return the value as JSON has it: bytes as base64, null for a number that JSON has not."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, datetime | date):
@@ -66,12 +75,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value if isinstance(value, int | float | str | bool | None) else str(value)
+        return {str(_plain(key)): _plain(item) for key, item in value.items()}
+    return value if isinstance(value, int | str | bool | None) else str(value)
 
 
 def _cell(value: Any) -> Any:
     """Return the value as a cell of CSV: lists and structures as JSON."""
+    if isinstance(value, float):
+        return value
     plain = _plain(value)
     return json.dumps(plain, ensure_ascii=False) if isinstance(plain, list | dict) else plain
 

@@ -2,6 +2,7 @@
 
 import argparse
 
+from builder import recovery
 from builder.context import Context
 from builder.errors import UsageError
 from builder.server import LocalServer
@@ -25,6 +26,7 @@ def run(context: Context) -> int:
     repository = DuckRepository(context.reader)
     newest = repository.pointer().newest()
     if newest is None:
+        recovery.check_store(context.store)
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
     repository.manifest(newest.snapshot)  # a damaged or newer store is told of now, not later
     application = Application(repository, context.configuration, context.now)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from builder import consistency, intake
+from builder import consistency, intake, recovery
 from builder.context import Context
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
@@ -22,6 +22,8 @@ def run(context: Context) -> int:
     catalogue = Catalogue(context.store)
     pointer = catalogue.pointer()
     newest = pointer.newest()
+    if newest is None:
+        recovery.check_store(context.store)
     manifest = catalogue.manifest(newest.snapshot) if newest else None
     kept = _kept(catalogue, pointer, manifest) if manifest else []
     runs = list(intake.runs(context.store))

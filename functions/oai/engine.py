@@ -1,14 +1,17 @@
 """DuckDB, opened so that it depends on nothing outside: the only file that imports it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
 from functions.snapshot.errors import DamagedStore, SheafError, StoreError
+
+T = TypeVar("T")
 
 Connection = duckdb.DuckDBPyConnection
 
@@ -87,31 +90,33 @@ def is_sql(text: str) -> bool:
 def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
     """Carry out a person's statement: the names of its columns, and its rows in batches.
 
-    Raises QueryError with DuckDB's own words for what it refuses.
+    Raises QueryError with DuckDB's own words for what it refuses. Ctrl-C ends the statement.
     """
     with _asking():
-        result: Connection | None = connection.execute(sql)  # None where there is no statement
+        # None where there is no statement
+        result: Connection | None = _ended(connection, lambda: connection.execute(sql))
         names = [column[0] for column in (result and result.description) or ()]
     return names, _rows(connection) if names else iter(())
 
 
 def tables(connection: Connection, sql: str) -> set[str] | None:
-    """Return the names of the tables that the statements read, also through views.
+    """Return the names of the tables that a single SELECT reads, also through views.
 
-    None where that cannot be told without carrying them out.
+    None for anything else, and where it cannot be told without carrying it out.
     """
     try:
-        statements = connection.extract_statements(sql)
-        found = [connection.get_table_names(statement.query) for statement in statements]
-    except duckdb.Error:
+        (statement,) = connection.extract_statements(sql)
+        if statement.type != duckdb.StatementType.SELECT:
+            return None
+        return set(connection.get_table_names(sql))
+    except (duckdb.Error, ValueError):  # ValueError: not one statement
         return None
-    return set().union(*found)
 
 
 def _rows(connection: Connection) -> Iterator[Sequence[Any]]:
     while True:
         with _asking():
-            rows = connection.fetchmany(10_000)
+            rows = _ended(connection, lambda: connection.fetchmany(10_000))
         if not rows:
             return
         yield from rows
@@ -123,6 +128,22 @@ def _asking() -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise QueryError(str(error)) from error
+
+
+def _ended(connection: Connection, call: Callable[[], T]) -> T:
+    """Return what the call gives; an interruption ends it at once.
+
+    DuckDB itself heeds a signal only where the thread that called it has a share of the work.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(call)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            while not future.done():
+                connection.interrupt()  # without effect before the statement has begun
+                wait([future], 0.05)
+            raise
 
 
 def _line(error: Exception) -> str:

@@ -13,7 +13,7 @@ import pytest
 from builder.expire import expire, snapshots
 from builder.export import ForeignTarget, export
 from builder.publish import publish
-from builder.recovery import rebuilt
+from builder.recovery import check_store, rebuilt
 from builder.restore import restore
 from builder.selection import Selection
 from builder.store import FolderStore
@@ -382,3 +382,23 @@ def test_a_target_that_lost_its_pointer_is_not_set_back(world: World, tmp_path: 
     (copy.root / layout.POINTER).unlink()
     with pytest.raises(ForeignTarget, match="lost its pointer"):
         export(world.store, copy.store, world.outside())
+
+
+def test_a_store_that_is_new_or_whole_has_lost_nothing(world: World) -> None:
+    check_store(world.store)
+    world.ingest([capture(1)])
+    check_store(world.store)
+    world.publish()
+    check_store(world.store)
+    (world.root / layout.POINTER).unlink()
+    with pytest.raises(DamagedStore, match="snapshots up to 1, and no pointer"):
+        check_store(world.store)
+
+
+def test_what_a_first_publish_that_died_has_left_is_no_loss(world: World) -> None:
+    world.ingest([capture(1)])
+    with pytest.raises(Killed):
+        publish(interrupted(world, "replace", die, at=2), world.configuration(), world.outside())
+    assert snapshots(world.store) == [1]
+    check_store(world.store)
+    assert world.publish().new == 1

@@ -373,16 +373,50 @@ def test_a_leaf_that_says_what_the_file_does_not(
         lambda d: d["tables"]["records"].reverse(),
         lambda d: d["tables"]["records"][0].update(key="../../etc/passwd"),
         lambda d: d.update(namespace="another.example.org"),
+        lambda d: d["tables"]["lookup"][-1]["span"].__setitem__(0, 103),
+        lambda d: d["tables"]["lookup"][-1]["span"].__setitem__(1, 109),
+        lambda d: d["tables"]["dead"][-1].update(span=None),
     ],
     ids=[
         "number", "effective", "skipped", "sequence", "positions", "datestamp", "too-many", "table",
-        "runs", "key", "namespace",
+        "runs", "key", "namespace", "run-late", "run-short", "no-run",
     ],
 )  # fmt: skip
 def test_an_edited_manifest(sound: World, change: Callable[[Any], None]) -> None:
     key = keys_of(newest(sound))
     edit(sound, key, change)
     assert ("manifest-wrong", key) in found(sound)
+
+
+@pytest.mark.parametrize(
+    ("table", "span"),
+    [
+        ("copies", [102, 108]),  # readers would find no copy
+        ("lookup", [109, 110]),
+        ("dead", [1, 33]),
+        ("dead", [109, 110]),
+    ],
+)
+def test_a_run_of_other_publishes_than_its_rows_are_of(
+    sound: World, table: str, span: list[int]
+) -> None:
+    key = newest(sound).tables[table][-1].key
+
+    def change(document: Any) -> None:
+        references = document["tables"][table]
+        last = references[-1]["span"]
+        for reference in references:
+            if reference["span"] == last:
+                reference["span"] = span
+
+    edit(sound, keys_of(newest(sound)), change)
+    assert ("leaf-wrong", key) in found(sound, newest_only=True)
+
+
+def test_the_namespace_of_a_single_snapshot(sound: World) -> None:
+    key = keys_of(newest(sound))
+    edit(sound, key, lambda d: d.update(namespace="another.example.org"))
+    assert found(sound, newest_only=True) == {("manifest-wrong", key)}
 
 
 @pytest.mark.parametrize("name", ["rows", "bytes", "files", "first", "last"])

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -269,8 +270,49 @@ def test_statements_of_every_kind(home: Home, tmp_path: Path) -> None:
     assert home("query", "").out == ""
     assert home("query", "CREATE TABLE x (y INTEGER)").code == 0
     assert home("query", "SELECT TIMESTAMPTZ '2026-01-01 00:00:00+00' AS t").code == 0
+    odd = (
+        "SELECT 'nan'::DOUBLE AS n, [1.5::DOUBLE, '-inf'::DOUBLE] AS n, 7 AS n, "
+        "MAP {DATE '2007-11-05': 'inf'::FLOAT} AS m, '\\xFF'::BLOB AS n_1, 1.50 AS d"
+    )
+
+    def never(name: str) -> object:
+        raise AssertionError(f"{name} is no JSON")
+
+    assert json.loads(home("query", "--json", odd).out, parse_constant=never) == {
+        "n": None, "n_1": [1.5, None], "n_2": 7, "m": {"2007-11-05": None}, "n_1_1": "/w==",
+        "d": "1.50",
+    }  # fmt: skip
+    (row,) = csv.DictReader(io.StringIO(home("query", odd).out))
+    assert (row["n"], row["n_1"], row["n_2"]) == ("nan", "[1.5, null]", "7")
     lists = home("query", "SELECT sets FROM captures ORDER BY url LIMIT 1").out.splitlines()[1]
     assert json.loads(next(csv.reader([lists]))[0]) == ["domain:cz:knihovna:blog", "mime:text:html"]
+
+
+def test_a_statement_that_takes_long_ends_when_it_is_told_to(home: Home, tmp_path: Path) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    home("publish")
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        begun = tmp_path / f"{number}.csv"
+        sql = (
+            f"COPY (SELECT 1) TO '{begun}'; "
+            "SELECT sum(a.range * b.range % 7) FROM range(900000) a, range(900000) b"
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-m", "builder.cli", "query", "--config", str(home.config), sql],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        try:
+            deadline = time.monotonic() + 30
+            while not begun.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            time.sleep(0.2)  # so that the second statement, of some minutes, has begun
+            process.send_signal(number)
+            out, err = process.communicate(timeout=10)
+        finally:
+            process.kill()
+        assert (process.returncode, out) == (code, "")
+        assert "Traceback" not in err
 
 
 def test_superseded_versions_are_in_no_view(home: Home, tmp_path: Path) -> None:

@@ -161,6 +161,17 @@ def test_status_tells_what_is_kept_and_withdrawn(kept: Home) -> None:
     assert "items      3 present, 0 withdrawn" in kept("status").out
 
 
+def test_a_store_that_lost_its_pointer_is_not_taken_for_a_new_one(kept: Home) -> None:
+    (kept.folder / "store" / layout.POINTER).unlink()
+    for command in (["status"], ["status", "--json"], ["query", "SELECT 1"], ["serve"]):
+        result = kept(*command)
+        assert (result.code, result.out) == (2, "")
+        assert (
+            "current.json: there are snapshots up to 2, and no pointer: `sheaf verify`"
+            in one_line(result.err)
+        )
+
+
 def test_status_tells_what_was_retired(kept: Home, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     assert kept("export", "--newest", "--to", copy).code == 0

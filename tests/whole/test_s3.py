@@ -234,6 +234,15 @@ def test_a_question_fetches_the_tables_that_it_reads(
     assert hidden.code == 2
     assert "sets: name this view in the statement" in hidden.err
     assert read == set()
+    built = "SELECT count(*) AS n FROM query('FROM cap' || 'tures')"
+    hidden, read = asked(built)
+    assert (hidden.code, hidden.out, read) == (2, "", set())
+    assert "records: name this view in the statement" in hidden.err
+    assert asked(f"{built} -- captures")[0].out == "n\n40\n"
+    derived = (
+        "CREATE VIEW html AS FROM captures WHERE fetch_status = 200; FROM html SELECT count(*)"
+    )
+    assert asked(derived)[0].out.splitlines()[1] == "40"
 
 
 def test_a_question_that_the_disk_is_too_small_for_is_told(
