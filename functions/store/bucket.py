@@ -8,7 +8,8 @@ from typing import Any, BinaryIO, cast
 from functions.snapshot.address import Address
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, StoreError
-from functions.store.client import Client, Connection
+from functions.store.client import Client
+from functions.store.connection import Connection
 from functions.store.mirror import Mirror
 
 PATIENCE = 3.0

@@ -17,9 +17,8 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from functions.snapshot.address import Address
-from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.store import profile
+from functions.store.connection import Connection, options_of
 from functions.store.refusal import Refusal
 
 T = TypeVar("T")
@@ -27,36 +26,6 @@ T = TypeVar("T")
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
 
 _OURS = (BaseError, FileNotFoundError, ValueError, OSError)  # what obstore raises
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """How a bucket is reached; the first four as in the configuration's section `store`.
-
-    `timeout` (seconds) is for one request that reads, removes or writes a small object; one that
-    writes a part of a large object has ten times as long. A removal is tried again for
-    `removal_seconds` at most: with its last try it has to end within the minute for which an
-    expiry may be sure of its leave to remove.
-    """
-
-    endpoint: str = ""
-    region: str = ""
-    addressing: str = "auto"
-    retry_seconds: float = 60
-    removal_seconds: float = 20
-    timeout: float = 30
-    part: int = 8 << 20
-    concurrency: int = 4
-
-    @classmethod
-    def of(cls, settings: Configuration, patience: float = 3600) -> "Connection":
-        """Return what the configuration says, with `patience` seconds of new tries at most."""
-        return cls(
-            settings["store.endpoint"].rstrip("/"),
-            settings["store.region"],
-            settings["store.addressing"],
-            min(settings["store.retry_seconds"], patience),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +58,7 @@ class Client:
     ) -> None:
         self.connection = connection
         self._bucket = address.bucket
-        options = _options(address, connection, environment)
+        options = options_of(address, connection, environment)
         once: dict[str, Any] = {"max_retries": 0}
         patient = {
             "max_retries": 1000,
@@ -245,37 +214,6 @@ class Client:
             wait = min(wait * 2, LONGEST_WAIT)
 
 
-def _options(
-    address: Address, connection: Connection, environment: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return obstore's configuration of the bucket; what is not in it, obstore finds by itself."""
-    found = profile.load(environment)
-    endpoint = connection.endpoint or _first(
-        environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"
-    )
-    region = (
-        connection.region or _first(environment, "AWS_REGION", "AWS_DEFAULT_REGION") or found.region
-    )
-    # A name with a dot does not fit the certificate of AWS's host names.
-    by_host = connection.addressing == "virtual" or (
-        connection.addressing == "auto" and not endpoint and "." not in address.bucket
-    )
-    if by_host and endpoint:
-        scheme, _, host = endpoint.partition("://")
-        endpoint = f"{scheme}://{address.bucket}.{host}"
-    options: dict[str, Any] = {
-        "bucket": address.bucket,
-        "virtual_hosted_style_request": by_host,
-        "checksum_algorithm": "SHA256",
-        "endpoint": endpoint,
-        "region": region,
-        "access_key_id": found.access_key,
-        "secret_access_key": found.secret_key,
-        "session_token": found.token,
-    }
-    return {name: value for name, value in options.items() if value != ""}
-
-
 def _store(options: Mapping[str, Any], retry: Any, timeout: float) -> S3Store:
     client: Any = {
         "allow_http": str(options.get("endpoint", "")).startswith("http://"),
@@ -283,10 +221,6 @@ def _store(options: Mapping[str, Any], retry: Any, timeout: float) -> S3Store:
         "timeout": timedelta(seconds=timeout),
     }
     return S3Store(**options, client_options=client, retry_config=retry)
-
-
-def _first(environment: Mapping[str, str], *names: str) -> str:
-    return next((environment[n].rstrip("/") for n in names if environment.get(n)), "")
 
 
 def _tag(meta: Any) -> str:

@@ -6,13 +6,13 @@ import pytest
 
 from functions.snapshot import address
 from functions.snapshot.address import Address
-from functions.store.client import Connection, _options
+from functions.store.connection import Connection, options_of
 
 KEYS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "HOME": "/nowhere"}
 
 
 def options(bucket: str = "bucket", environment: dict[str, str] | None = None, **how: Any) -> Any:
-    return _options(Address(bucket, "x"), Connection(**how), {**KEYS, **(environment or {})})
+    return options_of(Address(bucket, "x"), Connection(**how), {**KEYS, **(environment or {})})
 
 
 def test_aws_is_asked_by_host_name_unless_the_bucket_has_a_dot() -> None:
