@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, BinaryIO, TypeVar
 
 import obstore
@@ -24,6 +25,8 @@ from functions.store.refusal import Refusal
 T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
+LONGEST_READ = 3600.0  # seconds: a slow line is no fault as long as something comes
+_ONCE: dict[str, Any] = {"max_retries": 0}
 
 _OURS = (BaseError, FileNotFoundError, ValueError, OSError)  # what obstore raises
 
@@ -58,27 +61,7 @@ class Client:
     ) -> None:
         self.connection = connection
         self._bucket = address.bucket
-        options = options_of(address, connection, environment)
-        once: dict[str, Any] = {"max_retries": 0}
-        patient = {
-            "max_retries": 1000,
-            "retry_timeout": timedelta(seconds=connection.retry_seconds),
-            "backoff": {
-                "init_backoff": timedelta(seconds=FIRST_WAIT),
-                "max_backoff": timedelta(seconds=LONGEST_WAIT),
-                "base": 2,
-            },
-        }
-        # Requests made one by one are tried again here, so that Ctrl-C is heard while waiting and
-        # so that it is known whether a write was tried twice. Where obstore makes several by
-        # itself, in parts and pages, it tries each of them again, but not what breaks
-        # off or what only S3's code tells to be passing: then all of it is done again.
-        try:
-            self._short = _store(options, once, connection.timeout)
-            self._long = _store(options, once, connection.timeout * 10)
-            self._many = _store(options, patient, connection.timeout * 10)
-        except _OURS as error:
-            raise Refusal.of(error).error(self._bucket, "", "s3:GetObject") from error
+        self._options = options_of(address, connection, environment)
 
     def where(self, key: str) -> str:
         """Return how an object is named to a person."""
@@ -88,7 +71,7 @@ class Client:
         """Return the whole object and its tag."""
 
         def request() -> tuple[bytes, str]:
-            result = obstore.get(self._short, key)
+            result = obstore.get(self._reads, key)
             return bytes(result.bytes()), _tag(result.meta)
 
         return self._tried(key, "s3:GetObject", request)
@@ -104,12 +87,12 @@ class Client:
             if tag is not None:
                 options["if_match"] = tag
             try:
-                result = obstore.get(self._short, key, options=options)  # type: ignore[arg-type]
+                result = obstore.get(self._reads, key, options=options)  # type: ignore[arg-type]
                 data = bytes(result.bytes())
             except _OURS as error:
                 if Refusal.of(error).status != 416:
                     raise
-                meta = obstore.head(self._short, key)  # nothing lies there: an empty object?
+                meta = obstore.head(self._reads, key)  # nothing lies there: an empty object?
                 return Piece(b"", meta["size"], _tag(meta))
             return Piece(data, result.meta["size"], _tag(result.meta))
 
@@ -163,7 +146,7 @@ class Client:
         async def request() -> None:
             source.seek(start)
             await obstore.put_async(
-                self._many,
+                self._parts,
                 key,
                 source,
                 use_multipart=True,
@@ -178,7 +161,7 @@ class Client:
         """Return what lies below `prefix`, which is empty or ends with `/`."""
 
         async def request() -> Sequence[Any]:
-            return await obstore.list(self._many, prefix or None).collect_async()
+            return await obstore.list(self._lists, prefix or None).collect_async()
 
         found = self._tried(prefix, "s3:ListBucket", lambda: asyncio.run(request()))
         return [Listed(m["path"], m["size"], m["last_modified"]) for m in found]
@@ -192,6 +175,57 @@ class Client:
             lambda: obstore.delete(self._short, list(keys)),
             self.connection.removal_seconds,
         )
+
+    # Each is made when it is first needed. Requests made one by one are tried again in _tried, so
+    # that Ctrl-C is heard while waiting and so that it is known whether a write was tried twice.
+    # Where obstore makes several by itself, in parts and pages, it tries each of them again, but
+    # not what breaks off or what only S3's code tells to be passing: then all of it is done again.
+
+    @cached_property
+    def _reads(self) -> S3Store:
+        return self._store(_ONCE, LONGEST_READ, self.connection.timeout)
+
+    @cached_property
+    def _lists(self) -> S3Store:
+        return self._store(self._patient(), LONGEST_READ, self.connection.timeout)
+
+    @cached_property
+    def _short(self) -> S3Store:
+        return self._store(_ONCE, self.connection.timeout)
+
+    @cached_property
+    def _long(self) -> S3Store:
+        return self._store(_ONCE, self.connection.timeout * 10)
+
+    @cached_property
+    def _parts(self) -> S3Store:
+        return self._store(self._patient(), self.connection.timeout * 10)
+
+    def _patient(self) -> dict[str, Any]:
+        return {
+            "max_retries": 1000,
+            "retry_timeout": timedelta(seconds=self.connection.retry_seconds),
+            "backoff": {
+                "init_backoff": timedelta(seconds=FIRST_WAIT),
+                "max_backoff": timedelta(seconds=LONGEST_WAIT),
+                "base": 2,
+            },
+        }
+
+    def _store(self, retry: Any, whole: float, silence: float | None = None) -> S3Store:
+        """Return what makes requests of `whole` seconds at most.
+
+        With `silence`, one that gets no byte for so long ends as well: an upload gets none for
+        all its length.
+        """
+        client: Any = {
+            "allow_http": str(self._options.get("endpoint", "")).startswith("http://"),
+            "connect_timeout": timedelta(seconds=min(5.0, self.connection.timeout)),
+            "timeout": timedelta(seconds=whole),
+        }
+        if silence is not None:
+            client["read_timeout"] = timedelta(seconds=silence)
+        return S3Store(**self._options, client_options=client, retry_config=retry)
 
     def _put(self, store: S3Store, key: str, data: bytes, mode: Any) -> str:
         return _tag(obstore.put(store, key, data, mode=mode, use_multipart=False))
@@ -212,15 +246,6 @@ class Client:
             # Many clients that were refused at once must not all come back at once.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, LONGEST_WAIT)
-
-
-def _store(options: Mapping[str, Any], retry: Any, timeout: float) -> S3Store:
-    client: Any = {
-        "allow_http": str(options.get("endpoint", "")).startswith("http://"),
-        "connect_timeout": timedelta(seconds=min(5.0, timeout)),
-        "timeout": timedelta(seconds=timeout),
-    }
-    return S3Store(**options, client_options=client, retry_config=retry)
 
 
 def _tag(meta: Any) -> str:

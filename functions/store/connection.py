@@ -13,8 +13,9 @@ from functions.store import profile
 class Connection:
     """How a bucket is reached; the first four as in the configuration's section `store`.
 
-    `timeout` (seconds) is for one request that reads, removes or writes a small object; one that
-    writes a part of a large object has ten times as long. A removal is tried again for
+    A request that reads or lists may last as long as `timeout` seconds without a byte, however
+    slow the line. One that removes or writes a small object ends within them; one that writes a
+    large object, or a part of it, has ten times as long. A removal is tried again for
     `removal_seconds` at most: with its last try it has to end within the minute for which an
     expiry may be sure of its leave to remove.
     """
@@ -29,13 +30,16 @@ class Connection:
     concurrency: int = 4
 
     @classmethod
-    def of(cls, settings: Configuration, patience: float = 3600) -> "Connection":
+    def of(
+        cls, settings: Configuration, patience: float = 3600, timeout: float = 30
+    ) -> "Connection":
         """Return what the configuration says, with `patience` seconds of new tries at most."""
         return cls(
             settings["store.endpoint"].rstrip("/"),
             settings["store.region"],
             settings["store.addressing"],
             min(settings["store.retry_seconds"], patience),
+            timeout=timeout,
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.bucket import PROOF
+from functions.snapshot import configuration
 from functions.snapshot.errors import (
     Conflict,
     DamagedStore,
@@ -16,6 +17,7 @@ from functions.snapshot.errors import (
     StoreError,
     StoreUnavailable,
 )
+from functions.store.bucket import SILENCE, open_reader
 from functions.store.mirror import Mirror
 from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, fresh
 from tests.proxy import (
@@ -25,6 +27,7 @@ from tests.proxy import (
     Proxy,
     Seen,
     Slow,
+    Trickle,
     Truncated,
     Unconditional,
     always,
@@ -169,6 +172,41 @@ def test_an_answer_that_does_not_come_is_asked_for_again(make_bucket: Make, prox
     impatient = bucket.through(proxy.url, timeout=0.3, retry_seconds=0)
     with pytest.raises(StoreUnavailable, match="did not answer in time"):
         impatient.read("x")
+
+
+def test_a_slow_line_is_no_fault_as_long_as_something_comes(
+    make_bucket: Make, proxy: Proxy
+) -> None:
+    """Each piece takes longer than a request may be silent."""
+    bucket = make_bucket().through(proxy.url, timeout=0.4, part=1 << 20, retry_seconds=0)
+    bucket.through(bucket.endpoint, timeout=30).put("x", io.BytesIO(DATA))
+    proxy.fault = always(Trickle(0.8))
+    assert bucket.local("x").read_bytes() == DATA
+
+
+def test_who_serves_is_soon_told_that_nothing_is_said(
+    make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert SILENCE <= 5
+    monkeypatch.setattr("functions.store.bucket.SILENCE", 0.5)
+    bucket = make_bucket()
+    settings = configuration.parse(
+        "", {"SHEAF_STORE_ENDPOINT": proxy.url, "SHEAF_STORE_RETRY_SECONDS": "1"}
+    )
+    reader = open_reader(bucket._address, settings, bucket.environment)
+    proxy.fault = always(Slow(5))
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="did not answer in time"):
+        reader.read("current.json")
+    assert time.monotonic() - began < 4.5
+    reader.close()
+
+
+def test_a_listing_that_does_not_come_is_given_up(make_bucket: Make, proxy: Proxy) -> None:
+    bucket = make_bucket().through(proxy.url, timeout=0.3, retry_seconds=0.2)
+    proxy.fault = always(Slow(2))
+    with pytest.raises(StoreUnavailable, match="did not answer in time"):
+        list(bucket.keys(""))
 
 
 @pytest.mark.parametrize(
