@@ -5,6 +5,7 @@ What a server says comes as obstore's text; here it becomes an error of the stor
 
 import asyncio
 import math
+import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -62,6 +63,7 @@ class Client:
         self.connection = connection
         self._bucket = address.bucket
         self._options = options_of(address, connection, environment)
+        _forget_empty()
 
     def where(self, key: str) -> str:
         """Return how an object is named to a person."""
@@ -246,6 +248,15 @@ class Client:
             # Many clients that were refused at once must not all come back at once.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, LONGEST_WAIT)
+
+
+def _forget_empty() -> None:
+    """Remove AWS's variables that are empty from this process's environment.
+
+    obstore reads it by itself, and would take them for values, as none of AWS's tools does.
+    """
+    for name in [n for n, value in os.environ.items() if n.startswith("AWS_") and not value]:
+        del os.environ[name]
 
 
 def _tag(meta: Any) -> str:

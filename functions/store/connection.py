@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from functions.snapshot import endpoint as endpoints
 from functions.snapshot.address import Address
 from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import StoreError
 from functions.store import profile
 
 
@@ -46,14 +48,15 @@ class Connection:
 def options_of(
     address: Address, connection: Connection, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return obstore's configuration of the bucket; what is not in it, obstore finds by itself."""
+    """Return obstore's configuration of the bucket; what is not in it, obstore finds by itself.
+
+    Keys are handed over by a function: as single options obstore would complete them by what
+    else the environment holds, a session token of other keys among it. Raises StoreError for
+    what obstore cannot use.
+    """
     found = profile.load(environment)
-    endpoint = connection.endpoint or _first(
-        environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"
-    )
-    region = (
-        connection.region or _first(environment, "AWS_REGION", "AWS_DEFAULT_REGION") or found.region
-    )
+    endpoint = connection.endpoint or _endpoint(environment)
+    region = connection.region or _region(environment) or found.region
     # A name with a dot does not fit the certificate of AWS's host names.
     by_host = connection.addressing == "virtual" or (
         connection.addressing == "auto" and not endpoint and "." not in address.bucket
@@ -65,14 +68,36 @@ def options_of(
         "bucket": address.bucket,
         "virtual_hosted_style_request": by_host,
         "checksum_algorithm": "SHA256",
+        "conditional_put": "etag",
         "endpoint": endpoint,
         "region": region,
-        "access_key_id": found.access_key,
-        "secret_access_key": found.secret_key,
-        "session_token": found.token,
     }
+    if found.access_key:
+        credential = {
+            "access_key_id": found.access_key,
+            "secret_access_key": found.secret_key,
+            "token": found.token or None,
+            "expires_at": None,
+        }
+        options["credential_provider"] = lambda: credential
     return {name: value for name, value in options.items() if value != ""}
 
 
-def _first(environment: Mapping[str, str], *names: str) -> str:
-    return next((environment[n].rstrip("/") for n in names if environment.get(n)), "")
+def _endpoint(environment: Mapping[str, str]) -> str:
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+        if value := environment.get(name):
+            if not endpoints.is_valid(value):
+                # not the value itself: people write passwords into it
+                raise StoreError(
+                    f"{name} cannot be used, expected {endpoints.EXPECTED} such as "
+                    "https://s3.example.org:9000, with no user, path or query"
+                )
+            return value.rstrip("/")
+    return ""
+
+
+def _region(environment: Mapping[str, str]) -> str:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        if value := environment.get(name):
+            return profile.checked(name, value)
+    return ""
