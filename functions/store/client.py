@@ -62,6 +62,7 @@ class Client:
     ) -> None:
         self.connection = connection
         self._bucket = address.bucket
+        self._answered = False
         self._options = options_of(address, connection, environment)
         _forget_empty()
 
@@ -206,7 +207,7 @@ class Client:
     def _patient(self) -> dict[str, Any]:
         return {
             "max_retries": 1000,
-            "retry_timeout": timedelta(seconds=self.connection.retry_seconds),
+            "retry_timeout": timedelta(seconds=self.connection.patience),
             "backoff": {
                 "init_backoff": timedelta(seconds=FIRST_WAIT),
                 "max_backoff": timedelta(seconds=LONGEST_WAIT),
@@ -234,17 +235,23 @@ class Client:
 
     def _tried(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
         """Make a request until it is answered, for `retry_seconds`, and no longer than `most`."""
-        patience = min(self.connection.retry_seconds, most)
+        patience = min(self.connection.patience, most)
+        waited = f"{patience:g} s"
+        if patience == self.connection.retry_seconds:
+            waited += " (store.retry_seconds)"
         end = time.monotonic() + patience
         wait = FIRST_WAIT
         while True:
             try:
-                return request()
+                found = request()
+                self._answered = True
+                return found
             except _OURS as error:
-                said = Refusal.of(error)
+                said = Refusal.of(error, renewing=self._answered)
+                self._answered |= bool(said.status) and not said.credentials
                 now = time.monotonic()
                 if not said.passing or now >= end:
-                    raise said.error(self._bucket, key, action, patience) from error
+                    raise said.error(self._bucket, key, action, waited) from error
             # Many clients that were refused at once must not all come back at once.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, LONGEST_WAIT)

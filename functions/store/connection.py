@@ -1,5 +1,6 @@
 """How a bucket is reached: what the configuration and the environment say of it together."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +18,16 @@ class Connection:
 
     A request that reads or lists may last as long as `timeout` seconds without a byte, however
     slow the line. One that removes or writes a small object ends within them; one that writes a
-    large object, or a part of it, has ten times as long. A removal is tried again for
-    `removal_seconds` at most: with its last try it has to end within the minute for which an
-    expiry may be sure of its leave to remove.
+    large object, or a part of it, has ten times as long. Each is tried again for `retry_seconds`,
+    and no longer than `most_seconds`; a removal for `removal_seconds` at most: with its last try
+    it has to end within the minute for which an expiry may be sure of its leave to remove.
     """
 
     endpoint: str = ""
     region: str = ""
     addressing: str = "auto"
     retry_seconds: float = 60
+    most_seconds: float = math.inf
     removal_seconds: float = 20
     timeout: float = 30
     part: int = 8 << 20
@@ -33,16 +35,22 @@ class Connection:
 
     @classmethod
     def of(
-        cls, settings: Configuration, patience: float = 3600, timeout: float = 30
+        cls, settings: Configuration, patience: float = math.inf, timeout: float = 30
     ) -> "Connection":
         """Return what the configuration says, with `patience` seconds of new tries at most."""
         return cls(
             settings["store.endpoint"].rstrip("/"),
             settings["store.region"],
             settings["store.addressing"],
-            min(settings["store.retry_seconds"], patience),
+            settings["store.retry_seconds"],
+            most_seconds=patience,
             timeout=timeout,
         )
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which a request is tried again."""
+        return min(self.retry_seconds, self.most_seconds)
 
 
 def options_of(

@@ -9,8 +9,11 @@ _STATUS = re.compile(r"status(?: code)?: (\d{3})")
 _CODE = re.compile(r'<Code>(\w+)</Code>|code: "(\w+)"')
 _URL = re.compile(r"Error performing [A-Z]+ (\S+)")
 _TRANSPORT = re.compile(r"kind: (Timeout|Connect|Request|Interrupted|Decode)\b")
-_CREDENTIALS = ("//169.254.", "//[fd00:ec2", "/latest/api/token", "//sts.", "AssumeRole")
-_REGION = ("Received redirect without LOCATION", "Received redirect")
+_CREDENTIALS = (
+    "//169.254.", "//[fd00:ec2", "/latest/api/token", "/latest/meta-data/", "//sts.", "AssumeRole",
+)  # fmt: skip
+_REGION = "Received redirect"
+_SECRET = re.compile(r"//[^/\s]*@")
 
 # Codes that come with a status which by itself would not be worth another try: the request was
 # damaged on its way, came too slowly, or met another one that was just being carried out.
@@ -39,7 +42,8 @@ class Refusal:
     """A request that failed: HTTP status and S3's code where there was an answer.
 
     `transport` is how the way to the server failed, empty where it did not; `url` is what was
-    asked, which need not be the bucket: credentials are asked for as well.
+    asked, which need not be the bucket: credentials are asked for as well. `renewing` tells that
+    there were some before.
     """
 
     kind: str
@@ -48,9 +52,10 @@ class Refusal:
     code: str = ""
     transport: str = ""
     url: str = ""
+    renewing: bool = False
 
     @classmethod
-    def of(cls, error: Exception) -> "Refusal":
+    def of(cls, error: Exception, renewing: bool = False) -> "Refusal":
         """Read an error of obstore's: its class and its text are all that there is."""
         text = str(error)
         status, code, url = _STATUS.search(text), _CODE.search(text), _URL.search(text)
@@ -62,6 +67,7 @@ class Refusal:
             code=(code[1] or code[2]) if code else "",
             transport=transport[1] if transport else "",
             url=url[1] if url else "",
+            renewing=renewing,
         )
 
     @property
@@ -73,15 +79,20 @@ class Refusal:
     def passing(self) -> bool:
         """Tell whether the same request may be answered a little later."""
         if self.credentials:
-            return False
+            return self.renewing
         busy = self.status in (408, 409, 429) or self.status in range(500, 600)
         if self.code in ("NoSuchBucket", "NotImplemented"):
             return False
         return busy or bool(self.transport) or self.code in _PASSING
 
-    def error(self, bucket: str, key: str, action: str, waited: float = 0) -> StoreError:
-        """Return what to raise: `action` is what was wanted, `waited` for how many seconds."""
+    def error(self, bucket: str, key: str, action: str, waited: str) -> StoreError:
+        """Return what to raise: `action` is what was wanted, `waited` for how long, in words."""
         where = f"s3://{bucket}/{key}"
+        if self.credentials and self.renewing:
+            return StoreUnavailable(
+                f"s3://{bucket}: the credentials could not be renewed; what gives them was asked "
+                f"again for {waited}; run again later"
+            )
         if self.credentials:
             return StoreError(
                 f"s3://{bucket}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
@@ -100,13 +111,14 @@ class Refusal:
                 f"{where}: no permission: these credentials need {action} there"
                 + (" (and s3:ListBucket, to be told what is missing)" if "Get" in action else "")
             )
-        if any(mark in self.text for mark in _REGION):
+        if _REGION in self.text:
             return StoreError(f"{where}: {_MEANING['PermanentRedirect']}")
         said = f"the server answered {self.status} {self.code}".rstrip()
-        return StoreError(f"{where}: {said if self.status else self.text[:300]}")
+        text = _SECRET.sub("//...@", self.text)[:300]
+        return StoreError(f"{where}: {said if self.status else text}")
 
-    def _absence(self, waited: float) -> str:
-        tried = f"was asked again for {waited:g} s (store.retry_seconds); run again later"
+    def _absence(self, waited: str) -> str:
+        tried = f"was asked again for {waited}; run again later"
         if self.transport == "Connect" or self.transport == "Request":
             return f"the server cannot be reached; check the network and store.endpoint. It {tried}"
         if self.transport == "Timeout":

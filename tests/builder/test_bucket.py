@@ -90,6 +90,25 @@ def test_what_is_busy_for_ever_is_told(make_bucket: Make, proxy: Proxy) -> None:
         assert time.monotonic() - began < 4
 
 
+@pytest.mark.parametrize(
+    ("limits", "own"),
+    [
+        ({"retry_seconds": 0.2}, True),
+        ({"most_seconds": 0.2}, False),
+        ({"removal_seconds": 0.2}, False),
+    ],
+    ids=["configured", "serving", "removing"],
+)
+def test_a_limit_that_is_not_the_configuration_s_is_not_said_to_be(
+    make_bucket: Make, proxy: Proxy, limits: dict[str, float], own: bool
+) -> None:
+    bucket = make_bucket().through(proxy.url, **limits)
+    proxy.fault = always(Answer(503, "SlowDown"))
+    with pytest.raises(StoreUnavailable, match=r"again for 0\.2 s") as caught:
+        bucket.remove("x")
+    assert ("store.retry_seconds" in str(caught.value)) == own
+
+
 def test_tries_come_at_different_times(bucket: Bucket, proxy: Proxy) -> None:
     """Many clients that were refused at once must not all come back at once."""
     times: dict[int, list[float]] = {}

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from functions.snapshot.address import Address
+from functions.snapshot.errors import StoreError, StoreUnavailable
 from functions.store.client import Client
 from functions.store.connection import Connection
 
@@ -107,3 +109,32 @@ def test_a_variable_that_is_empty_is_none(
     machine.client(dict.fromkeys(empty, "")).get("x")
     assert machine.signed() == ("role", "t")
     assert "/us-east-1/" in machine.seen[-1][1]["authorization"]
+
+
+def test_a_hiccup_while_a_role_is_renewed_passes(machine: Machine) -> None:
+    client = machine.client({})
+    client.get("x")
+    time.sleep(0.2)  # obstore asks no more often than that
+    machine.broken = 2
+    assert client.get("x")[0] == b"hello"
+    assert machine.broken < 0
+
+
+def test_a_role_that_is_not_renewed_is_told(machine: Machine) -> None:
+    client = machine.client({}, retry_seconds=0.3)
+    client.get("x")
+    time.sleep(0.2)
+    machine.broken = 1000
+    with pytest.raises(
+        StoreUnavailable, match=r"could not be renewed; .* again for 0\.3 s"
+    ) as told:
+        client.get("x")
+    assert "\n" not in str(told.value)
+
+
+def test_a_machine_without_a_role_is_told_at_once(machine: Machine) -> None:
+    machine.broken = 1000
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="no credentials: set AWS_ACCESS_KEY_ID"):
+        machine.client({}, retry_seconds=30).get("x")
+    assert time.monotonic() - began < 5
