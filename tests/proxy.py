@@ -30,11 +30,24 @@ class Seen:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the proxy's own; the request does not reach the server."""
+    """An answer of the proxy's own; the request does not reach the server.
+
+    `keys` makes it one to a removal, where each key has an error of its own.
+    """
 
     status: int
     code: str = ""
     message: str = ""
+    keys: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> bytes:
+        """Return the answer as S3 writes it."""
+        inner = f"<Code>{self.code}</Code><Message>{self.message}</Message>"
+        if not self.keys:
+            return f"<Error>{inner}</Error>".encode()
+        errors = "".join(f"<Error><Key>{key}</Key>{inner}</Error>" for key in self.keys)
+        return f"<DeleteResult>{errors}</DeleteResult>".encode()
 
 
 @dataclass(frozen=True)
@@ -140,8 +153,7 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
             body = self._body()
             fault = proxy.fault(proxy.note(self))
             if isinstance(fault, Answer):
-                text = f"<Error><Code>{fault.code}</Code><Message>{fault.message}</Message></Error>"
-                self._send(fault.status, [("Content-Type", "application/xml")], text.encode())
+                self._send(fault.status, [("Content-Type", "application/xml")], fault.body)
                 return
             if isinstance(fault, Slow):
                 time.sleep(fault.seconds)

@@ -16,10 +16,11 @@ _REGION = "Received redirect"
 _SECRET = re.compile(r"//[^/\s]*@")
 
 # Codes that come with a status which by itself would not be worth another try: the request was
-# damaged on its way, came too slowly, or met another one that was just being carried out.
+# damaged on its way, came too slowly, or met another one that was just being carried out. A removal
+# of many keys is answered 200 with a code for each that stayed.
 _PASSING = {
-    "BadDigest", "IncompleteBody", "RequestTimeout", "SlowDown", "Throttling",
-    "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
+    "BadDigest", "IncompleteBody", "InternalError", "RequestTimeout", "ServiceUnavailable",
+    "SlowDown", "Throttling", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
 _MEANING = {
@@ -106,7 +107,7 @@ class Refusal:
             return Conflict(f"{where} was written by somebody else")
         if self.status == 404 or self.kind == "FileNotFoundError":
             return MissingObject(f"s3://{bucket} has no {key}")
-        if self.status in (401, 403):
+        if self.status in (401, 403) or self.code == "AccessDenied":
             return StoreError(
                 f"{where}: no permission: these credentials need {action} there"
                 + (" (and s3:ListBucket, to be told what is missing)" if "Get" in action else "")

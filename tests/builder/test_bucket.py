@@ -90,6 +90,27 @@ def test_what_is_busy_for_ever_is_told(make_bucket: Make, proxy: Proxy) -> None:
         assert time.monotonic() - began < 4
 
 
+@pytest.mark.parametrize("code", ["InternalError", "ServiceUnavailable", "SlowDown"])
+def test_a_key_that_stayed_for_a_moment_is_removed_again(
+    bucket: Bucket, proxy: Proxy, code: str
+) -> None:
+    for key in "xy":
+        bucket.put(key, io.BytesIO(b"1"))
+    answer = Answer(200, code, "Please try again.", keys=("store/x",))
+    proxy.fault = once(answer, lambda seen: seen.method == "POST")
+    bucket.remove("x", "y")
+    assert len(proxy.took("POST")) == 2
+    assert list(bucket.keys("")) == []
+
+
+def test_a_key_that_may_not_be_removed_is_told(bucket: Bucket, proxy: Proxy) -> None:
+    proxy.fault = always(Answer(200, "AccessDenied", "Access Denied", keys=("store/x",)))
+    with pytest.raises(StoreError, match="no permission: .* s3:DeleteObject") as caught:
+        bucket.remove("x", "y")
+    assert "\n" not in str(caught.value)
+    assert len(proxy.took("POST")) == 1
+
+
 @pytest.mark.parametrize(
     ("limits", "own"),
     [
