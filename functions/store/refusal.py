@@ -12,6 +12,7 @@ _TRANSPORT = re.compile(r"kind: (Timeout|Connect|Request|Interrupted|Decode)\b")
 _CREDENTIALS = (
     "//169.254.", "//[fd00:ec2", "/latest/api/token", "/latest/meta-data/", "//sts.", "AssumeRole",
 )  # fmt: skip
+_FOREIGN = re.compile(r'ath "(.*?)"(?: contained|: Encountered)', re.DOTALL)
 _REGION = "Received redirect"
 _SECRET = re.compile(r"//[^/\s]*@")
 
@@ -44,7 +45,7 @@ class Refusal:
 
     `transport` is how the way to the server failed, empty where it did not; `url` is what was
     asked, which need not be the bucket: credentials are asked for as well. `renewing` tells that
-    there were some before.
+    there were some before. `foreign` is a key that was listed and cannot be asked for.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Refusal:
     transport: str = ""
     url: str = ""
     renewing: bool = False
+    foreign: str = ""
 
     @classmethod
     def of(cls, error: Exception, renewing: bool = False) -> "Refusal":
@@ -61,6 +63,7 @@ class Refusal:
         text = str(error)
         status, code, url = _STATUS.search(text), _CODE.search(text), _URL.search(text)
         transport = None if status else _TRANSPORT.search(text)
+        foreign = _FOREIGN.search(text) if type(error).__name__ == "InvalidPathError" else None
         return cls(
             kind=type(error).__name__,
             text=text.partition("\n")[0],
@@ -69,6 +72,7 @@ class Refusal:
             transport=transport[1] if transport else "",
             url=url[1] if url else "",
             renewing=renewing,
+            foreign=foreign[1] if foreign else "",
         )
 
     @property
@@ -98,6 +102,11 @@ class Refusal:
             return StoreError(
                 f"s3://{bucket}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
                 "or AWS_PROFILE, or give this machine a role"
+            )
+        if self.foreign:
+            return StoreError(
+                f"s3://{bucket} holds {self.foreign!r}, which is no key of Sheaf's and keeps "
+                f"{key or 'it'} from being listed; remove that object by the server's own tools"
             )
         if self.code in _MEANING:
             return StoreError(f"{where}: {_MEANING[self.code]}")

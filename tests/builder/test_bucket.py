@@ -19,7 +19,7 @@ from functions.snapshot.errors import (
 )
 from functions.store.bucket import SILENCE, open_reader
 from functions.store.mirror import Mirror
-from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, fresh
+from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, administrator, fresh
 from tests.proxy import (
     Answer,
     Fault,
@@ -90,6 +90,30 @@ def test_what_is_busy_for_ever_is_told(make_bucket: Make, proxy: Proxy) -> None:
         assert time.monotonic() - began < 4
 
 
+def test_folders_that_a_console_made_are_no_objects(make_bucket: Make, moto_server: str) -> None:
+    bucket = make_bucket()
+    console = administrator(moto_server)
+    for key in ("store/", "store/intake/", "store/intake/run/", "store/records/"):
+        console.put_object(Bucket=bucket.bucket, Key=key, Body=b"")
+    for prefix in ("", "intake/", "intake/run/", "records/"):
+        assert list(bucket.keys(prefix)) == []
+    console.put_object(Bucket=bucket.bucket, Key="store", Body=b"another's")
+    bucket.put("intake/run/empty", io.BytesIO(b""))
+    assert list(bucket.keys("")) == list(bucket.keys("intake/")) == ["intake/run/empty"]
+
+
+@pytest.mark.parametrize("key", ["store//x", "store/records/../x", 'store/records/"\x01/./x'])
+def test_a_key_that_is_not_ours_is_told(make_bucket: Make, moto_server: str, key: str) -> None:
+    bucket = make_bucket()
+    administrator(moto_server).put_object(Bucket=bucket.bucket, Key=key, Body=b"")
+    with pytest.raises(
+        StoreError, match=r"which is no key of Sheaf's .* remove that object"
+    ) as told:
+        list(bucket.keys(""))
+    assert repr(key) in str(told.value)
+    assert str(told.value).isprintable()
+
+
 @pytest.mark.parametrize("code", ["InternalError", "ServiceUnavailable", "SlowDown"])
 def test_a_key_that_stayed_for_a_moment_is_removed_again(
     bucket: Bucket, proxy: Proxy, code: str
@@ -105,7 +129,7 @@ def test_a_key_that_stayed_for_a_moment_is_removed_again(
 
 def test_a_key_that_may_not_be_removed_is_told(bucket: Bucket, proxy: Proxy) -> None:
     proxy.fault = always(Answer(200, "AccessDenied", "Access Denied", keys=("store/x",)))
-    with pytest.raises(StoreError, match="no permission: .* s3:DeleteObject") as caught:
+    with pytest.raises(StoreError, match=r"no permission: .* s3:DeleteObject") as caught:
         bucket.remove("x", "y")
     assert "\n" not in str(caught.value)
     assert len(proxy.took("POST")) == 1
