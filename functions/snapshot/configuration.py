@@ -124,7 +124,7 @@ KEYS: tuple[Key, ...] = (
         1024,
         _number(16, 1_048_576),
         "megabytes from 16",
-        "how much of a bucket `sheaf serve` keeps on this machine's disk",
+        "about how much of a bucket `sheaf serve` keeps on this machine's disk (see docs/store.md)",
     ),
     Key(
         "pages.records",
