@@ -15,7 +15,8 @@ from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Entry
 from functions.store.bucket import BucketReader
-from functions.store.client import Connection
+from functions.store.client import Listed
+from functions.store.connection import Connection
 
 PROOF = ".conditional"
 """Key of the object by which a server shows that it honours conditions; never listed."""
@@ -94,11 +95,20 @@ class BucketStore(BucketReader):
         found = [
             Entry(one.key.removeprefix(root), one.bytes, one.modified)
             for one in self._client.list(folder)
+            if one.key.startswith(root) and not self._marks_a_folder(one)
         ]
         # Not every server lists in the order of bytes, and only AWS documents it.
         for entry in sorted(found, key=lambda entry: entry.key.encode()):
             if entry.key.startswith(prefix) and not entry.key.startswith("."):
                 yield entry
+
+    def _marks_a_folder(self, one: Listed) -> bool:
+        """Tell whether it is the empty object by which S3's console shows a folder.
+
+        Its key ends with a slash, which obstore leaves out: by the key that is listed there is
+        no object then.
+        """
+        return one.bytes == 0 and not self._client.has(one.key)
 
     def _prove(self) -> None:
         """See, once, that the server refuses a write whose condition is not met.

@@ -22,7 +22,7 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Entry, Reader
 from functions.store import bucket
-from functions.store.client import Connection
+from functions.store.connection import Connection
 from functions.store.folder import FolderReader
 
 _LOCK = ".lock"

@@ -21,7 +21,7 @@ from moto.server import ThreadedMotoServer
 
 from builder.bucket import BucketStore
 from functions.snapshot.address import Address
-from functions.store.client import Connection
+from functions.store.connection import Connection
 
 ACCESS_KEY, SECRET_KEY = "sheaf-tests", "sheaf-tests-secret"
 REGION = "us-east-1"

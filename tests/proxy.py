@@ -30,11 +30,24 @@ class Seen:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the proxy's own; the request does not reach the server."""
+    """An answer of the proxy's own; the request does not reach the server.
+
+    `keys` makes it one to a removal, where each key has an error of its own.
+    """
 
     status: int
     code: str = ""
     message: str = ""
+    keys: tuple[str, ...] = ()
+
+    @property
+    def body(self) -> bytes:
+        """Return the answer as S3 writes it."""
+        inner = f"<Code>{self.code}</Code><Message>{self.message}</Message>"
+        if not self.keys:
+            return f"<Error>{inner}</Error>".encode()
+        errors = "".join(f"<Error><Key>{key}</Key>{inner}</Error>" for key in self.keys)
+        return f"<DeleteResult>{errors}</DeleteResult>".encode()
 
 
 @dataclass(frozen=True)
@@ -55,11 +68,18 @@ class Slow:
 
 
 @dataclass(frozen=True)
+class Trickle:
+    """The answer's body comes in small parts, over so many seconds: a slow line."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Unconditional:
     """The server is one that knows nothing of conditions: it never hears of them."""
 
 
-Fault = Answer | Lost | Truncated | Slow | Unconditional
+Fault = Answer | Lost | Truncated | Slow | Trickle | Unconditional
 
 
 @dataclass
@@ -133,8 +153,7 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
             body = self._body()
             fault = proxy.fault(proxy.note(self))
             if isinstance(fault, Answer):
-                text = f"<Error><Code>{fault.code}</Code><Message>{fault.message}</Message></Error>"
-                self._send(fault.status, [("Content-Type", "application/xml")], text.encode())
+                self._send(fault.status, [("Content-Type", "application/xml")], fault.body)
                 return
             if isinstance(fault, Slow):
                 time.sleep(fault.seconds)
@@ -146,7 +165,7 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
                 self._send(status, headers, data[: len(data) // 2], len(data))
                 self.close_connection = True
                 return
-            self._send(status, headers, data)
+            self._send(status, headers, data, trickle=fault if isinstance(fault, Trickle) else None)
 
         do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = handle_any  # noqa: N815
 
@@ -187,7 +206,12 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
                 connection.close()
 
         def _send(
-            self, status: int, headers: list[tuple[str, str]], data: bytes, said: int = -1
+            self,
+            status: int,
+            headers: list[tuple[str, str]],
+            data: bytes,
+            said: int = -1,
+            trickle: Trickle | None = None,
         ) -> None:
             self.send_response_only(status)
             for name, value in headers:
@@ -195,6 +219,11 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
             if self.command != "HEAD":
                 self.send_header("Content-Length", str(len(data) if said < 0 else said))
             self.end_headers()
-            self.wfile.write(data)
+            parts = 1 if trickle is None else 10
+            size = -(-len(data) // parts)
+            for number in range(parts):
+                if trickle is not None:
+                    time.sleep(trickle.seconds / parts)
+                self.wfile.write(data[number * size : (number + 1) * size])
 
     return Handler

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot import address, identifier, setspec
+from functions.snapshot import address, endpoint, identifier, setspec
 from functions.snapshot.errors import ConfigurationError
 
 _EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
 _URL = re.compile(r"https?://[^\s?#]+")
-_ENDPOINT = re.compile(r"https?://[^\s?#@/]+/?")
 _SECRET = re.compile(r"//[^/@]*@")
 
 
@@ -95,8 +94,8 @@ KEYS: tuple[Key, ...] = (
     Key(
         "store.endpoint",
         "",
-        lambda v: v == "" or (_text(v) and bool(_ENDPOINT.fullmatch(v))),
-        "an http or https URL of a server, or empty",
+        lambda v: v == "" or (_text(v) and endpoint.is_valid(v)),
+        f"{endpoint.EXPECTED}, or empty",
         "the S3-compatible server; empty: AWS, or what AWS_ENDPOINT_URL names",
     ),
     Key(
@@ -125,7 +124,7 @@ KEYS: tuple[Key, ...] = (
         1024,
         _number(16, 1_048_576),
         "megabytes from 16",
-        "how much of a bucket `sheaf serve` keeps on this machine's disk",
+        "about how much of a bucket `sheaf serve` keeps on this machine's disk (see docs/store.md)",
     ),
     Key(
         "pages.records",

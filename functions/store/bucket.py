@@ -8,11 +8,15 @@ from typing import Any, BinaryIO, cast
 from functions.snapshot.address import Address
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, StoreError
-from functions.store.client import Client, Connection
+from functions.store.client import Client
+from functions.store.connection import Connection
 from functions.store.mirror import Mirror
 
 PATIENCE = 3.0
 """Seconds for which a request of a reader that serves is tried again: somebody waits for it."""
+
+SILENCE = 5.0
+"""Seconds for which such a request waits for the next byte."""
 
 
 class BucketReader:
@@ -62,7 +66,7 @@ def open_reader(
     """Return a reader for serving: its cache is as large as `store.cache` says, and it is told
     soon that the bucket does not answer, for so is whoever asked.
     """
-    connection = Connection.of(settings, PATIENCE)
+    connection = Connection.of(settings, PATIENCE, SILENCE)
     return BucketReader(address, connection, environment, settings["store.cache"] << 20)
 
 

@@ -5,11 +5,13 @@ What a server says comes as obstore's text; here it becomes an error of the stor
 
 import asyncio
 import math
+import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, BinaryIO, TypeVar
 
 import obstore
@@ -17,46 +19,17 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from functions.snapshot.address import Address
-from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.store import profile
+from functions.store.connection import Connection, options_of
 from functions.store.refusal import Refusal
 
 T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
+LONGEST_READ = 3600.0  # seconds: a slow line is no fault as long as something comes
+_ONCE: dict[str, Any] = {"max_retries": 0}
 
 _OURS = (BaseError, FileNotFoundError, ValueError, OSError)  # what obstore raises
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """How a bucket is reached; the first four as in the configuration's section `store`.
-
-    `timeout` (seconds) is for one request that reads, removes or writes a small object; one that
-    writes a part of a large object has ten times as long. A removal is tried again for
-    `removal_seconds` at most: with its last try it has to end within the minute for which an
-    expiry may be sure of its leave to remove.
-    """
-
-    endpoint: str = ""
-    region: str = ""
-    addressing: str = "auto"
-    retry_seconds: float = 60
-    removal_seconds: float = 20
-    timeout: float = 30
-    part: int = 8 << 20
-    concurrency: int = 4
-
-    @classmethod
-    def of(cls, settings: Configuration, patience: float = 3600) -> "Connection":
-        """Return what the configuration says, with `patience` seconds of new tries at most."""
-        return cls(
-            settings["store.endpoint"].rstrip("/"),
-            settings["store.region"],
-            settings["store.addressing"],
-            min(settings["store.retry_seconds"], patience),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,27 +62,9 @@ class Client:
     ) -> None:
         self.connection = connection
         self._bucket = address.bucket
-        options = _options(address, connection, environment)
-        once: dict[str, Any] = {"max_retries": 0}
-        patient = {
-            "max_retries": 1000,
-            "retry_timeout": timedelta(seconds=connection.retry_seconds),
-            "backoff": {
-                "init_backoff": timedelta(seconds=FIRST_WAIT),
-                "max_backoff": timedelta(seconds=LONGEST_WAIT),
-                "base": 2,
-            },
-        }
-        # Requests made one by one are tried again here, so that Ctrl-C is heard while waiting and
-        # so that it is known whether a write was tried twice. Where obstore makes several by
-        # itself, in parts and pages, it tries each of them again, but not what breaks
-        # off or what only S3's code tells to be passing: then all of it is done again.
-        try:
-            self._short = _store(options, once, connection.timeout)
-            self._long = _store(options, once, connection.timeout * 10)
-            self._many = _store(options, patient, connection.timeout * 10)
-        except _OURS as error:
-            raise Refusal.of(error).error(self._bucket, "", "s3:GetObject") from error
+        self._answered = False
+        self._options = options_of(address, connection, environment)
+        _forget_empty()
 
     def where(self, key: str) -> str:
         """Return how an object is named to a person."""
@@ -119,7 +74,7 @@ class Client:
         """Return the whole object and its tag."""
 
         def request() -> tuple[bytes, str]:
-            result = obstore.get(self._short, key)
+            result = obstore.get(self._reads, key)
             return bytes(result.bytes()), _tag(result.meta)
 
         return self._tried(key, "s3:GetObject", request)
@@ -135,12 +90,12 @@ class Client:
             if tag is not None:
                 options["if_match"] = tag
             try:
-                result = obstore.get(self._short, key, options=options)  # type: ignore[arg-type]
+                result = obstore.get(self._reads, key, options=options)  # type: ignore[arg-type]
                 data = bytes(result.bytes())
             except _OURS as error:
                 if Refusal.of(error).status != 416:
                     raise
-                meta = obstore.head(self._short, key)  # nothing lies there: an empty object?
+                meta = obstore.head(self._reads, key)  # nothing lies there: an empty object?
                 return Piece(b"", meta["size"], _tag(meta))
             return Piece(data, result.meta["size"], _tag(result.meta))
 
@@ -194,7 +149,7 @@ class Client:
         async def request() -> None:
             source.seek(start)
             await obstore.put_async(
-                self._many,
+                self._parts,
                 key,
                 source,
                 use_multipart=True,
@@ -209,7 +164,7 @@ class Client:
         """Return what lies below `prefix`, which is empty or ends with `/`."""
 
         async def request() -> Sequence[Any]:
-            return await obstore.list(self._many, prefix or None).collect_async()
+            return await obstore.list(self._lists, prefix or None).collect_async()
 
         found = self._tried(prefix, "s3:ListBucket", lambda: asyncio.run(request()))
         return [Listed(m["path"], m["size"], m["last_modified"]) for m in found]
@@ -224,69 +179,91 @@ class Client:
             self.connection.removal_seconds,
         )
 
+    # Each is made when it is first needed. Requests made one by one are tried again in _tried, so
+    # that Ctrl-C is heard while waiting and so that it is known whether a write was tried twice.
+    # Where obstore makes several by itself, in parts and pages, it tries each of them again, but
+    # not what breaks off or what only S3's code tells to be passing: then all of it is done again.
+
+    @cached_property
+    def _reads(self) -> S3Store:
+        return self._store(_ONCE, LONGEST_READ, self.connection.timeout)
+
+    @cached_property
+    def _lists(self) -> S3Store:
+        return self._store(self._patient(), LONGEST_READ, self.connection.timeout)
+
+    @cached_property
+    def _short(self) -> S3Store:
+        return self._store(_ONCE, self.connection.timeout)
+
+    @cached_property
+    def _long(self) -> S3Store:
+        return self._store(_ONCE, self.connection.timeout * 10)
+
+    @cached_property
+    def _parts(self) -> S3Store:
+        return self._store(self._patient(), self.connection.timeout * 10)
+
+    def _patient(self) -> dict[str, Any]:
+        return {
+            "max_retries": 1000,
+            "retry_timeout": timedelta(seconds=self.connection.patience),
+            "backoff": {
+                "init_backoff": timedelta(seconds=FIRST_WAIT),
+                "max_backoff": timedelta(seconds=LONGEST_WAIT),
+                "base": 2,
+            },
+        }
+
+    def _store(self, retry: Any, whole: float, silence: float | None = None) -> S3Store:
+        """Return what makes requests of `whole` seconds at most.
+
+        With `silence`, one that gets no byte for so long ends as well: an upload gets none for
+        all its length.
+        """
+        client: Any = {
+            "allow_http": str(self._options.get("endpoint", "")).startswith("http://"),
+            "connect_timeout": timedelta(seconds=min(5.0, self.connection.timeout)),
+            "timeout": timedelta(seconds=whole),
+        }
+        if silence is not None:
+            client["read_timeout"] = timedelta(seconds=silence)
+        return S3Store(**self._options, client_options=client, retry_config=retry)
+
     def _put(self, store: S3Store, key: str, data: bytes, mode: Any) -> str:
         return _tag(obstore.put(store, key, data, mode=mode, use_multipart=False))
 
     def _tried(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
         """Make a request until it is answered, for `retry_seconds`, and no longer than `most`."""
-        patience = min(self.connection.retry_seconds, most)
+        patience = min(self.connection.patience, most)
+        waited = f"{patience:g} s"
+        if patience == self.connection.retry_seconds:
+            waited += " (store.retry_seconds)"
         end = time.monotonic() + patience
         wait = FIRST_WAIT
         while True:
             try:
-                return request()
+                found = request()
+                self._answered = True
+                return found
             except _OURS as error:
-                said = Refusal.of(error)
+                said = Refusal.of(error, renewing=self._answered)
+                self._answered |= bool(said.status) and not said.credentials
                 now = time.monotonic()
                 if not said.passing or now >= end:
-                    raise said.error(self._bucket, key, action, patience) from error
+                    raise said.error(self._bucket, key, action, waited) from error
             # Many clients that were refused at once must not all come back at once.
             time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
             wait = min(wait * 2, LONGEST_WAIT)
 
 
-def _options(
-    address: Address, connection: Connection, environment: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return obstore's configuration of the bucket; what is not in it, obstore finds by itself."""
-    found = profile.load(environment)
-    endpoint = connection.endpoint or _first(
-        environment, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"
-    )
-    region = (
-        connection.region or _first(environment, "AWS_REGION", "AWS_DEFAULT_REGION") or found.region
-    )
-    # A name with a dot does not fit the certificate of AWS's host names.
-    by_host = connection.addressing == "virtual" or (
-        connection.addressing == "auto" and not endpoint and "." not in address.bucket
-    )
-    if by_host and endpoint:
-        scheme, _, host = endpoint.partition("://")
-        endpoint = f"{scheme}://{address.bucket}.{host}"
-    options: dict[str, Any] = {
-        "bucket": address.bucket,
-        "virtual_hosted_style_request": by_host,
-        "checksum_algorithm": "SHA256",
-        "endpoint": endpoint,
-        "region": region,
-        "access_key_id": found.access_key,
-        "secret_access_key": found.secret_key,
-        "session_token": found.token,
-    }
-    return {name: value for name, value in options.items() if value != ""}
+def _forget_empty() -> None:
+    """Remove AWS's variables that are empty from this process's environment.
 
-
-def _store(options: Mapping[str, Any], retry: Any, timeout: float) -> S3Store:
-    client: Any = {
-        "allow_http": str(options.get("endpoint", "")).startswith("http://"),
-        "connect_timeout": timedelta(seconds=min(5.0, timeout)),
-        "timeout": timedelta(seconds=timeout),
-    }
-    return S3Store(**options, client_options=client, retry_config=retry)
-
-
-def _first(environment: Mapping[str, str], *names: str) -> str:
-    return next((environment[n].rstrip("/") for n in names if environment.get(n)), "")
+    obstore reads it by itself, and would take them for values, as none of AWS's tools does.
+    """
+    for name in [n for n, value in os.environ.items() if n.startswith("AWS_") and not value]:
+        del os.environ[name]
 
 
 def _tag(meta: Any) -> str:

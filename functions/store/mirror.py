@@ -1,11 +1,8 @@
 """Local files of a bucket's objects, of which only those bytes are right that were asked for."""
 
 import os
-import shutil
-import tempfile
 import threading
 import time
-import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -16,6 +13,7 @@ from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from functions.store import extent
 from functions.store.client import Client, Piece
 from functions.store.extent import Extent
+from functions.store.scratch import Scratch
 
 T = TypeVar("T")
 
@@ -42,7 +40,9 @@ class _Held:
 class Mirror:
     """Keeps files of objects that never change; `limit` bytes of them, or all for None.
 
-    What was used longest ago goes first. Safe to use from threads; gone when the process ends.
+    What was used longest ago goes first. What was used within KEPT seconds stays, and may be more:
+    whoever was given its path is about to open it. Safe to use from threads; gone when the
+    process ends.
     """
 
     def __init__(
@@ -54,10 +54,11 @@ class Mirror:
         self._held: dict[str, _Held] = {}
         self._changed = threading.Condition(threading.RLock())
         self._count = 0
-        self._folder = Path(tempfile.mkdtemp(prefix="sheaf-cache-"))
+        self._scratch = Scratch()
+        self._folder = self._scratch.path
         self._width = 2 * client.connection.concurrency
         self._pool = ThreadPoolExecutor(self._width, "sheaf-fetch")
-        self.close = weakref.finalize(self, _remove, self._folder, os.getpid())
+        self.close = self._scratch.close
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
         """Return a file of the object's size in which `spans` (None: all) are right.
@@ -218,8 +219,3 @@ class Mirror:
                 if not held.flying:
                     total -= held.bytes
                     self.forget(key)
-
-
-def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # not in a child that was forked
-        shutil.rmtree(folder, ignore_errors=True)

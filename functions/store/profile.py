@@ -45,7 +45,7 @@ def load(environment: Mapping[str, str]) -> Profile:
         **_section(settings, wanted if wanted == "default" else f"profile {wanted}"),
         **_section(secrets, wanted),
     }
-    region = values.get("region", "")
+    region = checked("the profile's region", values.get("region", ""))
     if environment.get("AWS_ACCESS_KEY_ID"):
         return _profile(environment, str.upper, region)
     if not name and any(environment.get(variable) for variable in _ELSEWHERE):
@@ -61,16 +61,29 @@ def load(environment: Mapping[str, str]) -> Profile:
             f'eval "$(aws configure export-credentials --profile {name} --format env)", '
             "unset AWS_PROFILE and run again"
         )
+    if not found.access_key and environment.get("AWS_SECRET_ACCESS_KEY"):
+        raise StoreError("AWS_SECRET_ACCESS_KEY is set without AWS_ACCESS_KEY_ID")
     return found
 
 
+def checked(name: str, value: str) -> str:
+    """Return the value of a variable, which may be a secret.
+
+    Raises StoreError for one that no request can be signed with.
+    """
+    if not (value.isascii() and value.isprintable() and " " not in value):
+        raise StoreError(f"{name} holds a blank, a line's end or what else cannot be in it")
+    return value
+
+
 def _profile(values: Mapping[str, str], case: Callable[[str], str], region: str) -> Profile:
-    return Profile(
-        values.get(case("aws_access_key_id"), ""),
-        values.get(case("aws_secret_access_key"), ""),
-        values.get(case("aws_session_token"), ""),
-        region,
-    )
+    names = [case(f"aws_{name}") for name in ("access_key_id", "secret_access_key")]
+    access_key, secret_key = (checked(name, values.get(name, "")) for name in names)
+    if bool(access_key) != bool(secret_key):
+        given, wanted = names if access_key else reversed(names)
+        raise StoreError(f"{given} is set without {wanted}")
+    name = case("aws_session_token")
+    return Profile(access_key, secret_key, checked(name, values.get(name, "")), region)
 
 
 def _section(path: Path, name: str) -> dict[str, str]:

@@ -9,14 +9,19 @@ _STATUS = re.compile(r"status(?: code)?: (\d{3})")
 _CODE = re.compile(r'<Code>(\w+)</Code>|code: "(\w+)"')
 _URL = re.compile(r"Error performing [A-Z]+ (\S+)")
 _TRANSPORT = re.compile(r"kind: (Timeout|Connect|Request|Interrupted|Decode)\b")
-_CREDENTIALS = ("//169.254.", "//[fd00:ec2", "/latest/api/token", "//sts.", "AssumeRole")
-_REGION = ("Received redirect without LOCATION", "Received redirect")
+_CREDENTIALS = (
+    "//169.254.", "//[fd00:ec2", "/latest/api/token", "/latest/meta-data/", "//sts.", "AssumeRole",
+)  # fmt: skip
+_FOREIGN = re.compile(r'ath "(.*?)"(?: contained|: Encountered)', re.DOTALL)
+_REGION = "Received redirect"
+_SECRET = re.compile(r"//[^/\s]*@")
 
 # Codes that come with a status which by itself would not be worth another try: the request was
-# damaged on its way, came too slowly, or met another one that was just being carried out.
+# damaged on its way, came too slowly, or met another one that was just being carried out. A removal
+# of many keys is answered 200 with a code for each that stayed.
 _PASSING = {
-    "BadDigest", "IncompleteBody", "RequestTimeout", "SlowDown", "Throttling",
-    "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
+    "BadDigest", "IncompleteBody", "InternalError", "RequestTimeout", "ServiceUnavailable",
+    "SlowDown", "Throttling", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
 _MEANING = {
@@ -39,7 +44,8 @@ class Refusal:
     """A request that failed: HTTP status and S3's code where there was an answer.
 
     `transport` is how the way to the server failed, empty where it did not; `url` is what was
-    asked, which need not be the bucket: credentials are asked for as well.
+    asked, which need not be the bucket: credentials are asked for as well. `renewing` tells that
+    there were some before. `foreign` is a key that was listed and cannot be asked for.
     """
 
     kind: str
@@ -48,13 +54,16 @@ class Refusal:
     code: str = ""
     transport: str = ""
     url: str = ""
+    renewing: bool = False
+    foreign: str = ""
 
     @classmethod
-    def of(cls, error: Exception) -> "Refusal":
+    def of(cls, error: Exception, renewing: bool = False) -> "Refusal":
         """Read an error of obstore's: its class and its text are all that there is."""
         text = str(error)
         status, code, url = _STATUS.search(text), _CODE.search(text), _URL.search(text)
         transport = None if status else _TRANSPORT.search(text)
+        foreign = _FOREIGN.search(text) if type(error).__name__ == "InvalidPathError" else None
         return cls(
             kind=type(error).__name__,
             text=text.partition("\n")[0],
@@ -62,6 +71,8 @@ class Refusal:
             code=(code[1] or code[2]) if code else "",
             transport=transport[1] if transport else "",
             url=url[1] if url else "",
+            renewing=renewing,
+            foreign=foreign[1] if foreign else "",
         )
 
     @property
@@ -73,19 +84,29 @@ class Refusal:
     def passing(self) -> bool:
         """Tell whether the same request may be answered a little later."""
         if self.credentials:
-            return False
+            return self.renewing
         busy = self.status in (408, 409, 429) or self.status in range(500, 600)
         if self.code in ("NoSuchBucket", "NotImplemented"):
             return False
         return busy or bool(self.transport) or self.code in _PASSING
 
-    def error(self, bucket: str, key: str, action: str, waited: float = 0) -> StoreError:
-        """Return what to raise: `action` is what was wanted, `waited` for how many seconds."""
+    def error(self, bucket: str, key: str, action: str, waited: str) -> StoreError:
+        """Return what to raise: `action` is what was wanted, `waited` for how long, in words."""
         where = f"s3://{bucket}/{key}"
+        if self.credentials and self.renewing:
+            return StoreUnavailable(
+                f"s3://{bucket}: the credentials could not be renewed; what gives them was asked "
+                f"again for {waited}; run again later"
+            )
         if self.credentials:
             return StoreError(
                 f"s3://{bucket}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
                 "or AWS_PROFILE, or give this machine a role"
+            )
+        if self.foreign:
+            return StoreError(
+                f"s3://{bucket} holds {self.foreign!r}, which is no key of Sheaf's and keeps "
+                f"{key or 'it'} from being listed; remove that object by the server's own tools"
             )
         if self.code in _MEANING:
             return StoreError(f"{where}: {_MEANING[self.code]}")
@@ -95,18 +116,19 @@ class Refusal:
             return Conflict(f"{where} was written by somebody else")
         if self.status == 404 or self.kind == "FileNotFoundError":
             return MissingObject(f"s3://{bucket} has no {key}")
-        if self.status in (401, 403):
+        if self.status in (401, 403) or self.code == "AccessDenied":
             return StoreError(
                 f"{where}: no permission: these credentials need {action} there"
                 + (" (and s3:ListBucket, to be told what is missing)" if "Get" in action else "")
             )
-        if any(mark in self.text for mark in _REGION):
+        if _REGION in self.text:
             return StoreError(f"{where}: {_MEANING['PermanentRedirect']}")
         said = f"the server answered {self.status} {self.code}".rstrip()
-        return StoreError(f"{where}: {said if self.status else self.text[:300]}")
+        text = _SECRET.sub("//...@", self.text)[:300]
+        return StoreError(f"{where}: {said if self.status else text}")
 
-    def _absence(self, waited: float) -> str:
-        tried = f"was asked again for {waited:g} s (store.retry_seconds); run again later"
+    def _absence(self, waited: str) -> str:
+        tried = f"was asked again for {waited}; run again later"
         if self.transport == "Connect" or self.transport == "Request":
             return f"the server cannot be reached; check the network and store.endpoint. It {tried}"
         if self.transport == "Timeout":

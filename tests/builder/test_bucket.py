@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.bucket import PROOF
+from functions.snapshot import configuration
 from functions.snapshot.errors import (
     Conflict,
     DamagedStore,
@@ -16,8 +17,9 @@ from functions.snapshot.errors import (
     StoreError,
     StoreUnavailable,
 )
+from functions.store.bucket import SILENCE, open_reader
 from functions.store.mirror import Mirror
-from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, fresh
+from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, administrator, fresh
 from tests.proxy import (
     Answer,
     Fault,
@@ -25,6 +27,7 @@ from tests.proxy import (
     Proxy,
     Seen,
     Slow,
+    Trickle,
     Truncated,
     Unconditional,
     always,
@@ -85,6 +88,70 @@ def test_what_is_busy_for_ever_is_told(make_bucket: Make, proxy: Proxy) -> None:
         with pytest.raises(StoreUnavailable, match=r"503 SlowDown.*again for 1 s"):
             request()
         assert time.monotonic() - began < 4
+
+
+def test_folders_that_a_console_made_are_no_objects(make_bucket: Make, moto_server: str) -> None:
+    bucket = make_bucket()
+    console = administrator(moto_server)
+    for key in ("store/", "store/intake/", "store/intake/run/", "store/records/"):
+        console.put_object(Bucket=bucket.bucket, Key=key, Body=b"")
+    for prefix in ("", "intake/", "intake/run/", "records/"):
+        assert list(bucket.keys(prefix)) == []
+    console.put_object(Bucket=bucket.bucket, Key="store", Body=b"another's")
+    bucket.put("intake/run/empty", io.BytesIO(b""))
+    assert list(bucket.keys("")) == list(bucket.keys("intake/")) == ["intake/run/empty"]
+
+
+@pytest.mark.parametrize("key", ["store//x", "store/records/../x", 'store/records/"\x01/./x'])
+def test_a_key_that_is_not_ours_is_told(make_bucket: Make, moto_server: str, key: str) -> None:
+    bucket = make_bucket()
+    administrator(moto_server).put_object(Bucket=bucket.bucket, Key=key, Body=b"")
+    with pytest.raises(
+        StoreError, match=r"which is no key of Sheaf's .* remove that object"
+    ) as told:
+        list(bucket.keys(""))
+    assert repr(key) in str(told.value)
+    assert str(told.value).isprintable()
+
+
+@pytest.mark.parametrize("code", ["InternalError", "ServiceUnavailable", "SlowDown"])
+def test_a_key_that_stayed_for_a_moment_is_removed_again(
+    bucket: Bucket, proxy: Proxy, code: str
+) -> None:
+    for key in "xy":
+        bucket.put(key, io.BytesIO(b"1"))
+    answer = Answer(200, code, "Please try again.", keys=("store/x",))
+    proxy.fault = once(answer, lambda seen: seen.method == "POST")
+    bucket.remove("x", "y")
+    assert len(proxy.took("POST")) == 2
+    assert list(bucket.keys("")) == []
+
+
+def test_a_key_that_may_not_be_removed_is_told(bucket: Bucket, proxy: Proxy) -> None:
+    proxy.fault = always(Answer(200, "AccessDenied", "Access Denied", keys=("store/x",)))
+    with pytest.raises(StoreError, match=r"no permission: .* s3:DeleteObject") as caught:
+        bucket.remove("x", "y")
+    assert "\n" not in str(caught.value)
+    assert len(proxy.took("POST")) == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "own"),
+    [
+        ({"retry_seconds": 0.2}, True),
+        ({"most_seconds": 0.2}, False),
+        ({"removal_seconds": 0.2}, False),
+    ],
+    ids=["configured", "serving", "removing"],
+)
+def test_a_limit_that_is_not_the_configuration_s_is_not_said_to_be(
+    make_bucket: Make, proxy: Proxy, limits: dict[str, float], own: bool
+) -> None:
+    bucket = make_bucket().through(proxy.url, **limits)
+    proxy.fault = always(Answer(503, "SlowDown"))
+    with pytest.raises(StoreUnavailable, match=r"again for 0\.2 s") as caught:
+        bucket.remove("x")
+    assert ("store.retry_seconds" in str(caught.value)) == own
 
 
 def test_tries_come_at_different_times(bucket: Bucket, proxy: Proxy) -> None:
@@ -169,6 +236,41 @@ def test_an_answer_that_does_not_come_is_asked_for_again(make_bucket: Make, prox
     impatient = bucket.through(proxy.url, timeout=0.3, retry_seconds=0)
     with pytest.raises(StoreUnavailable, match="did not answer in time"):
         impatient.read("x")
+
+
+def test_a_slow_line_is_no_fault_as_long_as_something_comes(
+    make_bucket: Make, proxy: Proxy
+) -> None:
+    """Each piece takes longer than a request may be silent."""
+    bucket = make_bucket().through(proxy.url, timeout=0.4, part=1 << 20, retry_seconds=0)
+    bucket.through(bucket.endpoint, timeout=30).put("x", io.BytesIO(DATA))
+    proxy.fault = always(Trickle(0.8))
+    assert bucket.local("x").read_bytes() == DATA
+
+
+def test_who_serves_is_soon_told_that_nothing_is_said(
+    make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert SILENCE <= 5
+    monkeypatch.setattr("functions.store.bucket.SILENCE", 0.5)
+    bucket = make_bucket()
+    settings = configuration.parse(
+        "", {"SHEAF_STORE_ENDPOINT": proxy.url, "SHEAF_STORE_RETRY_SECONDS": "1"}
+    )
+    reader = open_reader(bucket._address, settings, bucket.environment)
+    proxy.fault = always(Slow(5))
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="did not answer in time"):
+        reader.read("current.json")
+    assert time.monotonic() - began < 4.5
+    reader.close()
+
+
+def test_a_listing_that_does_not_come_is_given_up(make_bucket: Make, proxy: Proxy) -> None:
+    bucket = make_bucket().through(proxy.url, timeout=0.3, retry_seconds=0.2)
+    proxy.fault = always(Slow(2))
+    with pytest.raises(StoreUnavailable, match="did not answer in time"):
+        list(bucket.keys(""))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from functions.snapshot import configuration, layout
 from functions.snapshot.errors import StoreError
 from functions.store.bucket import BucketReader
 from functions.store.catalog import Catalogue
-from functions.store.client import Connection
+from functions.store.connection import Connection
 from tests.bucket import Bucket, fresh
 from tests.proxy import Answer, Proxy, always, for_seconds, proxied
 

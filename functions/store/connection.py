@@ -1,0 +1,111 @@
+"""How a bucket is reached: what the configuration and the environment say of it together."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from functions.snapshot import endpoint as endpoints
+from functions.snapshot.address import Address
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import StoreError
+from functions.store import profile
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How a bucket is reached; the first four as in the configuration's section `store`.
+
+    A request that reads or lists may last as long as `timeout` seconds without a byte, however
+    slow the line. One that removes or writes a small object ends within them; one that writes a
+    large object, or a part of it, has ten times as long. Each is tried again for `retry_seconds`,
+    and no longer than `most_seconds`; a removal for `removal_seconds` at most: with its last try
+    it has to end within the minute for which an expiry may be sure of its leave to remove.
+    """
+
+    endpoint: str = ""
+    region: str = ""
+    addressing: str = "auto"
+    retry_seconds: float = 60
+    most_seconds: float = math.inf
+    removal_seconds: float = 20
+    timeout: float = 30
+    part: int = 8 << 20
+    concurrency: int = 4
+
+    @classmethod
+    def of(
+        cls, settings: Configuration, patience: float = math.inf, timeout: float = 30
+    ) -> "Connection":
+        """Return what the configuration says, with `patience` seconds of new tries at most."""
+        return cls(
+            settings["store.endpoint"].rstrip("/"),
+            settings["store.region"],
+            settings["store.addressing"],
+            settings["store.retry_seconds"],
+            most_seconds=patience,
+            timeout=timeout,
+        )
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which a request is tried again."""
+        return min(self.retry_seconds, self.most_seconds)
+
+
+def options_of(
+    address: Address, connection: Connection, environment: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return obstore's configuration of the bucket; what is not in it, obstore finds by itself.
+
+    Keys are handed over by a function: as single options obstore would complete them by what
+    else the environment holds, a session token of other keys among it. Raises StoreError for
+    what obstore cannot use.
+    """
+    found = profile.load(environment)
+    endpoint = connection.endpoint or _endpoint(environment)
+    region = connection.region or _region(environment) or found.region
+    # A name with a dot does not fit the certificate of AWS's host names.
+    by_host = connection.addressing == "virtual" or (
+        connection.addressing == "auto" and not endpoint and "." not in address.bucket
+    )
+    if by_host and endpoint:
+        scheme, _, host = endpoint.partition("://")
+        endpoint = f"{scheme}://{address.bucket}.{host}"
+    options: dict[str, Any] = {
+        "bucket": address.bucket,
+        "virtual_hosted_style_request": by_host,
+        "checksum_algorithm": "SHA256",
+        "conditional_put": "etag",
+        "endpoint": endpoint,
+        "region": region,
+    }
+    if found.access_key:
+        credential = {
+            "access_key_id": found.access_key,
+            "secret_access_key": found.secret_key,
+            "token": found.token or None,
+            "expires_at": None,
+        }
+        options["credential_provider"] = lambda: credential
+    return {name: value for name, value in options.items() if value != ""}
+
+
+def _endpoint(environment: Mapping[str, str]) -> str:
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"):
+        if value := environment.get(name):
+            if not endpoints.is_valid(value):
+                # not the value itself: people write passwords into it
+                raise StoreError(
+                    f"{name} cannot be used, expected {endpoints.EXPECTED} such as "
+                    "https://s3.example.org:9000, with no user, path or query"
+                )
+            return value.rstrip("/")
+    return ""
+
+
+def _region(environment: Mapping[str, str]) -> str:
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        if value := environment.get(name):
+            return profile.checked(name, value)
+    return ""

@@ -1,0 +1,62 @@
+"""Folders of this machine for parts of a bucket, each gone with its process.
+
+A process holds the lock of a file in its folder for as long as it lives, whatever ends it. So a
+folder whose lock nobody holds was left by a process that is gone; whoever makes one removes it.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+from typing import BinaryIO
+
+from functions.snapshot.errors import StoreError
+
+PREFIX = "sheaf-cache-"
+_LOCK = ".lock"
+
+
+class Scratch:
+    """A folder below TMPDIR, at `path`; `close` removes it, as the end of the process does."""
+
+    def __init__(self) -> None:
+        """Raises StoreError where there can be none."""
+        try:
+            _sweep(Path(tempfile.gettempdir()))
+            self.path, lock = _locked()
+        except OSError as error:
+            raise StoreError(
+                f"no folder can be made for parts of the bucket: {error.strerror}; free some "
+                "space, or name another folder by TMPDIR"
+            ) from error
+        self.close = weakref.finalize(self, _remove, self.path, lock, os.getpid())
+
+
+def _locked() -> tuple[Path, BinaryIO]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        lock = (folder / _LOCK).open("wb")
+        with contextlib.suppress(OSError):  # where nothing can be locked, nothing is swept
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock.fileno()).st_nlink:
+            return folder, lock
+        lock.close()  # swept before it was locked
+
+
+def _sweep(parent: Path) -> None:
+    for folder in parent.glob(PREFIX + "*"):
+        try:
+            with (folder / _LOCK).open("r+b") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue  # held, removed by somebody else, another user's, or not locked yet
+
+
+def _remove(folder: Path, lock: BinaryIO, process: int) -> None:
+    if os.getpid() == process:  # not in a child that was forked
+        shutil.rmtree(folder, ignore_errors=True)
+    lock.close()

@@ -1,0 +1,140 @@
+"""What a server sees of the credentials, wherever they come from, and how a role's are renewed."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.snapshot.address import Address
+from functions.snapshot.errors import StoreError, StoreUnavailable
+from functions.store.client import Client
+from functions.store.connection import Connection
+
+ROLE = "/latest/meta-data/iam/security-credentials/"
+KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+
+
+@dataclass
+class Machine:
+    """A server that is S3 and also gives this machine its role; `broken` refuses the latter."""
+
+    url: str = ""
+    broken: int = 0
+    seen: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    def client(self, environment: Mapping[str, str], retry_seconds: float = 5) -> Client:
+        connection = Connection(endpoint=self.url, retry_seconds=retry_seconds)
+        return Client(Address("bucket"), connection, {"HOME": "/nowhere", **environment})
+
+    def signed(self) -> tuple[str, str | None]:
+        """Return with which key and token the last request came."""
+        headers = self.seen[-1][1]
+        key = headers["authorization"].partition("Credential=")[2].partition("/")[0]
+        return key, headers.get("x-amz-security-token")
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
+    machine = Machine()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(machine))
+    machine.url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", machine.url)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield machine
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def _handler(machine: Machine) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            machine.seen.append((self.path, {k.lower(): v for k, v in self.headers.items()}))
+            if self.path.startswith(ROLE):
+                expires = datetime.now(UTC) + timedelta(seconds=2)
+                key = {"AccessKeyId": "role", "SecretAccessKey": "s", "Token": "t"}
+                key["Expiration"] = expires.strftime("%Y-%m-%dT%H:%M:%SZ")
+                self._answer(b"name" if self.path == ROLE else json.dumps(key).encode())
+            else:
+                self._answer(b"hello")
+
+        def do_PUT(self) -> None:
+            machine.broken -= 1
+            self._answer(b"token", 503 if machine.broken >= 0 else 200)
+
+        def _answer(self, data: bytes, status: int = 200) -> None:
+            self.send_response(status)
+            self.send_header("ETag", '"t"')
+            self.send_header("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    return Handler
+
+
+def test_a_profile_is_not_mixed_with_the_environment(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As obstore does, which reads the process's own environment."""
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(
+        "[default]\naws_access_key_id = mine\naws_secret_access_key = s\n"
+    )
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "stale")
+    home = {"HOME": str(tmp_path), "AWS_SESSION_TOKEN": "stale"}
+    assert machine.client(home).get("x") == (b"hello", '"t"')
+    assert machine.signed() == ("mine", None)
+    machine.client({**home, **KEYS}).get("x")
+    assert machine.signed() == ("key", "stale")
+
+
+def test_a_variable_that_is_empty_is_none(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION")
+    for name in empty:
+        monkeypatch.setenv(name, "")
+    machine.client(dict.fromkeys(empty, "")).get("x")
+    assert machine.signed() == ("role", "t")
+    assert "/us-east-1/" in machine.seen[-1][1]["authorization"]
+
+
+def test_a_hiccup_while_a_role_is_renewed_passes(machine: Machine) -> None:
+    client = machine.client({})
+    client.get("x")
+    time.sleep(0.2)  # obstore asks no more often than that
+    machine.broken = 2
+    assert client.get("x")[0] == b"hello"
+    assert machine.broken < 0
+
+
+def test_a_role_that_is_not_renewed_is_told(machine: Machine) -> None:
+    client = machine.client({}, retry_seconds=0.3)
+    client.get("x")
+    time.sleep(0.2)
+    machine.broken = 1000
+    with pytest.raises(
+        StoreUnavailable, match=r"could not be renewed; .* again for 0\.3 s"
+    ) as told:
+        client.get("x")
+    assert "\n" not in str(told.value)
+
+
+def test_a_machine_without_a_role_is_told_at_once(machine: Machine) -> None:
+    machine.broken = 1000
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="no credentials: set AWS_ACCESS_KEY_ID"):
+        machine.client({}, retry_seconds=30).get("x")
+    assert time.monotonic() - began < 5
