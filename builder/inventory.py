@@ -1,5 +1,12 @@
-"""The inventory: what the kept snapshots of a store name, and what is there."""
+"""The inventory: what the kept snapshots of a store name, and what is there.
 
+Each manifest holds every sequence up to its own, so no more than two are in memory at a time. What
+is kept of a snapshot is which leaves it names; a leaf or a data file is kept once, however many
+share it.
+"""
+
+import hashlib
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,6 +38,15 @@ class Held:
                 yield from leaf.files
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What is kept of a snapshot: its manifest's digest, the keys of its leaves; see Held."""
+
+    digest: bytes
+    leaves: tuple[str, ...]
+    whole: bool
+
+
 @dataclass
 class Inventory:
     """What was read of a store, beginning with its pointer; `findings` grow on the way."""
@@ -38,9 +54,10 @@ class Inventory:
     store: Writer
     pointer: Pointer
     numbers: tuple[int, ...] = ()
-    held: list[Held] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    _leaves: dict[str, Leaf | None] = field(default_factory=dict)
+    _named: dict[int, _Named] = field(default_factory=dict)
+    _leaves: dict[str, tuple[str, LeafReference, Leaf | None]] = field(default_factory=dict)
+    _files: dict[str, tuple[str, DataFile]] = field(default_factory=dict)
 
     @staticmethod
     def take(store: Writer, now: datetime, *, newest_only: bool = False) -> "Inventory":
@@ -51,31 +68,46 @@ class Inventory:
         found = Inventory(store, Pointer())
         found.pointer = found._read_pointer(now)
         found.numbers = found._kept(newest_only)
+        before: Manifest | None = None
         for number in found.numbers:
-            found._add(number)
-        for older, newer in zip(found.held, found.held[1:], strict=False):
-            found.findings += consistency.succession(older.manifest, newer.manifest)
+            manifest = found._add(number)
+            if before is not None and manifest is not None:
+                found.findings += consistency.succession(before, manifest)
+            before = manifest or before
         return found
 
-    def files(self) -> dict[str, tuple[str, DataFile]]:
+    def files(self) -> Mapping[str, tuple[str, DataFile]]:
         """Return each data file once, by key, with its table."""
-        return {f.key: (table, f) for h in self.held for table in h.leaves for f in h.files(table)}
+        return self._files
+
+    def sound(self) -> list[int]:
+        """Return the numbers of the snapshots whose manifest is sound by itself, ascending."""
+        return list(self._named)
+
+    def held(self, number: int) -> Held:
+        """Read one of the sound snapshots again.
+
+        Raises MissingObject where it was removed meanwhile, DamagedStore where it was changed.
+        """
+        data = self.store.read(layout.manifest_key(number))
+        if hashlib.sha256(data).digest() != self._named[number].digest:
+            raise DamagedStore("it was changed while the store was read")
+        return self._described(Manifest.from_json(data))
 
     @property
     def complete(self) -> bool:
         """Tell whether all that the kept snapshots name is known, and nothing is being removed."""
-        whole = [held for held in self.held if held.whole]
+        whole = [named for named in self._named.values() if named.whole]
         return self.pointer.expiry is None and len(whole) == len(self.numbers)
 
     def names(self, numbers: Collection[int] | None = None) -> set[str]:
         """Return the keys of all that those snapshots name, of all kept ones without `numbers`."""
         chosen = self.numbers if numbers is None else numbers
         found = {key for number in chosen for key in layout.snapshot_keys(number)}
-        for held in self.held:
-            if held.manifest.snapshot in chosen:
-                found.update(r.key for some in held.manifest.tables.values() for r in some)
-                found.update(file.key for file in held.files())
-        return found
+        leaves = {key for n in chosen if n in self._named for key in self._named[n].leaves}
+        for _, _, leaf in map(self._leaves.__getitem__, leaves):
+            found.update(file.key for file in (leaf.files if leaf else ()))
+        return found | leaves
 
     def _read_pointer(self, now: datetime) -> Pointer:
         try:
@@ -93,8 +125,8 @@ class Inventory:
     def _kept(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
         if newest is None:
-            manifests = [m for m in map(self._manifest, there) if m is not None]
-            others = [m.snapshot for m in manifests if len(m.sequences) > 1]
+            manifests = map(self._manifest, there)
+            others = [m.snapshot for m in manifests if m is not None and len(m.sequences) > 1]
             if others and not self.findings:
                 problem = f"it names no snapshot, and {others[0]} was not the first to be published"
                 self._find("pointer-behind", layout.POINTER, problem)
@@ -123,41 +155,60 @@ class Inventory:
         except (MissingObject, DamagedStore):
             return None  # told where the snapshot's turn comes
 
-    def _add(self, number: int) -> None:
+    def _add(self, number: int) -> Manifest | None:
+        """Read a snapshot and check it; return its manifest where that is sound by itself."""
         key = layout.manifest_key(number)
         try:
-            manifest = Manifest.from_json(self.store.read(key))
+            data = self.store.read(key)
+            manifest = Manifest.from_json(data)
         except MissingObject:
             self._find("manifest-missing", key, f"snapshot {number} is kept and has no manifest")
-            return
+            return None
         except DamagedStore as error:
             self._find("manifest-damaged", key, str(error))
-            return
+            return None
         wrong = list(consistency.of_manifest(number, manifest, self.pointer.entries))
         self.findings += wrong
         if wrong:
-            return  # what it names may be anything
+            return None  # what it names may be anything
+        held = self._described(manifest)
+        for table, leaves in held.leaves.items():
+            self.findings += consistency.of_table(number, table, leaves)
+        keys = (reference.key for some in manifest.tables.values() for reference in some)
+        digest = hashlib.sha256(data).digest()
+        self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), held.whole)
+        self._check_views(held)
+        return manifest
+
+    def _described(self, manifest: Manifest) -> Held:
+        """Return the snapshot with its leaves; only those that are not known yet are read."""
         leaves: dict[str, tuple[tuple[LeafReference, Leaf], ...]] = {}
         whole = True
         for table, references in manifest.tables.items():
             read = [(reference, self._leaf(table, reference)) for reference in references]
             leaves[table] = tuple((r, leaf) for r, leaf in read if leaf is not None)
             whole = whole and len(leaves[table]) == len(read)
-            self.findings += consistency.of_table(number, table, leaves[table])
-        self.held.append(Held(manifest, leaves, whole))
-        self._check_views(self.held[-1])
+        return Held(manifest, leaves, whole)
 
     def _leaf(self, table: str, reference: LeafReference) -> Leaf | None:
-        if reference.key not in self._leaves:
-            self._leaves[reference.key] = self._read_leaf(reference.key)
-        leaf = self._leaves[reference.key]
+        """Return a leaf, checked once for all snapshots that say the same of it."""
+        known = self._leaves.get(reference.key)
+        if known is not None and known[:2] == (table, reference):
+            return known[2]
+        leaf = self._read_leaf(reference.key)
         if leaf is not None:
-            known = set(self.findings)
-            found = consistency.of_leaf(table, reference, leaf)
-            self.findings += [finding for finding in found if finding not in known]
-            if not all(consistency.is_of(table, file) for file in leaf.files):
-                return None
+            self.findings += consistency.of_leaf(table, reference, leaf)
+            sound = all(consistency.is_of(table, file) for file in leaf.files)
+            leaf = self._shared(table, leaf) if sound else None
+        self._leaves[reference.key] = (table, reference, leaf)
         return leaf
+
+    def _shared(self, table: str, leaf: Leaf) -> Leaf:
+        """Return the leaf, with the data files that others describe alike shared with them."""
+        for file in leaf.files:
+            if self._files.get(file.key) != (table, file):
+                self._files[file.key] = (table, file)
+        return Leaf(tuple(self._files[file.key][1] for file in leaf.files))
 
     def _read_leaf(self, key: str) -> Leaf | None:
         try:
@@ -178,11 +229,8 @@ class Inventory:
         except MissingObject:
             self._find("views-missing", key, "the snapshot's views are not there")
             return
-        try:
-            if not held.whole or text == views.stored(self.store, held.manifest):
-                return
-        except MissingObject:
-            return  # a leaf went meanwhile, with its snapshot
+        if not held.whole or text == views.naming(held.manifest, held.files):
+            return
         wanted = {f.key for f in held.files("records", "dead", "sets", "faults", "sources")}
         if not engine.is_sql(text):
             self._find("views-damaged", key, "it is not SQL that can be read")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from builder.snapshot import Draft
+from builder.snapshot import Draft, Query
 from functions.oai import engine
 from functions.snapshot import identifier, schema
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup
@@ -21,7 +21,6 @@ from functions.snapshot.manifest import DataFile, Manifest, RowGroup
 _CAPTURE = tuple(column.name for column in schema.CAPTURE)
 _COLUMNS = ", ".join(_CAPTURE)
 _DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
-_MOST_KEYS = 1_000_000  # that are looked at one by one to choose files
 NATURAL_ORDER = "kind, url_surtkey, fetch_date NULLS LAST, identifier"
 
 # Lists of sets, the leading copy's first, folded into one; then without sets above others.
@@ -60,6 +59,14 @@ WHERE identifier IN (SELECT identifier FROM old WHERE reason IS NOT NULL)
 """
 
 
+_POSITIONS: Query = ("SELECT position FROM places", {})
+LOCATED = (
+    f"{engine.table('$records')} r JOIN places p "
+    "ON r.position = p.position AND r.identifier = p.identifier"
+)
+"""The versions that `locate` found, as a table expression of the files that it returned."""
+
+
 @dataclass(frozen=True, slots=True)
 class Merged:
     """How many items of the intake are new, changed, as they were, and further copies of these."""
@@ -85,7 +92,7 @@ def merge(
         (given,) = _row(connection, f"SELECT count(*) FROM {engine.table('$f')}", {"f": captures})
         (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
     with engine.reading("the last snapshot"):
-        find(connection, draft, "incoming", incoming)
+        find(connection, draft, "incoming")
         connection.execute(_HUSHED, {"files": captures, "namespace": before.namespace})
     with engine.reading("the merge of both"):
         _revise(connection)
@@ -94,55 +101,66 @@ def merge(
     return Merged(incoming - matched, changed, matched - changed, given - incoming)
 
 
-def find(connection: engine.Connection, draft: Draft, wanted: str, count: int) -> None:
+def find(connection: engine.Connection, draft: Draft, wanted: str) -> None:
     """Make `old`: the listed versions of the items that the table `wanted` names.
 
-    `wanted` has `count` rows with an `identifier` each. Of the last snapshot only those files are
-    read that can hold them.
+    `wanted` has rows with an `identifier` each. Of the last snapshot only those files are read
+    that can hold them.
     """
-    keys = f"SELECT DISTINCT {identifier.LOOKUP_KEY} FROM {wanted} ORDER BY ALL"
-    lookup = _files(connection, draft, "lookup", keys, count)
-    connection.execute("CREATE TABLE places (identifier VARCHAR, position BIGINT)")
+    records = locate(connection, draft, wanted)
+    if not records:
+        types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
+        connection.execute(f"CREATE OR REPLACE TABLE old ({types})")
+        return
+    columns = ", ".join(f"r.{name}" for name in schema.names("records"))
+    values = {"records": records}
+    dead = narrowed(connection, draft, "dead", _POSITIONS)
+    live = ""
+    if dead:
+        live = f"WHERE r.position NOT IN (SELECT position FROM {engine.table('$dead')})"
+        values["dead"] = draft.paths(dead)
+    connection.execute(
+        f"CREATE OR REPLACE TABLE old AS SELECT {columns} FROM {LOCATED} {live}", values
+    )
+
+
+def locate(connection: engine.Connection, draft: Draft, wanted: str) -> list[str]:
+    """Make `places`: where versions of the wanted items may lie, superseded ones too.
+
+    Returns the paths of the files for $records in LOCATED, which has these versions; none where
+    there are none.
+    """
+    connection.execute("CREATE OR REPLACE TABLE places (identifier VARCHAR, position BIGINT)")
+    keys: Query = (f"SELECT {identifier.LOOKUP_KEY} FROM {wanted}", {})
+    lookup = draft.paths(narrowed(connection, draft, "lookup", keys))
     if lookup:
         connection.execute(
             f"INSERT INTO places SELECT identifier, l.position FROM {engine.table('$lookup')} l "
             f"JOIN {wanted} ON l.key = {identifier.LOOKUP_KEY}",
             {"lookup": lookup},
         )
-    (found,) = _row(connection, "SELECT count(*) FROM places")
-    positions = "SELECT DISTINCT position FROM places ORDER BY position"
-    records = _files(connection, draft, "records", positions, found)
-    dead = _files(connection, draft, "dead", positions, found)
-    if not records:
-        types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
-        connection.execute(f"CREATE TABLE old ({types})")
-        return
-    columns = ", ".join(f"r.{name}" for name in schema.names("records"))
-    values = {"records": records}
-    live = ""
-    if dead:
-        live = f"WHERE r.position NOT IN (SELECT position FROM {engine.table('$dead')})"
-        values["dead"] = dead
-    connection.execute(
-        f"CREATE TABLE old AS SELECT {columns} FROM {engine.table('$records')} r "
-        f"JOIN places p ON r.position = p.position AND r.identifier = p.identifier {live}",
-        values,
-    )
+    return draft.paths(narrowed(connection, draft, "records", _POSITIONS))
 
 
-def _files(
-    connection: engine.Connection, draft: Draft, table: str, keys: str, count: int
-) -> list[str]:
-    """Return the files of a table that can hold the keys that a statement gives, `count` or so."""
+def narrowed(
+    connection: engine.Connection, draft: Draft, table: str, keys: Query
+) -> list[DataFile]:
+    """Return the files of a table of which some row group can hold one of the keys.
+
+    The query `keys` gives them, in any order: the columns that bound row groups (schema.KEY).
+    However many there are, few are in memory; once all files are found no more are asked for.
+    """
     files = draft.files(draft.tables.get(table, ()))
-    if files and count <= _MOST_KEYS:
-        files = narrowed(files, [key for (key,) in connection.execute(keys).fetchall()])
-    return draft.paths(files)
-
-
-def narrowed(files: Sequence[DataFile], keys: Sequence[Any]) -> list[DataFile]:
-    """Return the files of which some row group can hold one of the keys, which are sorted."""
-    return [file for file in files if any(_holds(group, keys) for group in file.groups)]
+    left = dict(enumerate(files))
+    if left:
+        for batch in engine.batches(connection, *keys):
+            batch.sort()
+            found = [n for n, file in left.items() if any(_holds(g, batch) for g in file.groups)]
+            for number in found:
+                del left[number]
+            if not left:
+                break
+    return [file for number, file in enumerate(files) if number not in left]
 
 
 def _holds(group: RowGroup, keys: Sequence[Any]) -> bool:

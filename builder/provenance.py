@@ -38,11 +38,8 @@ def add(connection: engine.Connection, draft: Draft, table: str, intake: Sequenc
 def _gather(connection: engine.Connection, draft: Draft, table: str, intake: list[str]) -> int:
     """Make the table `added_<table>` and return how many rows it has."""
     key = KEYS[table]
-    sources = connection.execute(
-        f"SELECT DISTINCT source FROM {_FILES} ORDER BY source", {"files": intake}
-    ).fetchall()
-    files = draft.files(draft.tables.get(table, ()))
-    earlier = draft.paths(narrowed(files, [source for (source,) in sources]))
+    sources: Query = (f"SELECT DISTINCT source FROM {_FILES}", {"files": intake})
+    earlier = draft.paths(narrowed(connection, draft, table, sources))
     values = {"files": intake}
     known = ""
     if earlier:

@@ -10,7 +10,7 @@ from builder.build import Build
 from builder.expire import snapshots
 from builder.merge import find
 from builder.revision import Base, Built, revise
-from builder.selection import NothingSelected, Selection, choose, names_of, rows_of
+from builder.selection import NothingSelected, Selection, gather, names_of, rows_of
 from builder.snapshot import Draft
 from builder.surroundings import Surroundings
 from builder.withdraw import EMPTY, SUPERSEDED, Withdrawn
@@ -93,11 +93,7 @@ def tombstones(
     """
     lasting = replace(selection, url_prefix=None, digest=None, start=None, end=None)
     condition, values = selection.described()
-    choose(connection, draft, lasting)
-    with engine.reading("the last snapshot"):
-        connection.execute(
-            "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NOT NULL"
-        )
+    gather(connection, draft, lasting, "withdrawn", "reason IS NOT NULL")
     _recover(base, connection, draft)
     with engine.reading("the last snapshot"):
         connection.execute(f"DELETE FROM recovered WHERE ({condition}) IS NOT TRUE", values)
@@ -120,16 +116,18 @@ def _recover(base: Base, connection: engine.Connection, draft: Draft) -> None:
         connection.execute("CREATE TABLE lacking AS SELECT identifier FROM withdrawn")
     older = [n for n in snapshots(base.store) if n < base.before.snapshot]
     for number in reversed(older):
-        count = rows_of(connection, "lacking")
-        if not count or base.pointer.is_retired(number) or number in base.before.skipped:
+        if (
+            not rows_of(connection, "lacking")
+            or base.pointer.is_retired(number)
+            or number in base.before.skipped
+        ):
             continue
         try:
             manifest = base.catalogue.manifest(number)
         except MissingObject:
             continue  # retired meanwhile
         with engine.reading("an older snapshot"):
-            connection.execute("DROP TABLE IF EXISTS old; DROP TABLE IF EXISTS places;")
-            find(connection, draft.over(manifest.tables), "lacking", count)
+            find(connection, draft.over(manifest.tables), "lacking")
             connection.execute("INSERT INTO recovered SELECT * FROM old WHERE NOT deleted")
             connection.execute(
                 "DELETE FROM lacking WHERE identifier IN (SELECT identifier FROM recovered)"

@@ -72,6 +72,25 @@ def choose(connection: engine.Connection, draft: Draft, selection: Selection) ->
 
     Raises NothingSelected where there are none, or an identifier is unknown.
     """
+    gather(connection, draft, selection, "chosen")
+    if not rows_of(connection, "chosen"):
+        raise NothingSelected(
+            "no item is like that; one that is withdrawn already can be named by its "
+            "identifier or set alone"
+        )
+
+
+def gather(
+    connection: engine.Connection,
+    draft: Draft,
+    selection: Selection,
+    table: str,
+    besides: str = "true",
+) -> None:
+    """Make a table of the listed versions that meet the selection, and a condition besides.
+
+    Raises NothingSelected where an identifier is unknown.
+    """
     condition, values = selection.condition()
     with engine.reading("the last snapshot"):
         if selection.identifiers:
@@ -79,7 +98,7 @@ def choose(connection: engine.Connection, draft: Draft, selection: Selection) ->
                 "CREATE TABLE wanted AS SELECT unnest($identifiers) AS identifier",
                 {"identifiers": list(dict.fromkeys(selection.identifiers))},
             )
-            find(connection, draft, "wanted", len(selection.identifiers))
+            find(connection, draft, "wanted")
             unknown = connection.execute(
                 "SELECT identifier FROM wanted ANTI JOIN old USING (identifier) ORDER BY 1 LIMIT 1"
             ).fetchall()
@@ -88,13 +107,8 @@ def choose(connection: engine.Connection, draft: Draft, selection: Selection) ->
             source = "old"
         else:
             source = _live(draft, values)
-        sql = f"CREATE TABLE chosen AS SELECT * FROM {source} WHERE {condition}"
+        sql = f"CREATE TABLE {table} AS SELECT * FROM {source} WHERE ({condition}) AND {besides}"
         connection.execute(sql, values)
-        if not rows_of(connection, "chosen"):
-            raise NothingSelected(
-                "no item is like that; one that is withdrawn already can be named by its "
-                "identifier or set alone"
-            )
 
 
 def _live(draft: Draft, values: dict[str, object]) -> str:

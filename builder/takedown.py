@@ -4,20 +4,24 @@ Only files that hold a version of such an item are written anew, without it. Of 
 wrong with its records the detail goes, for it may quote them.
 """
 
-from collections.abc import Sequence
-
 from builder import provenance
-from builder.merge import narrowed
+from builder.merge import LOCATED, locate, narrowed
 from builder.snapshot import Draft, Query
 from functions.oai import engine
-from functions.snapshot import identifier, setspec
-from functions.snapshot.manifest import DataFile
 
 _FILES = engine.table("$files")
-_KEPT = (
-    f"SELECT * FROM {_FILES} WHERE deleted OR identifier NOT IN (SELECT identifier FROM withdrawn) "
-    "ORDER BY "
+_VERSIONS = "versions (position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT)"
+_POSITIONS = "SELECT position FROM versions"
+# A set that is copied may be one above those that an item names.
+_LISTINGS = (
+    "SELECT array_to_string(parts[:unnest(range(1, len(parts) + 1))], ':'), position FROM ("
+    "SELECT position, string_split(unnest(sets), ':') AS parts FROM versions)"
 )
+_SHOWN = (
+    "CREATE OR REPLACE TABLE hushed AS SELECT DISTINCT source, place FROM versions "
+    "WHERE source IS NOT NULL AND place IS NOT NULL"
+)
+_KEPT = f"SELECT * FROM {_FILES} WHERE position NOT IN ({_POSITIONS}) ORDER BY "
 _HUSHED = (
     f"SELECT * REPLACE ({provenance.DETAIL} AS detail) FROM {_FILES} f "
     f"ORDER BY {provenance.order('faults')}"
@@ -30,58 +34,37 @@ def versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
     It has position, sets, source and place; returns how many rows.
     """
     with engine.reading("the last snapshot"):
-        connection.execute(
-            "CREATE OR REPLACE TABLE versions "
-            "(position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT)"
-        )
-        key = f"SELECT DISTINCT {identifier.LOOKUP_KEY} AS key FROM {wanted}"
-        keys = [key for (key,) in connection.execute(f"{key} ORDER BY key").fetchall()]
-        lookup = draft.paths(narrowed(_files(draft, "lookup"), keys))
-        if not lookup:
+        connection.execute(f"CREATE OR REPLACE TABLE {_VERSIONS}")
+        records = locate(connection, draft, wanted)
+        if not records:
             return 0
-        places = connection.execute(
-            f"SELECT DISTINCT position FROM {_FILES} WHERE key IN ({key}) ORDER BY position",
-            {"files": lookup},
-        ).fetchall()
-        records = narrowed(_files(draft, "records"), [place for (place,) in places])
-        if records:
-            connection.execute(
-                "INSERT INTO versions SELECT position, sets, warc_filename, warc_record_offset "
-                f"FROM {_FILES} WHERE NOT deleted AND identifier IN "
-                f"(SELECT identifier FROM {wanted})",
-                {"files": draft.paths(records)},
-            )
+        connection.execute(
+            "INSERT INTO versions SELECT r.position, sets, warc_filename, warc_record_offset "
+            f"FROM {LOCATED} WHERE NOT deleted",
+            {"records": records},
+        )
         ((count,),) = connection.execute("SELECT count(*) FROM versions").fetchall()
     return int(count)
 
 
 def scrub(connection: engine.Connection, draft: Draft) -> None:
-    """Write those files of the draft anew that hold the `versions` of the items in `withdrawn`."""
+    """Write those files of the draft anew that hold the rows in `versions`."""
     with engine.reading("the last snapshot"):
-        rows = connection.execute("SELECT position, sets FROM versions").fetchall()
-        connection.execute(
-            "CREATE TABLE hushed AS SELECT DISTINCT source, place FROM versions "
-            "WHERE source IS NOT NULL AND place IS NOT NULL"
-        )
-        sources = connection.execute("SELECT DISTINCT source FROM hushed ORDER BY 1").fetchall()
-    positions = sorted({place for place, _ in rows})
-    listings = sorted({(spec, p) for p, own in rows for s in own for spec in setspec.lineage(s)})
-    _rewrite(draft, "records", positions, f"{_KEPT} position")
-    _rewrite(draft, "copies", listings, f"{_KEPT} listing, position")
-    _rewrite(draft, "faults", [source for (source,) in sources], _HUSHED)
+        connection.execute(_SHOWN)
+    _rewrite(connection, draft, "records", _POSITIONS, f"{_KEPT} position")
+    _rewrite(connection, draft, "copies", _LISTINGS, f"{_KEPT} listing, position")
+    _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM hushed", _HUSHED)
 
 
-def _rewrite(draft: Draft, table: str, keys: Sequence[object], sql: str) -> None:
+def _rewrite(connection: engine.Connection, draft: Draft, table: str, keys: str, sql: str) -> None:
     """Write the files of a table that can hold the keys anew, but those that are new."""
+    with engine.reading("the last snapshot"):
+        files = narrowed(connection, draft, table, (keys, {}))
     new = set(draft.written)
     found = {}
-    for file in narrowed(_files(draft, table), keys):
+    for file in files:
         if file.key not in new:
             query: Query = (sql, {"files": draft.paths([file])})
             found[file.key] = draft.write(table, [query])
     if found:
         draft.substitute(table, found)
-
-
-def _files(draft: Draft, table: str) -> list[DataFile]:
-    return draft.files(draft.tables.get(table, ()))

@@ -7,7 +7,7 @@ snapshots share it. What was retired while it was read is no damage.
 import math
 import random
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +20,7 @@ from builder.proof import PROVED, Proof
 from builder.surroundings import Advance
 from functions.oai import engine
 from functions.snapshot import layout
-from functions.snapshot.errors import DamagedStore
+from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -108,7 +108,7 @@ def _evidence(means: Means) -> Iterator[Evidence]:
             connection.close()
 
 
-def _sizes(store: Writer, files: dict[str, tuple[str, DataFile]]) -> Iterator[Finding]:
+def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator[Finding]:
     """Check by a listing that every data file is there and has its size."""
     there = {e.key: e.bytes for e in store.entries(layout.RECORDS) if e.key in files}
     for key, (_, file) in files.items():
@@ -121,8 +121,16 @@ def _sizes(store: Writer, files: dict[str, tuple[str, DataFile]]) -> Iterator[Fi
 
 def _proved(evidence: Evidence, inventory: Inventory) -> Iterator[Finding]:
     """Check the tables of every snapshot against each other; what several have alike, once."""
-    for held in inventory.held:
-        key = layout.manifest_key(held.manifest.snapshot)
+    for number in inventory.sound():
+        key = layout.manifest_key(number)
+        try:
+            held = inventory.held(number)
+        except MissingObject:
+            yield Finding("manifest-missing", key, "it went while the store was read")
+            continue
+        except DamagedStore as error:
+            yield Finding("manifest-damaged", key, str(error))
+            continue
         if not held.whole or any(file.key in evidence.broken for file in held.files(*PROVED)):
             yield Finding("unchecked", key, "its listings were not, for files of it are damaged")
             continue

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from functions.oai import engine
 from functions.snapshot import instant, schema
-from functions.snapshot.manifest import Manifest
+from functions.snapshot.manifest import DataFile, Manifest
 from functions.snapshot.store import Reader
 from functions.store.catalog import Catalogue
 
@@ -31,9 +31,14 @@ def stored(reader: Reader, manifest: Manifest) -> str:
     are named as seen from the store's root, where DuckDB is then to be started.
     """
     catalogue = Catalogue(reader)
+    return naming(manifest, lambda table: catalogue.files(manifest, table))
+
+
+def naming(manifest: Manifest, files: Callable[[str], Iterable[DataFile]]) -> str:
+    """Return what `stored` does; `files` gives the data files of a table."""
 
     def source(table: str) -> str:
-        keys = [file.key for file in catalogue.files(manifest, table)]
+        keys = [file.key for file in files(table)]
         return engine.table(f"[{_ROOT} || f FOR f IN {_list(keys)}]") if keys else empty(table)
 
     return views(manifest, source)

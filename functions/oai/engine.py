@@ -18,6 +18,7 @@ Connection = duckdb.DuckDBPyConnection
 NO_SPACE = "the disk for scratch files is full: free some space, or name another by TMPDIR"
 
 _BATCH = 1 << 16  # rows
+_FETCH = 1 << 14  # rows, as Python objects
 
 
 class QueryError(SheafError):
@@ -77,6 +78,20 @@ def table(files: str) -> str:
 def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = None) -> Any:
     """Carry out a statement and return its rows as an Arrow stream, read batch by batch."""
     return connection.sql(sql, params=dict(values or {})).to_arrow_reader(_BATCH)
+
+
+def batches(
+    connection: Connection, sql: str, values: Mapping[str, Any] | None = None
+) -> Iterator[list[Any]]:
+    """Carry out a statement and yield its rows, some thousands at a time, as they are made.
+
+    A row of one column is its value. Nothing else may be asked of the connection meanwhile; the
+    rest need not be fetched.
+    """
+    result = connection.execute(sql, dict(values or {}))
+    alone = len(result.description) == 1
+    while rows := result.fetchmany(_FETCH):
+        yield [value for (value,) in rows] if alone else rows
 
 
 def is_sql(text: str) -> bool:
