@@ -6,19 +6,20 @@ from dataclasses import dataclass
 DAMAGE = "damage"
 NOTE = "note"
 
-_REPLACE = "put it back from a copy of the store, or expire the snapshots that name it"
+_REPLACE = "put it back from a copy of the store; if a later snapshot does not name it, expire those that do"
+_POINTER = "write that into current.json, then verify again"
 _REBUILD = "put the store back from a copy, or publish its archives into a new one"
 
 CODES: Mapping[str, tuple[str, str]] = {
     # code: kind, and what to do
-    "pointer-missing": (DAMAGE, "put current.json back, or finish the export that made this copy"),
-    "pointer-damaged": (DAMAGE, "put current.json back from a copy of the store"),
+    "pointer-missing": (DAMAGE, _POINTER),
+    "pointer-damaged": (DAMAGE, _POINTER),
     "pointer-wrong": (DAMAGE, "put current.json back from a copy of the store"),
-    "pointer-behind": (DAMAGE, "put back the latest current.json that there was"),
+    "pointer-behind": (DAMAGE, _POINTER),
     "manifest-missing": (DAMAGE, _REPLACE),
     "manifest-damaged": (DAMAGE, _REPLACE),
     "manifest-wrong": (DAMAGE, _REPLACE),
-    "views-missing": (DAMAGE, _REPLACE),
+    "views-missing": (DAMAGE, "put it back from a copy; the next snapshot has its own"),
     "views-damaged": (DAMAGE, _REPLACE),
     "leaf-missing": (DAMAGE, _REPLACE),
     "leaf-damaged": (DAMAGE, _REPLACE),

@@ -6,12 +6,13 @@ share it.
 """
 
 import hashlib
+import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from builder import consistency, intake, views
+from builder import consistency, intake, recovery, views
 from builder.expire import snapshots
 from builder.finding import Finding
 from builder.orphan import ORPHAN_AGE
@@ -110,26 +111,32 @@ class Inventory:
         return found | leaves
 
     def _read_pointer(self, now: datetime) -> Pointer:
+        written = True
         try:
             pointer = Pointer.from_json(self.store.read(layout.POINTER))
         except MissingObject:
-            if snapshots(self.store):
-                self._find("pointer-missing", layout.POINTER, "there are snapshots, and no pointer")
-            return Pointer()
+            pointer, written = Pointer(), False
         except DamagedStore as error:
-            self._find("pointer-damaged", layout.POINTER, str(error))
+            self._find("pointer-damaged", layout.POINTER, f"{error}{self._advice()}")
             return Pointer()
+        behind = recovery.behind(self.store, pointer, written=written)
+        if behind is not None:
+            self._find(behind.code, behind.object, f"{behind.problem}{self._advice()}")
         self.findings += consistency.of_pointer(pointer, now)
         return pointer
+
+    def _advice(self) -> str:
+        try:
+            pointer = recovery.rebuilt(self.store)
+        except (MissingObject, DamagedStore):
+            return ""  # told where the snapshot's turn comes
+        if pointer is None:
+            return ""
+        return f"; what is there makes it {json.dumps(json.loads(pointer.to_json()))}"
 
     def _kept(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
         if newest is None:
-            manifests = map(self._manifest, there)
-            others = [m.snapshot for m in manifests if m is not None and len(m.sequences) > 1]
-            if others and not self.findings:
-                problem = f"it names no snapshot, and {others[0]} was not the first to be published"
-                self._find("pointer-behind", layout.POINTER, problem)
             # What a first publish that died has left is none; without a pointer, look at all.
             there = there if self.findings else []
             return tuple(there[-1:] if newest_only else there)
@@ -140,13 +147,9 @@ class Inventory:
             named = {entry.snapshot for entry in self.pointer.entries}
             some = named.union(number for number in there if number <= newest.snapshot)
             return tuple(n for n in sorted(some) if not self.pointer.is_retired(n))
-        for number in there:
-            later = self._manifest(number) if number > newest.snapshot else None
-            # A publish adds one sequence at most: this one was built on a later snapshot.
-            if later is not None and len(later.sequences) > len(manifest.sequences) + 1:
-                code = "pointer-behind" if self.pointer.copied is None else "export-unfinished"
-                problem = f"it names {newest.snapshot} as the newest; {number} was published later"
-                self._find(code, layout.POINTER, problem)
+        if self.pointer.copied is not None and there[-1] > newest.snapshot:
+            problem = f"it names {newest.snapshot} as the newest, and {there[-1]} is there"
+            self._find("export-unfinished", layout.POINTER, problem)
         return tuple(consistency.kept(self.pointer, manifest.skipped))
 
     def _manifest(self, number: int) -> Manifest | None:

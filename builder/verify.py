@@ -132,7 +132,9 @@ def _proved(evidence: Evidence, inventory: Inventory) -> Iterator[Finding]:
             yield Finding("manifest-damaged", key, str(error))
             continue
         if not held.whole or any(file.key in evidence.broken for file in held.files(*PROVED)):
-            yield Finding("unchecked", key, "its listings were not, for files of it are damaged")
+            yield Finding(
+                "unchecked", key, "its listings were not checked, as files of it are damaged"
+            )
             continue
         yield from Proof(evidence, held).findings()
 

@@ -172,6 +172,19 @@ def test_a_store_that_lost_its_pointer_is_not_taken_for_a_new_one(kept: Home) ->
         )
 
 
+def test_a_lost_pointer_is_written_anew_as_verify_says(kept: Home, tmp_path: Path) -> None:
+    pointer = kept.folder / "store" / layout.POINTER
+    pointer.unlink()
+    result = kept("verify")
+    assert result.code == 1
+    (line,) = [line for line in result.out.splitlines() if "pointer-missing" in line]
+    pointer.write_text(line[line.index("{") : line.rindex("}") + 1])
+    assert kept("verify").out.rstrip().endswith("all is well")
+    assert kept("status", "--json").json["snapshot"]["records"] == 3  # a tombstone among them
+    kept("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
+    assert kept("publish", "--json").json["new"] == 1
+
+
 def test_status_tells_what_was_retired(kept: Home, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     assert kept("export", "--newest", "--to", copy).code == 0
