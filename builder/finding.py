@@ -6,7 +6,7 @@ from dataclasses import dataclass
 DAMAGE = "damage"
 NOTE = "note"
 
-_REPLACE = "put it back from a copy of the store; if a later snapshot does not name it, expire those that do"
+_REPLACE = "put it back from a copy; where no later snapshot names it, expire those that do"
 _POINTER = "write that into current.json, then verify again"
 _REBUILD = "put the store back from a copy, or publish its archives into a new one"
 

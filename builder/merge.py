@@ -10,6 +10,7 @@ copies lie is no part of the description, so a copy elsewhere changes nothing by
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,14 +153,11 @@ def narrowed(
     """
     files = draft.files(draft.tables.get(table, ()))
     left = dict(enumerate(files))
-    if left:
-        for batch in engine.batches(connection, *keys):
-            batch.sort()
+    with closing(engine.batches(connection, *keys)) as batches:
+        while left and (batch := sorted(next(batches, ()))):
             found = [n for n, file in left.items() if any(_holds(g, batch) for g in file.groups)]
             for number in found:
                 del left[number]
-            if not left:
-                break
     return [file for number, file in enumerate(files) if number not in left]
 
 

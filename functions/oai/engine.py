@@ -1,6 +1,6 @@
 """DuckDB, opened so that it depends on nothing outside: the only file that imports it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,16 +82,19 @@ def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = 
 
 def batches(
     connection: Connection, sql: str, values: Mapping[str, Any] | None = None
-) -> Iterator[list[Any]]:
+) -> Generator[list[Any], None, None]:
     """Carry out a statement and yield its rows, some thousands at a time, as they are made.
 
-    A row of one column is its value. Nothing else may be asked of the connection meanwhile; the
-    rest need not be fetched.
+    A row of one column is its value. Nothing else may be asked of the connection meanwhile; who
+    does not fetch all closes the iterator.
     """
     result = connection.execute(sql, dict(values or {}))
     alone = len(result.description) == 1
-    while rows := result.fetchmany(_FETCH):
-        yield [value for (value,) in rows] if alone else rows
+    try:
+        while rows := result.fetchmany(_FETCH):
+            yield [value for (value,) in rows] if alone else rows
+    finally:
+        connection.abort()  # DuckDB refuses other statements while rows are left
 
 
 def is_sql(text: str) -> bool:
