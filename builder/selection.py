@@ -20,7 +20,8 @@ class Selection:
     """What an item must meet; at least one of the first four is given.
 
     `set` is a setSpec and means all below it as well. `start` and `end` are dates of capture as in
-    `fetch_date`, both included and as exact as wanted: the end 2007-11 is the end of November.
+    `fetch_date`, both included and as exact as wanted: the end 2007-11 is the end of November. A
+    capture of which only the year is known meets them if it may have been captured between them.
     """
 
     identifiers: tuple[str, ...] = ()
@@ -49,8 +50,8 @@ class Selection:
         found = {
             "starts_with(url, $url_prefix)": ("url_prefix", self.url_prefix),
             "content_digest = $digest": ("digest", self.digest and _digest(self.digest)),
-            "fetch_date >= $start": ("start", self.start),
-            "left(fetch_date, length($end)) <= $end": ("end", self.end),
+            _compared("start", ">="): ("start", self.start and self.start.rstrip("Z")),
+            _compared("end", "<="): ("end", self.end and self.end.rstrip("Z")),
         }
         given = {term: pair for term, pair in found.items() if pair[1] is not None}
         return " AND ".join(given) or "true", dict(given.values())
@@ -59,6 +60,12 @@ class Selection:
         """Return the whole condition, in SQL, and its values."""
         (lasting, some), (described, more) = self.lasting(), self.described()
         return f"({lasting}) AND ({described})", {**some, **more}
+
+
+def _compared(name: str, how: str) -> str:
+    """Return SQL that compares a capture's date with a value, as far as the less exact one says."""
+    date = "rtrim(fetch_date, 'Z')"  # which is greater than all that more exact dates go on with
+    return f"left({date}, length(${name})) {how} left(${name}, length({date}))"
 
 
 def _digest(text: str) -> str:

@@ -1,16 +1,15 @@
 """`sheaf withdraw`."""
 
 import argparse
-import re
+from collections.abc import Callable
 from typing import Any
 
-from builder import restore, withdraw
+from builder import criterion, restore, withdraw
 from builder.context import Context
 from builder.errors import UsageError
 from builder.selection import Selection
 from functions.snapshot import instant, setspec
 
-_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z)?)?)?")
 _SHOWN = 20  # identifiers
 
 
@@ -66,10 +65,10 @@ def run(context: Context) -> int:
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:
-    for name in ("start", "end"):
-        value = getattr(arguments, name)
-        if value is not None and not _DATE.fullmatch(value):
-            raise UsageError(f"{value} is no date such as 2007, 2007-11 or 2007-11-05T12:00:00Z")
+    start = _read("--from", arguments.start, criterion.date)
+    end = _read("--until", arguments.end, criterion.date)
+    if start and end and criterion.is_reversed(start, end):
+        raise UsageError(f"--from {start} is later than --until {end}")
     if arguments.set is not None and not setspec.is_valid(arguments.set):
         raise UsageError(f"--set {arguments.set}: no set specification can be like that")
     given = (arguments.identifier, arguments.set, arguments.url_prefix, arguments.digest)
@@ -80,9 +79,19 @@ def _selection(arguments: argparse.Namespace) -> Selection:
         arguments.set,
         arguments.url_prefix,
         arguments.digest,
-        arguments.start,
-        arguments.end,
+        start,
+        end,
     )
+
+
+def _read(option: str, value: str | None, read: Callable[[str], str]) -> str | None:
+    """Return what an option's value stands for, None where it is not given."""
+    if value is None:
+        return None
+    try:
+        return read(value)
+    except ValueError as error:
+        raise UsageError(f"{option} {value}: {error}") from None
 
 
 def _account(done: withdraw.Withdrawn) -> str:

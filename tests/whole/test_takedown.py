@@ -83,7 +83,12 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
         (["--reason", "why"], "say which items"),
         (["--from", "2007", "--reason", "why"], "say which items"),
         (["--set", "no set", "--reason", "why"], "no set specification"),
-        (["--set", "domain:cz", "--from", "yesterday", "--reason", "why"], "yesterday is no date"),
+        (["--set", "domain", "--from", "2013-02-30", "--reason", "x"], "--from 2013-02-30: no cal"),
+        (
+            ["--set", "domain", "--until", "today", "--reason", "x"],
+            "--until today: expected a date",
+        ),
+        (["--set", "a", "--from", "2015", "--until", "2014"], "--from 2015 is later than --until"),
         (["--set", "domain:se", "--reason", "why"], "no item is like that"),
         (["--identifier", "oai:b.cz:none", "--reason", "why"], "there is no item oai:b.cz:none"),
         (["--set", "domain:cz", "--restore", "--purge"], "takes neither"),
