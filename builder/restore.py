@@ -20,10 +20,6 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 
-_NOTHING = (
-    "no withdrawn item is like that, or no kept snapshot has its metadata any more: "
-    "name it by identifier or set"
-)
 _FIELDS = ", ".join(column.name for column in schema.CAPTURE)
 
 
@@ -51,7 +47,7 @@ def selected(
         tombstones(base, connection, draft, selection)
         if names := names_of(connection, "fresh"):
             return names
-    raise NothingSelected(_NOTHING)
+        raise NothingSelected(_lacking(connection))
 
 
 @dataclass
@@ -70,7 +66,7 @@ class _Restoration:
                 count, back = (rows_of(connection, table) for table in ("fresh", "recovered"))
             records = sum(base.before.kinds().values())
             if not count:
-                raise NothingSelected(_NOTHING)
+                raise NothingSelected(_lacking(connection))
             after = Build(connection, draft, base.before).items(base.outside.progress)
             return Built(
                 base.manifest(after, draft),
@@ -82,6 +78,22 @@ class _Restoration:
 
     def done(self) -> None:
         """There is nothing to clear away."""
+
+
+def _lacking(connection: engine.Connection) -> str:
+    """Say why none of the items that were chosen comes back."""
+    if rows_of(connection, "withdrawn"):
+        return (
+            "no withdrawn item is like that, or no kept snapshot has its metadata any more: "
+            "name it by identifier or set"
+        )
+    waiting = "SELECT 1 FROM chosen WHERE deleted AND reason IS NULL LIMIT 1"
+    if connection.execute(waiting).fetchall():
+        return (
+            "none of these items is withdrawn any more: "
+            "what waits for its archive comes back with the next ingest of that"
+        )
+    return "none of these items is withdrawn"
 
 
 def tombstones(

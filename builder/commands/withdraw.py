@@ -22,7 +22,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     which.add_argument("--set", metavar="SPEC", help="a set, with all sets below it")
     which.add_argument("--url-prefix", metavar="URL", help="captures whose URL begins like that")
-    which.add_argument("--digest", metavar="SHA1", help="captures of that payload, base32")
+    which.add_argument("--digest", metavar="SHA1", help="captures of that payload")
     which.add_argument("--from", dest="start", metavar="DATE", help="captured at or after, as 2007")
     which.add_argument("--until", dest="end", metavar="DATE", help="captured up to, as 2007-11-05")
     parser.add_argument("--reason", metavar="TEXT", help="why; kept in the snapshot, not served")
@@ -77,8 +77,8 @@ def _selection(arguments: argparse.Namespace) -> Selection:
     return Selection(
         tuple(arguments.identifier),
         arguments.set,
-        arguments.url_prefix,
-        arguments.digest,
+        _read("--url-prefix", arguments.url_prefix, criterion.url_prefix),
+        _read("--digest", arguments.digest, criterion.digest),
         start,
         end,
     )

@@ -89,3 +89,71 @@ def test_dates_are_compared_as_far_as_the_less_exact_one_says(
     with engine.connect() as connection:
         sql = f"SELECT coalesce({condition}, false) FROM (SELECT $date::VARCHAR AS fetch_date)"
         assert connection.execute(sql, {**values, "date": date}).fetchone() == (is_met,)
+
+
+BASE32 = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+HEXADECIMAL = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        (BASE32, BASE32),
+        (BASE32.lower(), BASE32),
+        (f"sha1:{BASE32}", BASE32),
+        (f"SHA-1:{BASE32.lower()}", BASE32),
+        (HEXADECIMAL, BASE32),
+        (HEXADECIMAL.upper(), BASE32),
+        (f"sha1:{HEXADECIMAL}", BASE32),
+        ("md5:D41D8CD98F00B204E9800998ECF8427E", "md5:d41d8cd98f00b204e9800998ecf8427e"),
+    ],
+)
+def test_a_digest_is_taken_in_every_form_that_crawlers_write(text: str, column: str) -> None:
+    assert criterion.digest(text) == column
+
+
+@pytest.mark.parametrize(
+    "text", ["A", BASE32[:-1], HEXADECIMAL + "0", "sha1:", f"sha0:{BASE32}", "ž" * 32, "0" * 64]
+)
+def test_what_is_no_digest_says_what_is_expected(text: str) -> None:
+    with pytest.raises(ValueError, match="32 characters in base32 or 40 hexadecimal"):
+        criterion.digest(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "prefix"),
+    [
+        ("http://www.", "http://www."),
+        ("HTTP://WWW.Iana.ORG/Domains", "http://www.iana.org/Domains"),
+        ("https://A.cz?Q=B", "https://a.cz?Q=B"),
+        ("http://a.cz/žluť a", "http://a.cz/%C5%BElu%C5%A5%20a"),
+        ("urn:uuid:AB", "urn:uuid:AB"),
+        ("http:", "http:"),
+    ],
+)
+def test_the_beginning_of_a_url_is_as_the_column_has_it(text: str, prefix: str) -> None:
+    assert criterion.url_prefix(text) == prefix
+
+
+@pytest.mark.parametrize("text", ["www.iana.org", "//www.iana.org", "www.iana.org:80/", "/a", "ž:"])
+def test_a_url_without_a_scheme_says_how_it_begins(text: str) -> None:
+    with pytest.raises(ValueError, match=f"as http://{text.lstrip('/')}$"):
+        criterion.url_prefix(text)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_met"),
+    [
+        ("http://www.iana.org/Domains", True),
+        ("HTTP://www.IANA.org/Domains/x", True),
+        ("http://www.iana.org/domains", False),
+        ("http://www.iana.org.cz/Domains", False),
+        ("https://www.iana.org/Domains", False),
+        (None, False),
+    ],
+)
+def test_scheme_and_host_are_compared_in_any_case(url: str | None, is_met: bool) -> None:
+    condition, values = Selection(url_prefix="http://www.iana.org/Domains").described()
+    with engine.connect() as connection:
+        sql = f"SELECT coalesce({condition}, false) FROM (SELECT $url::VARCHAR AS url)"
+        assert connection.execute(sql, {**values, "url": url}).fetchone() == (is_met,)

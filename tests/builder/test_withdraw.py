@@ -106,7 +106,7 @@ def test_nothing_of_its_metadata_is_left_in_the_current_data_files(world: World)
         (Selection(url_prefix="http://h3.example.cz/"), 3),
         (Selection(url_prefix="http://h3.example.cz/2"), 1),
         (Selection(url_prefix="http://h3", start="2007", end="2007-11"), 3),
-        (Selection(digest="sha1:a"), 40),
+        (Selection(digest="A"), 40),
         (Selection(digest="A", set="mime:image:png"), 14),
         (Selection(identifiers=(name(1), name(2), name(1))), 2),
     ],
@@ -194,6 +194,8 @@ def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World)
     by_name = Selection(identifiers=(name(3),))
     done = restore(world.store, world.configuration(), world.outside(), by_name)
     assert (done.built.restored, done.built.unchanged) == (0, 1)
+    with pytest.raises(NothingSelected, match="what waits for its archive"):
+        restore(world.store, world.configuration(), world.outside(), by_name)
     assert records(world)[name(3)].deleted
     world.ingest([capture(3)])
     assert world.publish().changed == 1

@@ -73,7 +73,7 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
     assert untouched("status", "--json").json["snapshot"]["snapshot"] == 1
     nothing = untouched("withdraw", "--restore", "--url-prefix", "http://www.", "--dry-run")
     assert nothing.code == 2
-    assert "no withdrawn item is like that" in nothing.err
+    assert "none of these items is withdrawn" in nothing.err
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,11 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
             "--until today: expected a date",
         ),
         (["--set", "a", "--from", "2015", "--until", "2014"], "--from 2015 is later than --until"),
-        (["--set", "domain:se", "--reason", "why"], "no item is like that"),
+        (["--set", "domain:se", "--reason", "why"], "there is no set domain:se: `sheaf query"),
+        (["--set", "domain:cz", "--until", "2006", "--reason", "why"], "no item is like that"),
+        (["--digest", "ABC", "--reason", "why"], "--digest ABC: expected a SHA-1 of 32"),
+        (["--url-prefix", "a.cz/b", "--reason", "why"], "--url-prefix a.cz/b: expected a URL from"),
+        (["--set", "domain:cz", "--restore"], "none of these items is withdrawn\n"),
         (["--identifier", "oai:b.cz:none", "--reason", "why"], "there is no item oai:b.cz:none"),
         (["--set", "domain:cz", "--restore", "--purge"], "takes neither"),
     ],
