@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from builder.build import Build
 from builder.expire import snapshots
 from builder.merge import find
+from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import NothingSelected, Selection, choose, names_of, rows_of
 from builder.snapshot import Draft
@@ -36,17 +37,21 @@ def restore(
 
 
 def selected(
-    store: Writer, configuration: Configuration, outside: Surroundings, selection: Selection
-) -> tuple[str, ...]:
-    """Return the identifiers of what would be restored, and do nothing.
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    selection: Selection,
+    most: int | None,
+) -> Preview:
+    """Return what would be restored, with at most so many items, and do nothing.
 
     Raises NothingSelected, NothingPublished and StoreError.
     """
     base = Base.of(store, configuration, outside)
     with base.draft() as (connection, draft):
         tombstones(base, connection, draft, selection)
-        if names := names_of(connection, "fresh"):
-            return names
+        if rows_of(connection, "fresh"):
+            return preview(connection, "fresh", most)
         raise NothingSelected(_lacking(connection))
 
 

@@ -2,15 +2,17 @@
 
 import argparse
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from builder import criterion, restore, withdraw
 from builder.context import Context
 from builder.errors import UsageError
+from builder.preview import Preview
 from builder.selection import Selection
 from functions.snapshot import instant, setspec
 
-_SHOWN = 20  # identifiers
+_SHOWN = 20  # items
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +51,9 @@ def run(context: Context) -> int:
         raise UsageError("--restore takes neither --reason nor --purge")
     if arguments.dry_run:
         kind = restore if arguments.restore else withdraw
-        names = kind.selected(store, settings, outside, selection)
-        context.result(_named(f"{len(names):,} items", names), {"identifiers": list(names)})
+        most = None if arguments.json else _SHOWN
+        found = kind.selected(store, settings, outside, selection, most)
+        context.result(_previewed(found), _preview_document(found))
         return 0
     if arguments.restore:
         done = restore.restore(store, settings, outside, selection)
@@ -102,7 +105,10 @@ def _account(done: withdraw.Withdrawn) -> str:
         "to come back with the next ingest of their archive": built.unchanged,
     }
     text = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-    lines = [_named(text or "nothing to do: these items are withdrawn already", done.identifiers)]
+    if not text:
+        text = "nothing to do: these items are withdrawn already"
+        text += f", with the reason: {done.reason}" if done.reason else ""
+    lines = [_named(text, done.identifiers)]
     if built.manifest is not None:
         when = instant.to_text(built.manifest.effective)
         lines.append(f"snapshot {built.manifest.snapshot} of {when}")
@@ -116,6 +122,31 @@ def _named(text: str, names: tuple[str, ...]) -> str:
     return "\n".join([text, *(f"  {name}" for name in names[:_SHOWN]), *more])
 
 
+def _previewed(found: Preview) -> str:
+    """Return hosts and items in columns; of the items only those that are shown are read."""
+    hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
+    items = [
+        (item.date or "no date known", item.url or "URL not known", item.identifier)
+        for item in found.items[:_SHOWN]
+    ]
+    lines = [f"{found.count:,} items"]
+    lines += [f"  {count:>9}  {host}" for count, host in hosts]
+    wide = max((len(date) for date, _, _ in items), default=0)
+    for date, url, name in items:
+        lines += [f"  {date:<{wide}}  {url}", f"  {'':<{wide}}  {name}"]
+    if found.count > len(items):
+        lines.append(f"  … and {found.count - len(items):,} more; --json gives all")
+    return "\n".join(lines)
+
+
+def _preview_document(found: Preview) -> dict[str, Any]:
+    return {
+        "count": found.count,
+        "hosts": [{"host": host, "items": count} for host, count in found.hosts],
+        "items": [asdict(item) for item in found.items],
+    }
+
+
 def _document(done: withdraw.Withdrawn) -> dict[str, Any]:
     manifest = done.built.manifest
     return {
@@ -126,4 +157,5 @@ def _document(done: withdraw.Withdrawn) -> dict[str, Any]:
         "awaited": done.built.unchanged,
         "identifiers": list(done.identifiers),
         "retired": list(done.retired),
+        "reason": done.reason,
     }

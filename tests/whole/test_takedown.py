@@ -62,6 +62,10 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
     assert (again["new"], again["changed"]) == (0, 0)
     deleted = published("query", "--json", "SELECT identifier FROM records WHERE deleted").json
     assert deleted["identifier"] == name
+    once_more = published("withdraw", "--identifier", name, "--reason", "another")
+    assert "are withdrawn already, with the reason: why\n" in once_more.out
+    preview = published("withdraw", "--restore", "--identifier", name, "--dry-run").out
+    assert "2007-11-05T12:00:00Z  http://blog.knihovna.cz/\n" in preview
     back = published("withdraw", "--restore", "--identifier", name, "--json").json
     assert (back["restored"], back["identifiers"]) == (1, [name])
     assert identifier(published, "http://blog.knihovna.cz/") == name
@@ -69,7 +73,21 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
 
 def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
     found = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run", "--json").json
-    assert len(found["identifiers"]) == 3
+    assert found["count"] == 3
+    assert found["hosts"] == [
+        {"host": "www.knihovna.cz", "items": 2}, {"host": "www.archiv.org", "items": 1}
+    ]  # fmt: skip
+    first = found["items"][0]
+    assert first == {
+        "identifier": identifier(untouched, "http://www.knihovna.cz/"),
+        "url": "http://www.knihovna.cz/",
+        "date": "2007-11-05T12:00:00Z",
+        "host": "www.knihovna.cz",
+    }
+    shown = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run").out
+    assert shown.startswith("3 items\n          2  www.knihovna.cz\n          1  www.archiv.org\n")
+    assert f"  2007-11-05T12:00:00Z  {first['url']}\n" in shown
+    assert first["identifier"] in shown
     assert untouched("status", "--json").json["snapshot"]["snapshot"] == 1
     nothing = untouched("withdraw", "--restore", "--url-prefix", "http://www.", "--dry-run")
     assert nothing.code == 2
