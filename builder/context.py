@@ -18,8 +18,9 @@ from builder.progress import Rows
 from builder.sources import domain
 from builder.store import FolderStore, open_reader, open_store
 from builder.surroundings import Surroundings
-from functions.snapshot import configuration
+from functions.snapshot import configuration, layout
 from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Reader
 
 CONFIGURATION = "sheaf.toml"
@@ -57,6 +58,14 @@ class Context:
     def store(self) -> FolderStore | BucketStore:
         """The store that the arguments or the configuration name."""
         return open_store(*self._store_uri(), self.configuration, self.environment)
+
+    def begun_store(self) -> FolderStore | BucketStore:
+        """Return the store. Raises NothingPublished where there is nothing at all in its place."""
+        if self.store.tag(layout.POINTER) is None and not any(self.store.keys("")):
+            raise NothingPublished(
+                f"{self.store.address}: nothing is published in this store yet: run `sheaf publish`"
+            )
+        return self.store
 
     @cached_property
     def reader(self) -> Reader:

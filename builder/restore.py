@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from builder.build import Build
 from builder.expire import snapshots
 from builder.merge import find
+from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import NothingSelected, Selection, gather, names_of, rows_of
 from builder.snapshot import Draft
@@ -20,10 +21,6 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 
-_NOTHING = (
-    "no withdrawn item is like that, or no kept snapshot has its metadata any more: "
-    "name it by identifier or set"
-)
 _FIELDS = ", ".join(column.name for column in schema.CAPTURE)
 
 
@@ -40,18 +37,22 @@ def restore(
 
 
 def selected(
-    store: Writer, configuration: Configuration, outside: Surroundings, selection: Selection
-) -> tuple[str, ...]:
-    """Return the identifiers of what would be restored, and do nothing.
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    selection: Selection,
+    most: int | None,
+) -> Preview:
+    """Return what would be restored, with at most so many items, and do nothing.
 
     Raises NothingSelected, NothingPublished and StoreError.
     """
     base = Base.of(store, configuration, outside)
     with base.draft() as (connection, draft):
         tombstones(base, connection, draft, selection)
-        if names := names_of(connection, "fresh"):
-            return names
-    raise NothingSelected(_NOTHING)
+        if rows_of(connection, "fresh"):
+            return preview(connection, "fresh", most)
+        raise NothingSelected(_lacking(connection))
 
 
 @dataclass
@@ -70,7 +71,7 @@ class _Restoration:
                 count, back = (rows_of(connection, table) for table in ("fresh", "recovered"))
             records = sum(base.before.kinds().values())
             if not count:
-                raise NothingSelected(_NOTHING)
+                raise NothingSelected(_lacking(connection))
             after = Build(connection, draft, base.before).items(base.outside.progress)
             return Built(
                 base.manifest(after, draft),
@@ -84,6 +85,22 @@ class _Restoration:
         """There is nothing to clear away."""
 
 
+def _lacking(connection: engine.Connection) -> str:
+    """Say why none of the items that were chosen comes back."""
+    if rows_of(connection, "withdrawn"):
+        return (
+            "no withdrawn item is like that, or no kept snapshot has its metadata any more: "
+            "name it by identifier or set"
+        )
+    waiting = "SELECT 1 FROM chosen WHERE reason IS NULL LIMIT 1"
+    if connection.execute(waiting).fetchall():
+        return (
+            "none of these items is withdrawn any more: "
+            "what waits for its archive comes back with the next ingest of that"
+        )
+    return "none of these items is withdrawn"
+
+
 def tombstones(
     base: Base, connection: engine.Connection, draft: Draft, selection: Selection
 ) -> None:
@@ -93,7 +110,11 @@ def tombstones(
     """
     lasting = replace(selection, url_prefix=None, digest=None, start=None, end=None)
     condition, values = selection.described()
-    gather(connection, draft, lasting, "withdrawn", "reason IS NOT NULL")
+    gather(connection, draft, lasting, "chosen", "deleted")
+    with engine.reading("the last snapshot"):
+        connection.execute(
+            "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NOT NULL"
+        )
     _recover(base, connection, draft)
     with engine.reading("the last snapshot"):
         connection.execute(f"DELETE FROM recovered WHERE ({condition}) IS NOT TRUE", values)

@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
+from builder import criterion
 from builder.merge import find
 from builder.snapshot import Draft
 from functions.oai import engine
 from functions.snapshot.errors import NothingPublished, SheafError
 
 _FILES = engine.table("$files")
+_HOST = f"regexp_extract(url, '{criterion.HOST}')"
+_URL = f"lower({_HOST}) || substr(url, length({_HOST}) + 1)"
+"""A URL as it was archived, but for scheme and host, which mean the same in any case."""
 
 
 class NothingSelected(SheafError):
@@ -19,8 +23,10 @@ class NothingSelected(SheafError):
 class Selection:
     """What an item must meet; at least one of the first four is given.
 
-    `set` is a setSpec and means all below it as well. `start` and `end` are dates of capture as in
-    `fetch_date`, both included and as exact as wanted: the end 2007-11 is the end of November.
+    `set` is a setSpec and means all below it as well. `url_prefix`, `digest` and the dates are as
+    builder.criterion gives them. `start` and `end` are dates of capture as in
+    `fetch_date`, both included and as exact as wanted: the end 2007-11 is the end of November. A
+    capture of which only the year is known meets them if it may have been captured between them.
     """
 
     identifiers: tuple[str, ...] = ()
@@ -47,10 +53,10 @@ class Selection:
     def described(self) -> tuple[str, dict[str, Any]]:
         """Return the condition, in SQL, of what a tombstone no longer has, and its values."""
         found = {
-            "starts_with(url, $url_prefix)": ("url_prefix", self.url_prefix),
-            "content_digest = $digest": ("digest", self.digest and _digest(self.digest)),
-            "fetch_date >= $start": ("start", self.start),
-            "left(fetch_date, length($end)) <= $end": ("end", self.end),
+            f"starts_with({_URL}, $url_prefix)": ("url_prefix", self.url_prefix),
+            "content_digest = $digest": ("digest", self.digest),
+            _compared("start", ">="): ("start", self.start and self.start.rstrip("Z")),
+            _compared("end", "<="): ("end", self.end and self.end.rstrip("Z")),
         }
         given = {term: pair for term, pair in found.items() if pair[1] is not None}
         return " AND ".join(given) or "true", dict(given.values())
@@ -61,10 +67,10 @@ class Selection:
         return f"({lasting}) AND ({described})", {**some, **more}
 
 
-def _digest(text: str) -> str:
-    """Return a digest as the column has it: `sha1:` is left out, base32 in capitals."""
-    label, colon, value = text.rpartition(":")
-    return text if colon and label.lower() != "sha1" else value.upper()
+def _compared(name: str, how: str) -> str:
+    """Return SQL that compares a capture's date with a value, as far as the less exact one says."""
+    date = "rtrim(fetch_date, 'Z')"  # which is greater than all that more exact dates go on with
+    return f"left({date}, length(${name})) {how} left(${name}, length({date}))"
 
 
 def choose(connection: engine.Connection, draft: Draft, selection: Selection) -> None:
@@ -74,10 +80,9 @@ def choose(connection: engine.Connection, draft: Draft, selection: Selection) ->
     """
     gather(connection, draft, selection, "chosen")
     if not rows_of(connection, "chosen"):
-        raise NothingSelected(
-            "no item is like that; one that is withdrawn already can be named by its "
-            "identifier or set alone"
-        )
+        with engine.reading("the last snapshot"):
+            reason = _lacking(connection, draft, selection)
+        raise NothingSelected(reason)
 
 
 def gather(
@@ -109,6 +114,23 @@ def gather(
             source = _live(draft, values)
         sql = f"CREATE TABLE {table} AS SELECT * FROM {source} WHERE ({condition}) AND {besides}"
         connection.execute(sql, values)
+
+
+def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) -> str:
+    """Say why nothing meets the selection."""
+    files = draft.paths(draft.files(draft.tables.get("sets", ())))
+    if selection.set is not None and files:
+        sql = f"SELECT 1 FROM {engine.table('$sets')} WHERE set_spec = $set"
+        values = {"sets": files, "set": selection.set}
+        if not connection.execute(sql, values).fetchall():
+            return (
+                f"there is no set {selection.set}: "
+                '`sheaf query "SELECT set_spec FROM sets"` lists all that there are'
+            )
+    return (
+        "no item is like that; one that is withdrawn already can be named by its "
+        "identifier or set alone"
+    )
 
 
 def _live(draft: Draft, values: dict[str, object]) -> str:

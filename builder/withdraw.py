@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from builder import takedown
 from builder.build import Build
 from builder.expire import retire, snapshots
+from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import Selection, choose, names_of, rows_of
 from builder.snapshot import Draft
@@ -26,11 +27,15 @@ SUPERSEDED = "CREATE TABLE superseded AS SELECT position, sequence, kind, delete
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """What a withdrawal did: what was built, the items it is about, and snapshots retired."""
+    """What a withdrawal did: what was built, the items it is about, and snapshots retired.
+
+    Where there was nothing to do, `reason` is that of all these items, None where they differ.
+    """
 
     built: Built
     identifiers: tuple[str, ...]
     retired: tuple[int, ...] = ()
+    reason: str | None = None
 
 
 def withdraw(
@@ -53,7 +58,7 @@ def withdraw(
     retired: tuple[int, ...] = ()
     if purge:
         retired = _purge(store, configuration, outside, change.identifiers)
-    return Withdrawn(built, change.identifiers, retired)
+    return Withdrawn(built, change.identifiers, retired, change.standing)
 
 
 def selected(
@@ -61,8 +66,9 @@ def selected(
     configuration: Configuration,
     outside: Surroundings,
     selection: Selection,
-) -> tuple[str, ...]:
-    """Return the identifiers of what would be withdrawn, and do nothing.
+    most: int | None,
+) -> Preview:
+    """Return what would be withdrawn, with at most so many items, and do nothing.
 
     Raises NothingSelected, NothingPublished and StoreError.
     """
@@ -71,7 +77,7 @@ def selected(
         choose(connection, draft, selection)
         with engine.reading("the last snapshot"):
             connection.execute("DELETE FROM chosen WHERE reason IS NOT NULL")
-        return names_of(connection, "chosen")
+        return preview(connection, "chosen", most)
 
 
 @dataclass
@@ -81,6 +87,7 @@ class _Withdrawal:
     selection: Selection
     reason: str
     identifiers: tuple[str, ...] = field(default=(), init=False)
+    standing: str | None = field(default=None, init=False)
 
     def build(self, base: Base) -> Built:
         """Make `fresh` of tombstones, and scrub the files that hold what they replace."""
@@ -101,6 +108,7 @@ class _Withdrawal:
                 self.identifiers = names_of(connection, "chosen")
             records = sum(base.before.kinds().values())
             if not count:
+                self.standing = _reason(connection)
                 return Built(None, records)
             takedown.versions(connection, draft, "withdrawn")
             after = Build(connection, draft, base.before).items(base.outside.progress)
@@ -111,6 +119,13 @@ class _Withdrawal:
 
     def done(self) -> None:
         """There is nothing to clear away."""
+
+
+def _reason(connection: engine.Connection) -> str | None:
+    """Return the reason of the items that were chosen, None where there are several."""
+    with engine.reading("the last snapshot"):
+        reasons = connection.execute("SELECT DISTINCT reason FROM chosen LIMIT 2").fetchall()
+    return str(reasons[0][0]) if len(reasons) == 1 else None
 
 
 def _purge(

@@ -35,7 +35,8 @@ def run(context: Context) -> int:
     keep = 1 if arguments.keep is None else arguments.keep
     if keep < 1:
         raise UsageError(f"--keep {keep}: expected a number from 1")
-    done = expire(context.store, context.surroundings(), keep, _age(arguments.older_than))
+    age = _age(arguments.older_than)
+    done = expire(context.begun_store(), context.surroundings(), keep, age)
     gone, kept = len(done.snapshots), len(done.kept)
     context.result(
         f"{gone:,} snapshots retired, {kept:,} kept; {done.objects:,} objects removed",

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from builder.context import Context
+from builder.errors import UsageError
 from builder.export import export
 from builder.progress import Bytes
 from builder.store import open_store
@@ -22,6 +23,8 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     target = open_store(arguments.to, Path.cwd(), context.configuration, context.environment)
+    if target.address.startswith(f"{context.store.address.rstrip('/')}/"):
+        raise UsageError(f"--to {arguments.to} lies in the store itself: name another place")
     done = export(
         context.store,
         target,

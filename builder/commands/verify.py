@@ -32,7 +32,7 @@ def run(context: Context) -> int:
     arguments = context.arguments
     sample = _sample(arguments.sample, arguments.seed)
     means = Means(context.now, Bytes, context.configuration["publish.memory"], os.cpu_count() or 1)
-    done = verify(context.store, means, newest_only=arguments.newest, sample=sample)
+    done = verify(context.begun_store(), means, newest_only=arguments.newest, sample=sample)
     context.result(_account(done, sample), _document(context, done, sample))
     return 1 if done.damaged else 0
 

@@ -1,17 +1,18 @@
 """`sheaf withdraw`."""
 
 import argparse
-import re
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
-from builder import restore, withdraw
+from builder import criterion, restore, withdraw
 from builder.context import Context
 from builder.errors import UsageError
+from builder.preview import Preview
 from builder.selection import Selection
 from functions.snapshot import instant, setspec
 
-_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z)?)?)?")
-_SHOWN = 20  # identifiers
+_SHOWN = 20  # items
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     which.add_argument("--set", metavar="SPEC", help="a set, with all sets below it")
     which.add_argument("--url-prefix", metavar="URL", help="captures whose URL begins like that")
-    which.add_argument("--digest", metavar="SHA1", help="captures of that payload, base32")
+    which.add_argument("--digest", metavar="SHA1", help="captures of that payload")
     which.add_argument("--from", dest="start", metavar="DATE", help="captured at or after, as 2007")
     which.add_argument("--until", dest="end", metavar="DATE", help="captured up to, as 2007-11-05")
     parser.add_argument("--reason", metavar="TEXT", help="why; kept in the snapshot, not served")
@@ -50,8 +51,9 @@ def run(context: Context) -> int:
         raise UsageError("--restore takes neither --reason nor --purge")
     if arguments.dry_run:
         kind = restore if arguments.restore else withdraw
-        names = kind.selected(store, settings, outside, selection)
-        context.result(_named(f"{len(names):,} items", names), {"identifiers": list(names)})
+        most = None if arguments.json else _SHOWN
+        found = kind.selected(store, settings, outside, selection, most)
+        context.result(_previewed(found), _preview_document(found))
         return 0
     if arguments.restore:
         done = restore.restore(store, settings, outside, selection)
@@ -66,10 +68,10 @@ def run(context: Context) -> int:
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:
-    for name in ("start", "end"):
-        value = getattr(arguments, name)
-        if value is not None and not _DATE.fullmatch(value):
-            raise UsageError(f"{value} is no date such as 2007, 2007-11 or 2007-11-05T12:00:00Z")
+    start = _read("--from", arguments.start, criterion.date)
+    end = _read("--until", arguments.end, criterion.date)
+    if start and end and criterion.is_reversed(start, end):
+        raise UsageError(f"--from {start} is later than --until {end}")
     if arguments.set is not None and not setspec.is_valid(arguments.set):
         raise UsageError(f"--set {arguments.set}: no set specification can be like that")
     given = (arguments.identifier, arguments.set, arguments.url_prefix, arguments.digest)
@@ -78,11 +80,21 @@ def _selection(arguments: argparse.Namespace) -> Selection:
     return Selection(
         tuple(arguments.identifier),
         arguments.set,
-        arguments.url_prefix,
-        arguments.digest,
-        arguments.start,
-        arguments.end,
+        _read("--url-prefix", arguments.url_prefix, criterion.url_prefix),
+        _read("--digest", arguments.digest, criterion.digest),
+        start,
+        end,
     )
+
+
+def _read(option: str, value: str | None, read: Callable[[str], str]) -> str | None:
+    """Return what an option's value stands for, None where it is not given."""
+    if value is None:
+        return None
+    try:
+        return read(value)
+    except ValueError as error:
+        raise UsageError(f"{option} {value}: {error}") from None
 
 
 def _account(done: withdraw.Withdrawn) -> str:
@@ -93,7 +105,10 @@ def _account(done: withdraw.Withdrawn) -> str:
         "to come back with the next ingest of their archive": built.unchanged,
     }
     text = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-    lines = [_named(text or "nothing to do: these items are withdrawn already", done.identifiers)]
+    if not text:
+        text = "nothing to do: these items are withdrawn already"
+        text += f", with the reason: {done.reason}" if done.reason else ""
+    lines = [_named(text, done.identifiers)]
     if built.manifest is not None:
         when = instant.to_text(built.manifest.effective)
         lines.append(f"snapshot {built.manifest.snapshot} of {when}")
@@ -107,6 +122,31 @@ def _named(text: str, names: tuple[str, ...]) -> str:
     return "\n".join([text, *(f"  {name}" for name in names[:_SHOWN]), *more])
 
 
+def _previewed(found: Preview) -> str:
+    """Return hosts and items in columns; of the items only those that are shown are read."""
+    hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
+    items = [
+        (item.date or "no date known", item.url or "URL not known", item.identifier)
+        for item in found.items[:_SHOWN]
+    ]
+    lines = [f"{found.count:,} items"]
+    lines += [f"  {count:>9}  {host}" for count, host in hosts]
+    wide = max((len(date) for date, _, _ in items), default=0)
+    for date, url, name in items:
+        lines += [f"  {date:<{wide}}  {url}", f"  {'':<{wide}}  {name}"]
+    if found.count > len(items):
+        lines.append(f"  … and {found.count - len(items):,} more; --json gives all")
+    return "\n".join(lines)
+
+
+def _preview_document(found: Preview) -> dict[str, Any]:
+    return {
+        "count": found.count,
+        "hosts": [{"host": host, "items": count} for host, count in found.hosts],
+        "items": [asdict(item) for item in found.items],
+    }
+
+
 def _document(done: withdraw.Withdrawn) -> dict[str, Any]:
     manifest = done.built.manifest
     return {
@@ -117,4 +157,5 @@ def _document(done: withdraw.Withdrawn) -> dict[str, Any]:
         "awaited": done.built.unchanged,
         "identifiers": list(done.identifiers),
         "retired": list(done.retired),
+        "reason": done.reason,
     }

@@ -6,11 +6,14 @@ from datetime import timedelta
 import pytest
 
 from builder.expire import snapshots
+from builder.preview import Item, Preview, preview
 from builder.restore import restore
 from builder.selection import NothingSelected, Selection
 from builder.sources.event import Fault
 from builder.withdraw import Withdrawn, selected, withdraw
+from functions.oai import engine
 from functions.oai.repository import Record
+from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
@@ -43,8 +46,6 @@ def records(world: World) -> dict[str, Record]:
 
 def held(world: World, snapshot: Manifest) -> bytes:
     """Return all bytes of a snapshot's data files, as DuckDB reads them."""
-    from functions.oai import engine
-
     catalogue = Catalogue(world.store)
     connection = engine.connect()
     text = ""
@@ -106,7 +107,7 @@ def test_nothing_of_its_metadata_is_left_in_the_current_data_files(world: World)
         (Selection(url_prefix="http://h3.example.cz/"), 3),
         (Selection(url_prefix="http://h3.example.cz/2"), 1),
         (Selection(url_prefix="http://h3", start="2007", end="2007-11"), 3),
-        (Selection(digest="sha1:a"), 40),
+        (Selection(digest="A"), 40),
         (Selection(digest="A", set="mime:image:png"), 14),
         (Selection(identifiers=(name(1), name(2), name(1))), 2),
     ],
@@ -194,6 +195,8 @@ def test_what_no_snapshot_has_any_more_comes_back_with_its_archive(world: World)
     by_name = Selection(identifiers=(name(3),))
     done = restore(world.store, world.configuration(), world.outside(), by_name)
     assert (done.built.restored, done.built.unchanged) == (0, 1)
+    with pytest.raises(NothingSelected, match="what waits for its archive"):
+        restore(world.store, world.configuration(), world.outside(), by_name)
     assert records(world)[name(3)].deleted
     world.ingest([capture(3)])
     assert world.publish().changed == 1
@@ -235,7 +238,8 @@ def test_what_waits_for_its_archive_can_be_withdrawn_again(world: World) -> None
     by_name = Selection(identifiers=(name(3),))
     taken(world, by_name, purge=True)
     restore(world.store, world.configuration(), world.outside(), by_name)
-    assert selected(world.store, world.configuration(), world.outside(), by_name) == (name(3),)
+    found = selected(world.store, world.configuration(), world.outside(), by_name, 5)
+    assert found == Preview(1, (Item(name(3), None, None, None),), ((None, 1),))
     assert taken(world, by_name).built.withdrawn == 1
     world.ingest([capture(3)])
     assert world.publish().changed == 0
@@ -251,3 +255,23 @@ def test_a_purge_that_was_cut_off_can_be_run_again(world: World) -> None:
         taken(world, by_prefix, purge=True)  # a tombstone has no URL any more
     again = Selection(identifiers=done.identifiers)
     assert taken(world, again, purge=True).retired == (1,)
+
+
+def test_a_preview_counts_all_and_holds_the_first_by_address() -> None:
+    with engine.connect() as connection:
+        types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
+        connection.execute(f"CREATE TABLE items ({types})")
+        for number in range(300):
+            host = f"h{number % 12:02}.cz" if number < 240 else None
+            connection.execute(
+                "INSERT INTO items BY NAME SELECT 'capture' AS kind, $name AS identifier, "
+                "$url AS url, $host AS url_host_name, $host || $url AS url_surtkey",
+                {"name": f"i{number}", "url": f"u{number:03}", "host": host},
+            )
+        found = preview(connection, "items", 2)
+        everything = preview(connection, "items", None)
+    assert found.count == 300
+    assert [item.identifier for item in found.items] == ["i0", "i12"]
+    assert found.items[0] == Item("i0", "u000", None, "h00.cz")
+    assert found.hosts == ((None, 60), *((f"h{n:02}.cz", 20) for n in range(9)))
+    assert len(set(everything.items)) == 300

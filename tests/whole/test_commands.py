@@ -204,6 +204,42 @@ def test_nothing_ingested_and_nothing_published(home: Home) -> None:
     assert home("status").code == 0
 
 
+@pytest.mark.parametrize("command", [["verify"], ["expire", "--keep", "1"]], ids=lambda c: c[0])
+def test_where_there_is_no_store_nothing_is_well(tmp_path: Path, command: list[str]) -> None:
+    typo = tmp_path / "typo"
+    result = sheaf(*command, "--store", typo)
+    assert (result.code, result.out) == (2, "")
+    assert f"{typo}: nothing is published in this store yet" in one_line(result.err)
+    assert not typo.exists()
+    status = sheaf("status", "--store", typo)
+    assert status.code == 0
+    assert "run `sheaf ingest`" in status.out
+
+
+def test_an_ingested_store_that_was_never_published_is_one(home: Home, tmp_path: Path) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    assert home("verify").code == 0
+    assert home("expire", "--keep", "1").code == 0
+
+
+@pytest.mark.parametrize("place", ["", "s3://bucket/archive"], ids=["folder", "bucket"])
+def test_no_copy_is_put_into_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Before anything is asked of the store: there is no server of this address."""
+    monkeypatch.setenv("SHEAF_STORE_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    store = place or str(tmp_path / "store")
+    for inside in ("/sub", "/records/sub/"):
+        result = sheaf("export", "--store", store, "--to", store + inside)
+        assert (result.code, result.out) == (2, "")
+        assert "lies in the store itself" in one_line(result.err)
+    if not place:  # a name that begins like the store's is another place
+        assert "nothing is published" in sheaf("export", "--store", store, "--to", f"{store}2").err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_taken_port(home: Home, tmp_path: Path) -> None:
     home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
     home("publish")

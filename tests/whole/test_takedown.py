@@ -62,6 +62,10 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
     assert (again["new"], again["changed"]) == (0, 0)
     deleted = published("query", "--json", "SELECT identifier FROM records WHERE deleted").json
     assert deleted["identifier"] == name
+    once_more = published("withdraw", "--identifier", name, "--reason", "another")
+    assert "are withdrawn already, with the reason: why\n" in once_more.out
+    preview = published("withdraw", "--restore", "--identifier", name, "--dry-run").out
+    assert "2007-11-05T12:00:00Z  http://blog.knihovna.cz/\n" in preview
     back = published("withdraw", "--restore", "--identifier", name, "--json").json
     assert (back["restored"], back["identifiers"]) == (1, [name])
     assert identifier(published, "http://blog.knihovna.cz/") == name
@@ -69,11 +73,25 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
 
 def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
     found = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run", "--json").json
-    assert len(found["identifiers"]) == 3
+    assert found["count"] == 3
+    assert found["hosts"] == [
+        {"host": "www.knihovna.cz", "items": 2}, {"host": "www.archiv.org", "items": 1}
+    ]  # fmt: skip
+    first = found["items"][0]
+    assert first == {
+        "identifier": identifier(untouched, "http://www.knihovna.cz/"),
+        "url": "http://www.knihovna.cz/",
+        "date": "2007-11-05T12:00:00Z",
+        "host": "www.knihovna.cz",
+    }
+    shown = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run").out
+    assert shown.startswith("3 items\n          2  www.knihovna.cz\n          1  www.archiv.org\n")
+    assert f"  2007-11-05T12:00:00Z  {first['url']}\n" in shown
+    assert first["identifier"] in shown
     assert untouched("status", "--json").json["snapshot"]["snapshot"] == 1
     nothing = untouched("withdraw", "--restore", "--url-prefix", "http://www.", "--dry-run")
     assert nothing.code == 2
-    assert "no withdrawn item is like that" in nothing.err
+    assert "none of these items is withdrawn" in nothing.err
 
 
 @pytest.mark.parametrize(
@@ -83,8 +101,17 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
         (["--reason", "why"], "say which items"),
         (["--from", "2007", "--reason", "why"], "say which items"),
         (["--set", "no set", "--reason", "why"], "no set specification"),
-        (["--set", "domain:cz", "--from", "yesterday", "--reason", "why"], "yesterday is no date"),
-        (["--set", "domain:se", "--reason", "why"], "no item is like that"),
+        (["--set", "domain", "--from", "2013-02-30", "--reason", "x"], "--from 2013-02-30: no cal"),
+        (
+            ["--set", "domain", "--until", "today", "--reason", "x"],
+            "--until today: expected a date",
+        ),
+        (["--set", "a", "--from", "2015", "--until", "2014"], "--from 2015 is later than --until"),
+        (["--set", "domain:se", "--reason", "why"], "there is no set domain:se: `sheaf query"),
+        (["--set", "domain:cz", "--until", "2006", "--reason", "why"], "no item is like that"),
+        (["--digest", "ABC", "--reason", "why"], "--digest ABC: expected a SHA-1 of 32"),
+        (["--url-prefix", "a.cz/b", "--reason", "why"], "--url-prefix a.cz/b: expected a URL from"),
+        (["--set", "domain:cz", "--restore"], "none of these items is withdrawn\n"),
         (["--identifier", "oai:b.cz:none", "--reason", "why"], "there is no item oai:b.cz:none"),
         (["--set", "domain:cz", "--restore", "--purge"], "takes neither"),
     ],

@@ -1,0 +1,46 @@
+"""A preview of a selection: which captures it names, for a person to look over beforehand."""
+
+from dataclasses import dataclass
+
+from builder.merge import NATURAL_ORDER
+from functions.oai import engine
+
+_HOSTS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An item: of a tombstone only the identifier is known."""
+
+    identifier: str
+    url: str | None
+    date: str | None
+    host: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How many items there are, the first of them by kind, SURT and date, and hosts with most.
+
+    A host is None where it is not known; it comes with the number of its items.
+    """
+
+    count: int
+    items: tuple[Item, ...]
+    hosts: tuple[tuple[str | None, int], ...]
+
+
+def preview(connection: engine.Connection, table: str, most: int | None) -> Preview:
+    """Return a preview of a table with the columns of `records`, with at most so many items."""
+    with engine.reading("the items"):
+        ((count,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+        rows = connection.execute(
+            "SELECT identifier, url, fetch_date, url_host_name "
+            f"FROM {table} ORDER BY {NATURAL_ORDER} LIMIT $most",
+            {"most": count if most is None else most},
+        ).fetchall()
+        hosts = connection.execute(
+            f"SELECT url_host_name, count(*) AS items FROM {table} "
+            f"GROUP BY ALL ORDER BY items DESC, url_host_name LIMIT {_HOSTS}"
+        ).fetchall()
+    return Preview(count, tuple(Item(*row) for row in rows), tuple(hosts))
