@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
 LONGEST_READ = 3600.0  # seconds: a slow line is no fault as long as something comes
+_CHUNK = 1 << 16  # bytes
 _ONCE: dict[str, Any] = {"max_retries": 0}
 
 _OURS = (BaseError, FileNotFoundError, ValueError, OSError)  # what obstore raises
@@ -75,14 +76,22 @@ class Client:
 
         def request() -> tuple[bytes, str]:
             result = obstore.get(self._reads, key)
-            return bytes(result.bytes()), _tag(result.meta)
+            return _body(result), _tag(result.meta)
 
         return self._tried(key, "s3:GetObject", request)
 
-    def piece(self, key: str, offset: int, length: int, tag: str | None = None) -> Piece:
+    def piece(
+        self,
+        key: str,
+        offset: int,
+        length: int,
+        tag: str | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Piece:
         """Return `length` bytes from `offset`, or fewer where the object ends before.
 
-        Raises Conflict if the object's tag is not `tag` any more.
+        Raises Conflict if the object's tag is not `tag` any more, and StoreError soon after
+        `stopped` is true.
         """
 
         def request() -> Piece:
@@ -91,7 +100,7 @@ class Client:
                 options["if_match"] = tag
             try:
                 result = obstore.get(self._reads, key, options=options)  # type: ignore[arg-type]
-                data = bytes(result.bytes())
+                data = _body(result, stopped)
             except _OURS as error:
                 if Refusal.of(error).status != 416:
                     raise
@@ -264,6 +273,16 @@ def _forget_empty() -> None:
     """
     for name in [n for n, value in os.environ.items() if n.startswith("AWS_") and not value]:
         del os.environ[name]
+
+
+def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
+    """Return what comes, in parts: between them Ctrl-C is heard, however slow the line."""
+    found = bytearray()
+    for part in result.stream(min_chunk_size=_CHUNK):
+        if stopped():
+            raise StoreError("nobody waits for it any more")
+        found += part
+    return bytes(found)
 
 
 def _tag(meta: Any) -> str:

@@ -151,7 +151,9 @@ class Mirror:
             first = [Extent(0, SMALL)]
         else:
             first = extent.parts(extent.merged(wanted, SMALL // 2), part)[: self._width]
-        pieces = self._side_by_side(lambda e: self._client.piece(key, e.start, e.length), first)
+        pieces = self._side_by_side(
+            lambda e, stopped: self._client.piece(key, e.start, e.length, stopped=stopped), first
+        )
         found = _Held(held.path, pieces[0].size, pieces[0].tag)
         if wanted is not None:
             self._check(key, found, wanted)
@@ -167,8 +169,8 @@ class Mirror:
         near = extent.merged(missing, SMALL // 2, held.size)
         with held.path.open("r+b") as file:
 
-            def fetch(asked: Extent) -> None:
-                piece = self._client.piece(key, asked.start, asked.length, held.tag)
+            def fetch(asked: Extent, stopped: Callable[[], bool]) -> None:
+                piece = self._client.piece(key, asked.start, asked.length, held.tag, stopped)
                 self._write(key, file.fileno(), asked, piece, held)
 
             self._side_by_side(fetch, extent.parts(near, self._client.connection.part))
@@ -190,20 +192,24 @@ class Mirror:
                 "written; put back a copy of it"
             )
 
-    def _side_by_side(self, fetch: Callable[[Extent], T], some: Sequence[Extent]) -> list[T]:
-        """Fetch them all; once one fails no other is begun, and all have ended before it raises."""
+    def _side_by_side(
+        self, fetch: Callable[[Extent, Callable[[], bool]], T], some: Sequence[Extent]
+    ) -> list[T]:
+        """Fetch them all; once one fails, or Ctrl-C comes, the others stop before it raises."""
+        stop = threading.Event()
         if len(some) == 1:
-            return [fetch(some[0])]
-        futures = [self._pool.submit(fetch, one) for one in some]
+            return [fetch(some[0], stop.is_set)]
+        futures = [self._pool.submit(fetch, one, stop.is_set) for one in some]
         try:
-            wait(futures, return_when=FIRST_EXCEPTION)
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            failed = [error for future in done if (error := future.exception())]
         finally:
+            stop.set()
             for future in futures:
                 future.cancel()
             wait(futures)
-        failed = [f.exception() for f in futures if not f.cancelled() and f.exception()]
         if failed:
-            raise failed[0]  # type: ignore[misc]  # none of them is None
+            raise failed[0]
         return [future.result() for future in futures]
 
     def _trim(self) -> None:

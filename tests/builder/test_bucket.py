@@ -248,6 +248,29 @@ def test_a_slow_line_is_no_fault_as_long_as_something_comes(
     assert bucket.local("x").read_bytes() == DATA
 
 
+def test_a_body_that_stalls_is_given_up(make_bucket: Make, proxy: Proxy) -> None:
+    bucket = make_bucket().through(proxy.url, timeout=0.3, retry_seconds=0)
+    bucket.through(bucket.endpoint, timeout=30).put("x", io.BytesIO(DATA))
+    proxy.fault = always(Trickle(8))
+    for request in (lambda: bucket.read("x"), lambda: bucket.local("x")):
+        with pytest.raises(StoreUnavailable, match="did not answer in time"):
+            request()
+
+
+def test_once_a_piece_fails_nobody_waits_for_the_others(make_bucket: Make, proxy: Proxy) -> None:
+    """Nor does Ctrl-C, which ends them in the same way."""
+    bucket = make_bucket().through(proxy.url, part=1 << 20)
+    bucket.through(proxy.url, part=8 << 20).put("x", io.BytesIO(DATA * 2))
+    proxy.fault = lambda seen: {
+        f"bytes={1 << 20}-{(2 << 20) - 1}": Answer(403, "AccessDenied"),
+        f"bytes={2 << 20}-{(3 << 20) - 1}": Trickle(6),
+    }.get(str(seen.range))
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="no permission"):
+        bucket.local("x")
+    assert time.monotonic() - began < 4
+
+
 def test_who_serves_is_soon_told_that_nothing_is_said(
     make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
