@@ -1,28 +1,32 @@
-"""Where the program begins: what it needs is imported here, for which it may be interrupted."""
+"""Where the program begins: it may be interrupted without a word while it imports the rest."""
 
 import signal
-from typing import Any
 
 
 def main() -> int:
     """Carry out the command line and return its exit status.
 
-    An interrupt before the work begins and after it is done ends the process without a word.
+    An interrupt before the work begins, or after it is done, just ends the process.
     """
-    _interrupts(signal.default_int_handler, signal.SIG_DFL)
+    _end_by_interrupts()
     from builder import cli
 
-    _interrupts(signal.SIG_DFL, signal.default_int_handler)
+    _raise_interrupts()
     try:
         return cli.main()
     finally:
-        _interrupts(signal.default_int_handler, signal.SIG_DFL)
+        _end_by_interrupts()
 
 
-def _interrupts(before: Any, after: Any) -> None:
-    """Handle interrupts otherwise; where our caller has them ignored, they stay so."""
-    if signal.getsignal(signal.SIGINT) == before:
-        signal.signal(signal.SIGINT, after)
+# Where a caller has interrupts ignored, they stay so.
+def _end_by_interrupts() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _raise_interrupts() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 if __name__ == "__main__":
