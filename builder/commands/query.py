@@ -11,6 +11,7 @@ from typing import Any
 
 from builder import question
 from builder.context import Context
+from builder.tally import tally
 from functions.oai import engine
 from functions.snapshot.errors import NothingPublished
 from functions.store.catalog import Catalogue
@@ -91,4 +92,4 @@ def _table(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
         if number == 0:
             print("  ".join("─" * width for width in widths))
     if more:
-        print(f"… and {more:,} rows more; redirect the output to get all as CSV")
+        print(f"… and {tally(more, 'row')} more; redirect the output to get all as CSV")

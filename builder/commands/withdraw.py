@@ -10,6 +10,7 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.preview import Preview
 from builder.selection import Selection
+from builder.tally import tally
 from functions.snapshot import instant, setspec
 
 _SHOWN = 20  # items
@@ -129,7 +130,7 @@ def _previewed(found: Preview) -> str:
         (item.date or "no date known", item.url or "URL not known", item.identifier)
         for item in found.items[:_SHOWN]
     ]
-    lines = [f"{found.count:,} items"]
+    lines = [tally(found.count, "item")]
     lines += [f"  {count:>9}  {host}" for count, host in hosts]
     wide = max((len(date) for date, _, _ in items), default=0)
     for date, url, name in items:

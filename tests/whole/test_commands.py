@@ -39,7 +39,7 @@ def test_three_commands_from_files_to_an_endpoint(home: Home, tmp_path: Path) ->
     warc(crawls / "one.warc.gz", PAGES)
     ingested = home("ingest", crawls, "--collection", "serials:harvest_november07")
     assert ingested.code == 0, ingested.err
-    assert "3 captures from 1 files" in ingested.out
+    assert "3 captures from 1 file, ready" in ingested.out
     published = home("publish")
     assert published.code == 0, published.err
     assert "3 records" in published.out
