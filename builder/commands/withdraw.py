@@ -124,8 +124,12 @@ def _named(text: str, names: tuple[str, ...]) -> str:
 
 
 def _previewed(found: Preview) -> str:
-    """Return hosts and items in columns; of the items only those that are shown are read."""
+    """Return hosts and items in columns."""
+    if not found.count:
+        return "0 items: these are withdrawn already"
     hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
+    if others := found.count - sum(count for _, count in found.hosts):
+        hosts.append((f"{others:,}", "on other hosts"))
     items = [
         (item.date or "no date known", item.url or "URL not known", item.identifier)
         for item in found.items[:_SHOWN]
