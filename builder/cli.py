@@ -37,9 +37,9 @@ def _terminate(number: int, frame: object) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command and return its exit status."""
-    arguments = _parser().parse_args(argv)
-    signal.signal(signal.SIGTERM, _terminate)
     try:
+        arguments = _parser().parse_args(argv)
+        signal.signal(signal.SIGTERM, _terminate)
         code: int = arguments.run(context.from_environment(arguments))
         sys.stdout.flush()
     except SheafError as error:

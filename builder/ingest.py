@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty
@@ -140,7 +141,8 @@ def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[in
         min(jobs, len(tasks)), context, initializer=_begin, initargs=(reports,)
     )
     try:
-        futures = [pool.submit(_work, task) for task in tasks]
+        with _uninterrupted():  # which workers inherit: their parent ends them
+            futures = [pool.submit(_work, task) for task in tasks]
         for future in futures:
             while not future.done() or not reports.empty():
                 try:
@@ -161,10 +163,19 @@ def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[in
         pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put an interrupt off until the context ends."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _begin(reports: Any) -> None:
     global _reports
     _reports = reports
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupted worker ends without a word
 
 
 def _work(task: Task) -> intake.Source:

@@ -20,6 +20,7 @@ from builder.sources import domain
 from builder.sources.event import Rules
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
+from builder.tally import tally
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration
@@ -54,7 +55,7 @@ def run(context: Context) -> int:
     if not sources:
         context.say("recording a small site over HTTP, twice ...")
         recording = record(folder / "crawl", context.now)
-        context.say(f"  {recording.summary.captures} captures in {recording.path}")
+        context.say(f"  {tally(recording.summary.captures, 'capture')} in {recording.path}")
         paths = [recording.path]
     context.say("ingesting ...")
     with Progress(sum(p.stat().st_size for p in paths), len(paths)) as bar:
@@ -80,7 +81,9 @@ def run(context: Context) -> int:
             _document(run_, built, harvested, base),
         )
         if harvested.records != built.records:
-            context.say(f"sheaf: {built.records} records published, {harvested.records} harvested")
+            context.say(
+                f"sheaf: {tally(built.records, 'record')} published, {harvested.records} harvested"
+            )
             return 1
         if not arguments.once:
             thread.join()
@@ -125,12 +128,12 @@ def _account(
     sheaf = sys.argv[0]
     lines = [
         "",
-        f"  captures    {built.records:,} published from {len(run.sources)} archive files",
+        f"  captures    {built.records:,} published from {tally(len(run.sources), 'archive file')}",
         f"  left out    {passed}",
         f"  faults      {faults}",
         f"  sets        {sets:,}",
-        f"  harvested   {harvested.records:,} records, each once, in {harvested.pages} pages "
-        f"and {harvested.seconds:.2f} s over HTTP",
+        f"  harvested   {tally(harvested.records, 'record')}, each once, "
+        f"in {tally(harvested.pages, 'page')} and {harvested.seconds:.2f} s over HTTP",
         "",
     ]
     if once:

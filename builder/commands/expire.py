@@ -7,6 +7,7 @@ from datetime import timedelta
 from builder.context import Context
 from builder.errors import UsageError
 from builder.expire import expire
+from builder.tally import tally
 
 _AGE = re.compile(r"([0-9]{1,6})([smhdw])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -39,7 +40,8 @@ def run(context: Context) -> int:
     done = expire(context.begun_store(), context.surroundings(), keep, age)
     gone, kept = len(done.snapshots), len(done.kept)
     context.result(
-        f"{gone:,} snapshots retired, {kept:,} kept; {done.objects:,} objects removed",
+        f"{tally(gone, 'snapshot')} retired, {kept:,} kept; "
+        f"{tally(done.objects, 'object')} removed",
         {"retired": list(done.snapshots), "kept": list(done.kept), "objects": done.objects},
     )
     return 0

@@ -8,6 +8,7 @@ from builder.errors import UsageError
 from builder.export import export
 from builder.progress import Bytes
 from builder.store import open_store
+from builder.tally import tally
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -33,11 +34,13 @@ def run(context: Context) -> int:
         progress=Bytes,
     )
     text = (
-        f"{target.address} has {len(done.snapshots):,} snapshots up to {done.snapshots[-1]}: "
-        f"{done.objects:,} objects copied ({done.bytes:,} bytes), {done.there:,} were there"
+        f"{target.address} has {tally(len(done.snapshots), 'snapshot')} "
+        f"up to {done.snapshots[-1]}: "
+        f"{tally(done.objects, 'object')} copied ({tally(done.bytes, 'byte')}), "
+        f"{tally(done.there, 'was there', 'were there')}"
     )
     if done.retired:
-        text += f"; {len(done.retired):,} snapshots retired there as well"
+        text += f"; {tally(len(done.retired), 'snapshot')} retired there as well"
     document = {
         "store": context.store.address,
         "to": target.address,

@@ -15,6 +15,7 @@ from builder.errors import UsageError
 from builder.progress import Progress
 from builder.sources.event import Rules
 from builder.sources.fault import CODES
+from builder.tally import tally
 from functions.snapshot import layout
 
 
@@ -81,13 +82,17 @@ def _account(run: intake.Run) -> str:
         skips.update(source.skips)
         codes.update(source.codes)
     captures = sum(source.captures for source in run.sources)
-    lines = [f"{captures:,} captures from {len(run.sources):,} files, ready to publish"]
+    lines = [
+        f"{tally(captures, 'capture')} from {tally(len(run.sources), 'file')}, ready to publish"
+    ]
     if skips:
         listed = ", ".join(f"{n:,} {reason}" for reason, n in skips.most_common())
-        lines.append(f"{skips.total():,} records are not published: {listed}")
+        left_out = tally(skips.total(), "record is not published", "records are not published")
+        lines.append(f"{left_out}: {listed}")
     if codes:
         lines.append(
-            f'{codes.total():,} faults, each a row of `sheaf query "FROM faults"` once published:'
+            tally(codes.total(), "fault")
+            + ', each a row of `sheaf query "FROM faults"` once published:'
         )
         lines += [f"  {n:,} {code}: {CODES[code]}" for code, n in codes.most_common()]
     return "\n".join(lines)

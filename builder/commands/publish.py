@@ -5,6 +5,7 @@ import argparse
 from builder.context import Context
 from builder.publish import publish
 from builder.revision import Built
+from builder.tally import tally
 from functions.snapshot import instant
 
 
@@ -21,12 +22,15 @@ def run(context: Context) -> int:
 
 def _account(built: Built) -> str:
     if built.manifest is None:
-        return f"nothing new to publish; {built.records:,} records are as they were"
+        return "nothing new to publish; " + tally(
+            built.records, "record is as it was", "records are as they were"
+        )
     return (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
-        f"{built.records:,} records in {built.manifest.sets:,} sets "
+        f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} "
         f"({built.new:,} new, {built.changed:,} changed, {built.unchanged:,} ingested again, "
-        f"{built.copies:,} further copies; {built.faults:,} new faults)"
+        f"{tally(built.copies, 'further copy', 'further copies')}; "
+        f"{tally(built.faults, 'new fault')})"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from builder import question
 from builder.context import Context
+from builder.tally import tally
 from functions.oai import engine
 
 _WIDE = 60  # characters of a cell on a terminal
@@ -102,4 +103,4 @@ def _table(names: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
         if number == 0:
             print("  ".join("─" * width for width in widths))
     if more:
-        print(f"… and {more:,} rows more; redirect the output to get all as CSV")
+        print(f"… and {tally(more, 'row')} more; redirect the output to get all as CSV")

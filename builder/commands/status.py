@@ -4,6 +4,7 @@ import argparse
 
 from builder import consistency, intake, recovery
 from builder.context import Context
+from builder.tally import tally
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
@@ -55,11 +56,12 @@ def _account(
         records, withdrawn = sum(manifest.kinds().values()), manifest.tombstones
         lines += [
             f"snapshot   {manifest.snapshot}, {state} {instant.to_text(manifest.effective)}",
-            f"records    {records:,} in {manifest.sets:,} sets, "
-            f"from {len(manifest.sequences):,} publishes",
+            f"records    {records:,} in {tally(manifest.sets, 'set')}, "
+            f"from {tally(len(manifest.sequences), 'publish', 'publishes')}",
             f"items      {records - withdrawn:,} present, {withdrawn:,} withdrawn",
-            f"data       {size:,} bytes in Parquet",
-            f"sources    {manifest.rows('sources'):,} files, {manifest.rows('faults'):,} faults",
+            f"data       {tally(size, 'byte')} in Parquet",
+            f"sources    {tally(manifest.rows('sources'), 'file')}, "
+            f"{tally(manifest.rows('faults'), 'fault')}",
             f"kept       {_listed(kept)}",
         ]
         retired = pointer.expired().retired
@@ -69,7 +71,7 @@ def _account(
             lines.append(f"retired    {before}{', '.join(spans)}")
     captures = sum(source.captures for run_ in runs for source in run_.sources)
     lines.append(
-        f"intake     {captures:,} captures in {len(runs):,} runs, not published yet"
+        f"intake     {tally(captures, 'capture')} in {tally(len(runs), 'run')}, not published yet"
         if runs
         else "intake     empty"
     )
@@ -81,7 +83,7 @@ def _listed(kept: list[Manifest]) -> str:
     lines = [f"{m.snapshot} of {instant.to_text(m.effective)}" for m in reversed(kept)]
     more = len(lines) - _SHOWN
     if more > 0:
-        lines[_SHOWN:] = [f"and {more:,} earlier ones"]
+        lines[_SHOWN:] = [f"and {tally(more, 'earlier one')}"]
     return "\n           ".join(lines)
 
 

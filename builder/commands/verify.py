@@ -8,6 +8,7 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.finding import DAMAGE, Finding
 from builder.progress import Bytes
+from builder.tally import tally
 from builder.verify import Means, Sample, Verified, verify
 
 
@@ -52,11 +53,11 @@ def _account(done: Verified, sample: Sample | None) -> str:
     for finding in done.findings:
         lines.append(f"{finding.kind}: {finding.object}: {finding.problem} ({finding.code})")
         lines.append(f"    {finding.remedy}")
-    read = f"{done.read:,} of {done.files:,} data files read ({done.bytes:,} bytes)"
+    read = f"{done.read:,} of {tally(done.files, 'data file')} read ({tally(done.bytes, 'byte')})"
     if sample is not None:
         read += f", drawn by --seed {sample.seed}"
     damage, notes = _counts(done.findings)
-    lines.append(f"{len(done.snapshots):,} snapshots checked, {read}")
+    lines.append(f"{tally(len(done.snapshots), 'snapshot')} checked, {read}")
     lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "all is well")
     return "\n".join(lines)
 

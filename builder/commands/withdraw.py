@@ -10,6 +10,7 @@ from builder.context import Context
 from builder.errors import UsageError
 from builder.preview import Preview
 from builder.selection import Selection
+from builder.tally import tally
 from functions.snapshot import instant, setspec
 
 _SHOWN = 20  # items
@@ -123,13 +124,17 @@ def _named(text: str, names: tuple[str, ...]) -> str:
 
 
 def _previewed(found: Preview) -> str:
-    """Return hosts and items in columns; of the items only those that are shown are read."""
+    """Return hosts and items in columns."""
+    if not found.count:
+        return "0 items: these are withdrawn already"
     hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
+    if others := found.count - sum(count for _, count in found.hosts):
+        hosts.append((f"{others:,}", "on other hosts"))
     items = [
         (item.date or "no date known", item.url or "URL not known", item.identifier)
         for item in found.items[:_SHOWN]
     ]
-    lines = [f"{found.count:,} items"]
+    lines = [tally(found.count, "item")]
     lines += [f"  {count:>9}  {host}" for count, host in hosts]
     wide = max((len(date) for date, _, _ in items), default=0)
     for date, url, name in items:

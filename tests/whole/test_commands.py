@@ -39,7 +39,7 @@ def test_three_commands_from_files_to_an_endpoint(home: Home, tmp_path: Path) ->
     warc(crawls / "one.warc.gz", PAGES)
     ingested = home("ingest", crawls, "--collection", "serials:harvest_november07")
     assert ingested.code == 0, ingested.err
-    assert "3 captures from 1 files" in ingested.out
+    assert "3 captures from 1 file, ready" in ingested.out
     published = home("publish")
     assert published.code == 0, published.err
     assert "3 records" in published.out
@@ -408,6 +408,31 @@ def test_workers_end_with_their_parent(home: Home, tmp_path: Path) -> None:
     assert process.returncode == 143, err.decode()
     assert b"Traceback" not in err
     assert not list(scratch.glob("sheaf-ingest-*"))
+    assert home("status", "--json").json["intake"] == []
+
+
+def test_an_interrupt_is_one_line_or_none(home: Home, tmp_path: Path) -> None:
+    """Ctrl-C, which a terminal sends to workers as well, at all stages: while they start, too."""
+    pages = {f"http://a{n}.cz/": os.urandom(3000) for n in range(5000)}
+    large = warc(tmp_path / "large.warc.gz", pages)
+    other = shutil.copy(large, tmp_path / "other.warc.gz")
+    begin = (
+        "print('begun', flush=True); from builder.__main__ import main; raise SystemExit(main())"
+    )
+    command = [sys.executable, "-c", begin, "ingest", "--jobs", "2", str(large), str(other)]
+    for delay in (0.05, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0):
+        process = subprocess.Popen(
+            [*command, "--config", str(home.config)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path.cwd(),
+            start_new_session=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(delay)
+        os.killpg(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode in (130, -signal.SIGINT), (delay, err)
+        assert err in ("", "sheaf: interrupted; run it again to finish its work\n"), delay
     assert home("status", "--json").json["intake"] == []
 
 

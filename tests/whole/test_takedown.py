@@ -62,6 +62,8 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
     assert (again["new"], again["changed"]) == (0, 0)
     deleted = published("query", "--json", "SELECT identifier FROM records WHERE deleted").json
     assert deleted["identifier"] == name
+    none = published("withdraw", "--identifier", name, "--dry-run").out
+    assert none == "0 items: these are withdrawn already\n"
     once_more = published("withdraw", "--identifier", name, "--reason", "another")
     assert "are withdrawn already, with the reason: why\n" in once_more.out
     preview = published("withdraw", "--restore", "--identifier", name, "--dry-run").out
@@ -163,3 +165,15 @@ def test_a_withdrawn_record_is_a_tombstone_for_get_record(published: Home) -> No
     assert "<setSpec>domain:cz:knihovna:blog</setSpec>" in text
     assert "Blog" not in text
     assert "why" not in text
+
+
+def test_a_dry_run_shows_the_first_items_and_counts_all_hosts(home: Home, tmp_path: Path) -> None:
+    pages = {f"http://a{number:02}.cz/": b"<title>x</title>" for number in range(24)}
+    home("ingest", warc(tmp_path / "many.warc.gz", pages))
+    home("publish")
+    text = home("withdraw", "--set", "domain", "--dry-run").out
+    assert text.startswith("24 items\n          1  a00.cz\n")
+    assert "         14  on other hosts\n" in text
+    assert text.count("http://") == 20
+    assert text.endswith("  … and 4 more; --json gives all\n")
+    assert len(home("withdraw", "--set", "domain", "--dry-run", "--json").json["items"]) == 24

@@ -1,0 +1,33 @@
+"""Where the program begins: it may be interrupted without a word while it imports the rest."""
+
+import signal
+
+
+def main() -> int:
+    """Carry out the command line and return its exit status.
+
+    An interrupt before the work begins, or after it is done, just ends the process.
+    """
+    _end_by_interrupts()
+    from builder import cli
+
+    _raise_interrupts()
+    try:
+        return cli.main()
+    finally:
+        _end_by_interrupts()
+
+
+# Where a caller has interrupts ignored, they stay so.
+def _end_by_interrupts() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _raise_interrupts() -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
