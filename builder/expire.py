@@ -217,7 +217,7 @@ class _Expiry:
             self._store.remove(*keys[start : start + _BATCH])
 
     def _sure(self) -> bool:
-        """Tell whether there is time for a removal that takes long (see client.Connection).
+        """Tell whether there is time for a removal that takes long (see connection.Connection).
 
         To write the lease may have taken long as well.
         """

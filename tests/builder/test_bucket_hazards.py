@@ -85,11 +85,11 @@ def test_a_publish_may_end_at_any_call(world: Bucketed, at: int) -> None:
     assert list(world.store.keys(layout.INTAKE)) == []
 
 
-@pytest.mark.parametrize("nth", range(4))
+@pytest.mark.parametrize("nth", range(5))
 def test_the_answer_of_any_conditional_write_may_be_lost(
     world: Bucketed, proxy: Proxy, nth: int
 ) -> None:
-    """Views, manifest, the pointer, and the pointer once it is settled."""
+    """Views, manifest, the pointer, the snapshot's mark, and the pointer once it is settled."""
     world.ingest([capture(1)])
     world.publish()
     world.ingest([capture(2)])
@@ -106,7 +106,7 @@ def test_the_answer_of_any_conditional_write_may_be_lost(
     built = world.publish()
     assert built.manifest is not None
     assert built.manifest.snapshot == 2
-    assert len(met) == 5
+    assert len(met) == 6
     pointer = world.repository().pointer()
     assert [entry.snapshot for entry in pointer.entries] == [1, 2]
     assert pointer.settled

@@ -8,7 +8,7 @@ COMMON = settings(deadline=None, print_blob=True, suppress_health_check=list(Hea
 settings.register_profile(
     "ordinary",
     COMMON,
-    max_examples=12,
+    max_examples=8,
     stateful_step_count=30,
     phases=[p for p in Phase if p not in (Phase.shrink, Phase.explain)],
 )
