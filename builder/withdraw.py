@@ -137,8 +137,8 @@ def _purge(
     """
     base = Base.of(store, configuration, outside)
     outside.say(
-        f"purging {len(items):,} items. Should this be interrupted, run it again by identifier or "
-        "set, for nothing else is left of them"
+        f"purging {len(items):,} items; should this be interrupted, purge them by identifier or "
+        'set: `sheaf query "SELECT identifier, reason FROM records WHERE deleted"` lists them'
     )
     while (wait := (base.before.effective + REMEMBERED - outside.clock()).total_seconds()) > 0:
         outside.say(f"waiting {wait:.0f} seconds, until no reader uses an older snapshot")

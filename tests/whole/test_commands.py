@@ -425,6 +425,8 @@ def test_an_interrupt_is_one_line_or_none(home: Home, tmp_path: Path) -> None:
             [*command, "--config", str(home.config)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path.cwd(),
             start_new_session=True,
+            # A shell lets what runs in its background ignore interrupts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
