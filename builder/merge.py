@@ -44,10 +44,10 @@ CREATE TABLE copies AS
 SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
     {", ".join(f"first_value({n} IGNORE NULLS) OVER copy AS {n}" for n in _DESCRIBED)},
     {", ".join(sorted(schema.LOCATION))}
-FROM ({_GIVEN}) WHERE identifier IN (SELECT identifier FROM repeated)
+FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identifier FROM repeated)
 WINDOW copy AS (
     PARTITION BY identifier
-    ORDER BY warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST, part DESC
+    ORDER BY warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST, number DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 """
 
@@ -83,8 +83,8 @@ def merge(
 ) -> Merged:
     """Make the tables `fresh` (versions to publish) and `superseded` (those they replace).
 
-    `captures` are Parquet files with the columns of intake.CAPTURES, whose paths sort by the time
-    of their run; `draft` begins as the snapshot `before`. `fresh` has the columns of `records` but
+    `captures` are Parquet files with the columns of intake.CAPTURES, the earliest run's first;
+    `draft` begins as the snapshot `before`. `fresh` has the columns of `records` but
     position and sequence; `superseded` has position, sequence, kind, deleted and sets. `hushed` has
     source and place of records of withdrawn items.
     """
@@ -174,6 +174,11 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
         "GROUP BY identifier HAVING count(*) > 1",
         values,
     )
+    # A bucket's files have names on this machine that say nothing of their order.
+    connection.execute(
+        "CREATE TABLE parts AS SELECT unnest($files) AS part, unnest(range(len($files))) AS number",
+        {"files": captures},
+    )
     connection.execute(_COPIES, values)
     united = _SPECIFIC.format(sets=_FOLDED.format(lists="lists"))
     connection.execute(
@@ -182,7 +187,7 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
         f"UNION ALL SELECT identifier, {united}, {_COLUMNS} FROM copies WHERE rank = 1",
         values,
     )
-    connection.execute("DROP TABLE copies")
+    connection.execute("DROP TABLE copies; DROP TABLE parts;")
 
 
 def _revise(connection: engine.Connection) -> None:

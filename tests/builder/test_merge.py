@@ -1,11 +1,15 @@
 """The rules by which copies of a capture become one, whatever their order and number."""
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Sequence
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
+from builder.publish import publish
 from builder.sources.event import Capture
+from builder.store import FolderStore
 from functions.oai.repository import Selection
 from functions.snapshot.manifest import Span
 
@@ -81,6 +85,22 @@ def test_of_two_readings_of_a_record_the_later_counts(make_world: Callable[[str]
     apart.publish()
     assert state(apart)[:3] == ("new", None, ("collection:x", "domain:cz:a:b"))
     assert state(together)[:3] == state(apart)[:3]
+
+
+def test_names_of_local_files_mean_nothing(world: World, tmp_path: Path) -> None:
+    """Those of a bucket's objects are of this machine's making."""
+
+    class Renamed(FolderStore):
+        count = 99
+
+        def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+            self.count -= 1
+            return Path(shutil.copy(super().local(key), tmp_path / f"{self.count}.parquet"))
+
+    for number in range(4):
+        world.ingest([capture(1, title=str(number))])
+    publish(Renamed(world.root), world.configuration(), world.outside())
+    assert state(world)[0] == "3"
 
 
 def test_a_capture_leads_before_its_revisit(world: World) -> None:
