@@ -42,12 +42,8 @@ class Expired:
 
 def snapshots(store: Writer) -> list[int]:
     """Return the numbers of the snapshots that have a manifest, ascending."""
-    found = []
-    for key in store.keys(layout.SNAPSHOTS):
-        number = layout.snapshot_of(key)
-        if number is not None and key == layout.manifest_key(number):
-            found.append(number)
-    return sorted(found)
+    there, _ = recovery.numbered(store)
+    return sorted(there)
 
 
 def expire(

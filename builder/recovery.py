@@ -42,7 +42,7 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     `written` tells that there is a pointer: a first publish writes an empty one before all else, so
     without one there must be no snapshot.
     """
-    there, settled = _numbers(store)
+    there, settled = numbered(store)
     newest = pointer.newest()
     last = newest.snapshot if newest else 0
     later = [number for number in settled if number > last]
@@ -64,7 +64,7 @@ def rebuilt(store: Writer) -> Pointer | None:
     One of which nothing says that it took effect is named only where there is no other, and then
     as one that may have come too late; of earlier ones such as these count as retired.
     """
-    there, settled = _numbers(store)
+    there, settled = numbered(store)
     if not there:
         return None
     known = sorted(there & settled)
@@ -75,8 +75,8 @@ def rebuilt(store: Writer) -> Pointer | None:
     return Pointer((entry,), settled=bool(known), retired=spans(gone))
 
 
-def _numbers(store: Writer) -> tuple[set[int], set[int]]:
-    """Return the numbers that have a manifest, and those that are known to have taken effect."""
+def numbered(store: Writer) -> tuple[set[int], set[int]]:
+    """Return the snapshots that have a manifest, and those that are known to have taken effect."""
     there, settled = set(), set()
     for key in store.keys(layout.SNAPSHOTS):
         number = layout.snapshot_of(key)

@@ -18,10 +18,11 @@ from builder.recovery import check_store, rebuilt
 from builder.restore import restore
 from builder.selection import Selection
 from builder.store import FolderStore
-from builder.withdraw import Withdrawn, withdraw
+from builder.withdraw import withdraw
 from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError, StoreUnavailable
+from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
@@ -34,17 +35,35 @@ ITEM = Selection(identifiers=(name(3),))
 
 
 class Interrupted:
-    """A store before whose nth call of a kind something happens."""
+    """A store before whose nth call of a kind, or after it, something happens."""
 
-    def __init__(self, store: Writer, kind: str, then: Callable[[], None], at: int = 1) -> None:
+    def __init__(
+        self,
+        store: Writer,
+        kind: str,
+        then: Callable[[], None],
+        at: int = 1,
+        *,
+        after: bool = False,
+    ) -> None:
         self.store, self.kind, self.then, self.left = store, kind, then, at
+        self.after = after
 
     def __getattr__(self, called: str) -> Any:
-        if called == self.kind:
-            self.left -= 1
-            if self.left == 0:
-                self.then()
+        if called != self.kind:
+            return getattr(self.store, called)
+        self.left -= 1
+        if self.left == 0 and self.after:
+            return self._followed
+        if self.left == 0:
+            self.then()
         return getattr(self.store, called)
+
+    def _followed(self, *arguments: Any) -> Any:
+        found = getattr(self.store, self.kind)(*arguments)
+        found = list(found) if self.kind == "keys" else found
+        self.then()
+        return found
 
 
 def interrupted(world: World, kind: str, then: Callable[[], None], at: int = 1) -> Writer:
@@ -152,20 +171,19 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
     assert not records(world)[name(200)].deleted
 
 
-def purged(world: World, then: Callable[[], None], at: int) -> Withdrawn:
-    return withdraw(
-        interrupted(world, "keys", then, at), world.configuration(), world.outside(), ITEM, REASON,
-        purge=True,
-    )  # fmt: skip
-
-
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 6))
-def test_an_expiry_comes_between_the_steps_of_a_purge(world: World, at: int) -> None:
+def test_an_expiry_comes_between_the_steps_of_a_purge(world: World, at: int, after: bool) -> None:
     for first in (0, 40, 80):
         world.ingest([capture(n) for n in range(first, first + 40)])
         world.publish()
         world.clock.sleep(100)
-    purged(world, lambda: cast(None, world.expire(keep=2)), at)
+    met = []
+    store = Interrupted(
+        world.store, "keys", lambda: met.append(world.expire(keep=2)), at, after=after
+    )
+    withdraw(cast(Writer, store), world.configuration(), world.outside(), ITEM, REASON, purge=True)
+    assert met
     assert showing(world, world.store) == []
     assert problems(world) == []
 
@@ -339,15 +357,21 @@ def altered(path: Path) -> None:
     raise AssertionError("every change is noticed")
 
 
-def test_what_was_purged_while_it_was_exported_is_not_at_the_copy(
-    world: World, tmp_path: Path
-) -> None:
+def behind(world: World, folder: Path) -> FolderStore:
+    """Publish three items, copy the store, publish the item; return the copy."""
     published(world, 3)
-    copy = FolderStore(tmp_path / "copy")
+    copy = FolderStore(folder / "copy")
     export(world.store, copy, world.outside())
     world.ingest([capture(3)])
     world.publish()
     world.clock.sleep(100)
+    return copy
+
+
+def test_what_was_purged_while_it_was_exported_is_not_at_the_copy(
+    world: World, tmp_path: Path
+) -> None:
+    copy = behind(world, tmp_path)
 
     class Meanwhile(FolderStore):
         done = False
@@ -369,12 +393,7 @@ def test_what_was_purged_while_it_was_exported_is_not_at_the_copy(
 def test_what_was_purged_after_an_export_died_is_not_at_the_copy(
     world: World, tmp_path: Path, kind: str
 ) -> None:
-    published(world, 3)
-    copy = FolderStore(tmp_path / "copy")
-    export(world.store, copy, world.outside())
-    world.ingest([capture(3)])
-    world.publish()
-    world.clock.sleep(100)
+    copy = behind(world, tmp_path)
     with pytest.raises(Killed):
         export(world.store, cast(Writer, Interrupted(copy, kind, die)), world.outside())
     assert showing(world, copy) != []
@@ -412,3 +431,24 @@ def test_what_a_first_publish_that_died_has_left_is_no_loss(world: World) -> Non
     assert snapshots(world.store) == [1]
     check_store(world.store)
     assert world.publish().new == 1
+
+
+def test_two_expiries_of_one_second_do_not_take_each_other_s_lease_for_theirs(
+    world: World, tmp_path: Path
+) -> None:
+    """A bucket's writer whose answer was lost takes equal bytes for its own."""
+    published(world, 3)
+    three_more(world)
+    leases = []
+
+    class Noting(FolderStore):
+        def replace(self, key: str, data: bytes, tag: str | None) -> str:
+            leases.append(Pointer.from_json(data).expiry)
+            return super().replace(key, data, tag)
+
+    for name_ in ("one", "other"):
+        root = Path(shutil.copytree(world.root, tmp_path / name_))
+        expire(Noting(root), world.outside(), keep=1)
+    first, second = (lease for lease in leases if lease is not None)
+    assert replace(first, holder="") == replace(second, holder="")
+    assert first != second

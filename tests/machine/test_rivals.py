@@ -28,6 +28,16 @@ def world() -> Iterator[World]:
     world.close()
 
 
+def expired_before_it_moves_the_pointer(world: World, seconds: float) -> None:
+    """Publish, and let an expiry come so long after the publish stopped there."""
+    still = world.begin(Publication(), 0)
+    world.advance(still, "replace")
+    world.wait(seconds)
+    world.finish(world.begin(EXPIRATION, 0))
+    world.finish(still)
+    world.chronicle.whole()
+
+
 def test_an_expiry_does_not_take_what_a_publish_found_there_of_one_that_died(world: World) -> None:
     """The pointer is the same before the expiry and after it: no snapshot was retired."""
     world.ingest([Given(3, version=1)])
@@ -35,11 +45,7 @@ def test_an_expiry_does_not_take_what_a_publish_found_there_of_one_that_died(wor
     world.advance(died, "replace")
     world.die(died)
     world.wait(DAYS)
-    again = world.begin(Publication(), 0)
-    world.advance(again, "replace")
-    world.finish(world.begin(EXPIRATION, 0))
-    world.finish(again)
-    world.chronicle.whole()
+    expired_before_it_moves_the_pointer(world, 0)
     assert world.chronicle.newest > 1
 
 
@@ -47,12 +53,7 @@ def test_a_publish_that_stood_still_for_days_does_not_name_what_an_expiry_remove
     world: World,
 ) -> None:
     world.ingest([Given(3, version=1)])
-    still = world.begin(Publication(), 0)
-    world.advance(still, "replace")
-    world.wait(DAYS)
-    world.finish(world.begin(EXPIRATION, 0))
-    world.finish(still)
-    world.chronicle.whole()
+    expired_before_it_moves_the_pointer(world, DAYS)
     assert world.chronicle.newest > 1
 
 
@@ -65,12 +66,7 @@ def test_a_publish_that_stood_still_and_has_but_a_manifest_of_its_own_does_not_e
     world.advance(late, "replaced")
     world.die(late)
     world.wait(60)
-    still = world.begin(Publication(), 0)
-    world.advance(still, "replace")
-    world.wait(DAYS)
-    world.finish(world.begin(EXPIRATION, 0))
-    world.finish(still)
-    world.chronicle.whole()
+    expired_before_it_moves_the_pointer(world, DAYS)
     assert world.chronicle.pointer.settled
     assert world.chronicle.newest > 2
 
