@@ -110,6 +110,9 @@ def test_a_publish_that_lost_to_a_purge_leaves_nothing_that_is_kept(world: World
     built = publish(interrupted(world, "create", purge), world.configuration(), world.outside())
     assert built.new == new
     assert set(snapshots(world.store)) > {2, 3}
+    anew = rebuilt(world.store)
+    assert anew is not None
+    assert anew.is_retired(2)
     world.clock.sleep(100)
     done = expire(world.store, world.outside(), keep=30, older=timedelta(days=14))
     assert 2 not in done.kept
