@@ -10,7 +10,7 @@ from builder import views
 from builder.cli import COMMANDS
 from builder.sources.fault import CODES
 from functions.oai import engine
-from functions.snapshot import configuration
+from functions.snapshot import keys
 from functions.snapshot.manifest import UNSTAMPED, Manifest, Sequence
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +26,7 @@ def rows(name: str) -> set[str]:
 
 
 def test_every_key_of_the_configuration_is_described() -> None:
-    assert rows("docs/configuration.md") == {key.name for key in configuration.KEYS}
+    assert rows("docs/configuration.md") == {key.name for key in keys.KEYS}
 
 
 def test_every_fault_is_described() -> None:

@@ -4,6 +4,7 @@ It is written before its newest snapshot takes effect, so it names the one befor
 readers go by the clock. It also holds what publishing and expiring must know of each other.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -118,11 +119,14 @@ class Pointer:
             }
         if self.copied:
             document["copied"] = instant.to_text(self.copied)
-        return json.dumps(document, indent=1).encode()
+        return json.dumps({**document, _DIGEST: _digest(document)}, indent=1).encode()
 
     @staticmethod
     def from_json(data: bytes) -> "Pointer":
-        """Read what `to_json` wrote. Raises NewerSchema, or DamagedStore for anything else."""
+        """Read what `to_json` wrote. Raises NewerSchema, or DamagedStore for anything else.
+
+        The digest may be left out, for those who write a pointer by hand; not so as to change one.
+        """
         try:
             document = json.loads(data)
             if document["schema"] > schema.VERSION:
@@ -130,6 +134,7 @@ class Pointer:
                     f"the store has schema {document['schema']}, this Sheaf reads up to "
                     f"{schema.VERSION}: install a later Sheaf"
                 )
+            _held(document)
             entries = tuple(
                 Entry(int(e["snapshot"]), instant.from_text(e["effective"]))
                 for e in document["snapshots"]
@@ -163,7 +168,36 @@ def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
+_DIGEST = "sha256"
+_KEYS = {
+    "schema",
+    "snapshots",
+    "settled",
+    "expiries",
+    "retired",
+    "expiry",
+    "copied",
+    _DIGEST,
+}
 _REMEDY = "put back a copy of it, or one that names the newest of the snapshots"
+
+
+def _digest(document: dict[str, Any]) -> str:
+    """Return the SHA-256 of a pointer's keys and values, but its own, whatever their layout."""
+    rest = {key: value for key, value in document.items() if key != _DIGEST}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _held(document: dict[str, Any]) -> None:
+    """Raise DamagedStore for a pointer that is no longer what was written."""
+    unknown = sorted(document.keys() - _KEYS)
+    if unknown:
+        raise DamagedStore(f"current.json is damaged: it has {unknown}; {_REMEDY}")
+    if _DIGEST in document and document[_DIGEST] != _digest(document):
+        raise DamagedStore(
+            f"current.json is damaged: it does not match its {_DIGEST}; {_REMEDY}, or, if you "
+            f"changed it yourself, remove {_DIGEST} from it"
+        )
 
 
 def _expiry(document: Any) -> Expiry | None:

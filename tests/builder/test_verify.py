@@ -485,6 +485,8 @@ def test_views_of_other_files_and_of_another_version(sound: World) -> None:
 )
 def test_an_edited_pointer(sound: World, change: Callable[[Any], None], code: str) -> None:
     edit(sound, layout.POINTER, change)
+    assert ("pointer-damaged", layout.POINTER) in found(sound)
+    edit(sound, layout.POINTER, lambda d: d.pop("sha256"))
     assert (code, layout.POINTER) in found(sound)
 
 
@@ -511,7 +513,7 @@ def test_a_pointer_to_nowhere_to_the_past_and_to_another_instant(sound: World) -
 
 
 def test_a_retired_snapshot_that_the_pointer_calls_kept(sound: World) -> None:
-    edit(sound, layout.POINTER, lambda d: d.pop("retired"))
+    edit(sound, layout.POINTER, lambda d: (d.pop("retired"), d.pop("sha256")))
     assert ("manifest-missing", "snapshots/1/manifest.json") in found(sound)
 
 

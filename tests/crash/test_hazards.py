@@ -254,8 +254,13 @@ POINTERS["a-later-schema"] = (
     "schema 99",
     "install a later",
 )
-POINTERS["a-missing-snapshot"] = (
+POINTERS["another-snapshot"] = (
     lambda data: data.replace(b'"snapshot": 2', b'"snapshot": 77'),
+    "current.json",
+    "remove sha256",
+)
+POINTERS["a-missing-snapshot"] = (
+    lambda data: re.sub(rb',\s*"sha256": "\w+"', b"", POINTERS["another-snapshot"][0](data)),
     "snapshots/77/manifest.json",
     "put back a copy",
 )

@@ -2,7 +2,7 @@ import tomllib
 
 import pytest
 
-from functions.snapshot import configuration
+from functions.snapshot import configuration, keys
 from functions.snapshot.errors import ConfigurationError
 
 VALID = """
@@ -84,7 +84,7 @@ def test_the_template_holds_every_key_and_its_default() -> None:
         for line in text.splitlines()
     )
     document = tomllib.loads(every)
-    for key in configuration.KEYS:
+    for key in keys.KEYS:
         section, _, name = key.name.partition(".")
         expected = 5 if key.name == "pages.records" else key.default
         assert document[section][name] == expected

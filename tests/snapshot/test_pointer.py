@@ -1,3 +1,5 @@
+import json
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -61,6 +63,34 @@ def test_what_is_published_to_a_copy_makes_it_a_store_of_its_own() -> None:
 def test_a_pointer_edited_by_hand_is_told(damaged: bytes) -> None:
     with pytest.raises(DamagedStore):
         Pointer.from_json(damaged)
+
+
+def test_no_flipped_bit_is_read_as_another_pointer() -> None:
+    whole = Pointer(
+        (entry(4, 0), entry(7, 10)),
+        expiry=Expiry((5, 6), START + timedelta(minutes=2), "one"),
+        retired=((1, 3),),
+        copied=START,
+        expiries=2,
+    )
+    data = whole.to_json()
+    for place in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[place // 8] ^= 1 << (place % 8)
+        with suppress(DamagedStore, NewerSchema):
+            assert Pointer.from_json(bytes(flipped)) == whole
+
+
+def test_a_pointer_may_be_written_by_hand_but_not_changed() -> None:
+    pointer = Pointer((entry(1, 0), entry(2, 10)))
+    document = json.loads(pointer.to_json())
+    document["snapshots"].pop()
+    with pytest.raises(DamagedStore, match="remove sha256"):
+        Pointer.from_json(json.dumps(document).encode())
+    del document["sha256"]
+    assert Pointer.from_json(json.dumps(document).encode()) == Pointer((entry(1, 0),))
+    with pytest.raises(DamagedStore, match="remarks"):
+        Pointer.from_json(json.dumps({**document, "remarks": 1}).encode())
 
 
 def test_snapshots_out_of_order_are_told() -> None:
