@@ -8,7 +8,7 @@ from datetime import datetime
 
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
-from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, error, shown
+from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, Fault, OAIError, error, shown
 from functions.oai.format import Format, Formats
 from functions.oai.present import Reading
 from functions.oai.repository import Record, Repository, Selection
@@ -78,13 +78,15 @@ class Lister:
         manifest = self._repository.manifest(reading.entry.snapshot)
         prefix = request.prefix or ""
         row = self._formats.get(prefix)
+        faults = []
         if row is None or row not in self._formats.offered(manifest.kinds()):
-            raise error(NO_FORMAT, f"There is no metadata format {shown(prefix)} here.")
-        if request.set is not None:
-            if not manifest.sets:
-                raise error(NO_SETS, "This repository has no sets.")
-            if not self._repository.has_set(manifest, request.set):
-                raise error(NO_RECORDS, f"There is no set {shown(request.set)}.")
+            faults.append(Fault(NO_FORMAT, f"There is no metadata format {shown(prefix)} here."))
+        if request.set is not None and not manifest.sets:
+            faults.append(Fault(NO_SETS, "This repository has no sets."))
+        if row is None or faults:
+            raise OAIError(*faults)
+        if request.set is not None and not self._repository.has_set(manifest, request.set):
+            raise error(NO_RECORDS, f"There is no set {shown(request.set)}.")
         walk = _Walk(request.verb, row, request.set, request.start, request.end, manifest)
         size = self._size(walk)
         if not size:

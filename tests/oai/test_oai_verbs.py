@@ -158,6 +158,12 @@ def test_without_sets_there_is_no_hierarchy(bare: Client):
     assert page.request == {"verb": "ListRecords", "metadataPrefix": "oai_dc", "set": "mime"}
 
 
+def test_every_error_that_holds_is_told(bare: Client):
+    page = bare.get("ListRecords", metadataPrefix="marc", set="mime")
+    assert page.codes == ["cannotDisseminateFormat", "noSetHierarchy"]
+    assert page.request == {"verb": "ListRecords", "metadataPrefix": "marc", "set": "mime"}
+
+
 @pytest.mark.parametrize("verb", ["ListRecords", "ListIdentifiers"])
 def test_lists_that_are_empty(client: Client, verb):
     def asked(**arguments: str) -> list[str]:
