@@ -3,6 +3,7 @@
 OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,6 +17,8 @@ from functions.oai.request import LIST_IDENTIFIERS, Request
 from functions.oai.token import Token
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
+
+_SOUGHT = 1000  # sets at a time, where a token has a shortened one
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class Lister:
         if row is None or not known(self._repository, token.snapshot, reading):
             raise tokens.refusal()
         manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
+        token = named(self._repository, manifest, token)
         walk = _Walk(
             token.verb,
             row,
@@ -178,6 +182,23 @@ def kept_or_current(
             if snapshot >= reading.entry.snapshot:
                 raise  # the very snapshot in effect: no retirement but damage
     return repository.manifest(reading.entry.snapshot), True
+
+
+def named(repository: Repository, manifest: Manifest, token: Token) -> Token:
+    """Return the token with its set in full. Raises OAIError where there is no such set."""
+    if token.shortened is None:
+        return token
+    return token.named(_beginning(repository, manifest, token.shortened[0]))
+
+
+def _beginning(repository: Repository, manifest: Manifest, start: str) -> Iterator[str]:
+    after = start
+    while rows := repository.sets(manifest, after, _SOUGHT):
+        for row in rows:
+            if not row.spec.startswith(start):
+                return
+            yield row.spec
+        after = rows[-1].spec
 
 
 def _nothing() -> Exception:

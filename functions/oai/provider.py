@@ -26,7 +26,7 @@ from functions.oai.errors import (
     shown,
 )
 from functions.oai.format import Formats
-from functions.oai.listing import Lister, kept_or_current, known
+from functions.oai.listing import Lister, kept_or_current, known, named
 from functions.oai.present import Present, Reading
 from functions.oai.repository import Repository, SetRow
 from functions.oai.request import (
@@ -175,6 +175,7 @@ class Provider:
 
     def _list_sets(self, request: Request, reading: Reading, limit: int) -> SetList:
         """Section 4.6; the pages of one list come from one snapshot for as long as it is kept."""
+        token = None
         if request.token is None:
             snapshot, after, cursor = reading.entry.snapshot, "", 0
         else:
@@ -183,6 +184,8 @@ class Provider:
                 raise tokens.refusal()
             snapshot, after, cursor = token.snapshot, token.after, token.cursor
         manifest, _ = kept_or_current(self._repository, snapshot, reading)
+        if token is not None:
+            after = named(self._repository, manifest, token).after
         try:
             rows = self._sets(manifest, after, limit)
         except MissingObject:

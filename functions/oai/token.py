@@ -1,31 +1,43 @@
 """Resumption tokens: stateless, never expiring, and not trusted (OAI-PMH 2.0, section 3.5).
 
-A token is its fields, a version and a checksum, as base64url without padding: characters that
-neither a URL nor XML escapes. The checksum is no secret and finds slips, not forgers; so every
+A token is a checksum and its fields, packed and written as base64url without padding: characters
+that neither a URL nor XML escapes. The checksum is no secret and finds slips, not forgers; so every
 field is tested as well, and a forged token that passes asks for nothing that a request could not.
+
+Packed are: letter of the verb, version, then as numbers of 7 bits a byte, the lowest first,
+snapshot, cursor, size and position; the seconds of start and end, one more than they are, and 0 for
+none; then prefix, set and `after`, each behind its length. A set that would make the token longer
+than LONGEST is shortened: its first characters and a digest, by which it is found again among the
+repository's sets.
 """
 
 import base64
 import binascii
+import hashlib
 import re
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from functions.oai import request
 from functions.oai.errors import BAD_TOKEN, OAIError, error
 from functions.snapshot import setspec
 
-_VERSION = "1"
-_LETTERS = {request.LIST_RECORDS: "r", request.LIST_IDENTIFIERS: "i", request.LIST_SETS: "s"}
+LONGEST = 196
+"""Characters that a token has at most, unless its metadataPrefix has more than fifty."""
+
+_VERSION = 2
+_LETTERS = {request.LIST_RECORDS: b"r", request.LIST_IDENTIFIERS: b"i", request.LIST_SETS: b"s"}
 _VERBS = {letter: verb for verb, letter in _LETTERS.items()}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
-_SECONDS = re.compile(r"0|-?[1-9][0-9]{0,11}")
+_EPOCH = datetime(1, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
 _PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
+_SHORTENED = re.compile(r"([A-Za-z0-9\-_.!~*'():]*)/([0-9a-f]{16})")
 _HIGHEST = 2**63 - 1
-_LONGEST = 8192
+_LONGEST_READ = 8192
 _CHECK_BYTES = 4
+_DIGEST_LETTERS = 17  # with the slash before them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +45,8 @@ class Token:
     """Where a list goes on, and what list it is.
 
     The next record is the first one at `position` or behind it in `snapshot`; the next set is the
-    one behind `after`. `cursor` records came before, `size` is what the whole list has.
+    one behind `after`. `cursor` records came before, `size` is what the whole list has. As read
+    from a text `set` and `after` may be shortened; `named` tells what they stand for.
     """
 
     verb: str
@@ -49,24 +62,55 @@ class Token:
 
     def to_text(self) -> str:
         """Return the token as harvesters get it; equal tokens give the same text."""
-        fields = (
-            _VERSION + _LETTERS[self.verb],
-            *map(str, (self.snapshot, self.cursor, self.size, self.position)),
-            _seconds(self.start),
-            _seconds(self.end),
-            self.prefix,
-            self.set or "",
-            self.after,
-        )
-        data = " ".join(fields).encode("ascii")
+        data = self._packed()
+        excess = len(data) + _CHECK_BYTES - LONGEST * 3 // 4
+        if excess > 0 and (self.set or self.after):
+            short = replace(
+                self,
+                set=_shortened(self.set, excess) if self.set else None,
+                after=_shortened(self.after, excess) if self.after else "",
+            )
+            data = short._packed()
         return base64.urlsafe_b64encode(_check(data) + data).rstrip(b"=").decode("ascii")
+
+    def named(self, specs: Iterable[str]) -> "Token":
+        """Return the token with its set in full, which must be one of `specs`.
+
+        Raises OAIError badResumptionToken if it is none of them.
+        """
+        wanted = self.shortened
+        if wanted is None:
+            return self
+        start, digest = wanted
+        for spec in specs:
+            if spec.startswith(start) and _digest(spec) == digest:
+                return replace(self, after=spec) if self.after else replace(self, set=spec)
+        raise refusal()
+
+    @property
+    def shortened(self) -> tuple[str, str] | None:
+        """The start and the digest of a set that was shortened, None where it is given in full."""
+        match = _SHORTENED.fullmatch(self.set or self.after)
+        return (match[1], match[2]) if match else None
+
+    def _packed(self) -> bytes:
+        numbers = (self.snapshot, self.cursor, self.size, self.position)
+        seconds = (_seconds(self.start), _seconds(self.end))
+        texts = (self.prefix, self.set or "", self.after)
+        return b"".join(
+            (
+                _LETTERS[self.verb],
+                *map(_number, (_VERSION, *numbers, *seconds)),
+                *(_number(len(text)) + text.encode("ascii") for text in texts),
+            )
+        )
 
     @staticmethod
     def from_text(text: str, verb: str) -> "Token":
         """Read what `to_text` wrote for `verb`. Raises OAIError badResumptionToken for the rest."""
         token = _read(text)
         # One text for each token: base64 has spare bits that would otherwise be free.
-        if token is None or token.verb != verb or token.to_text() != text:
+        if token is None or token.verb != verb or _text(token) != text:
             raise refusal()
         return token
 
@@ -76,37 +120,60 @@ def refusal() -> OAIError:
     return error(BAD_TOKEN, "This repository gave no such resumption token for this verb.")
 
 
+def _text(token: Token) -> str:
+    data = token._packed()
+    return base64.urlsafe_b64encode(_check(data) + data).rstrip(b"=").decode("ascii")
+
+
+def _shortened(spec: str, excess: int) -> str:
+    kept = max(0, len(spec) - excess - _DIGEST_LETTERS)
+    return f"{spec[:kept]}/{_digest(spec)}"
+
+
+def _digest(spec: str) -> str:
+    return hashlib.sha256(spec.encode("ascii")).hexdigest()[:16]
+
+
 def _read(text: str) -> Token | None:
-    if not text.isascii() or len(text) > _LONGEST:
+    if not text.isascii() or len(text) > _LONGEST_READ:
         return None
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         check, data = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
-        fields = data.decode("ascii").split(" ")
-    except (binascii.Error, ValueError):
+        if check != _check(data):
+            return None
+        token = _unpacked(data)
+    except (binascii.Error, ValueError, IndexError, KeyError, OverflowError):
         return None
-    if check != _check(data) or len(fields) != 10 or fields[0][:1] != _VERSION:
+    return token if token is not None and _sound(token) else None
+
+
+def _unpacked(data: bytes) -> Token | None:
+    """Return the token of packed fields; None, or any error of a look-up, for what is none."""
+    numbers, place = [], 1
+    for _ in range(7):
+        number, place = _numbered(data, place)
+        numbers.append(number)
+    texts = []
+    for _ in range(3):
+        length, place = _numbered(data, place)
+        texts.append(data[place : place + length].decode("ascii"))
+        place += length
+    version, snapshot, cursor, size, position, start, end = numbers
+    if version != _VERSION or place != len(data):
         return None
-    numbers = [int(field) for field in fields[1:5] if _NUMBER.fullmatch(field)]
-    start, end = _instant(fields[5]), _instant(fields[6])
-    verb = _VERBS.get(fields[0][1:])
-    if verb is None or len(numbers) != 4 or max(numbers) > _HIGHEST:
-        return None
-    if (fields[5] and start is None) or (fields[6] and end is None):
-        return None
-    token = Token(
-        verb=verb,
-        snapshot=numbers[0],
-        cursor=numbers[1],
-        size=numbers[2],
-        position=numbers[3],
-        start=start,
-        end=end,
-        prefix=fields[7],
-        set=fields[8] or None,
-        after=fields[9],
+    return Token(
+        verb=_VERBS[data[:1]],
+        snapshot=snapshot,
+        cursor=cursor,
+        size=size,
+        position=position,
+        start=_instant(start),
+        end=_instant(end),
+        prefix=texts[0],
+        set=texts[1] or None,
+        after=texts[2],
     )
-    return token if _sound(token) else None
 
 
 def _sound(token: Token) -> bool:
@@ -115,28 +182,48 @@ def _sound(token: Token) -> bool:
         return False
     if token.verb == request.LIST_SETS:
         bare = token.position == 0 and not (token.prefix or token.set or token.start or token.end)
-        return bare and setspec.is_valid(token.after)
+        return bare and _is_set(token.after)
     return (
         token.position >= 1
         and not token.after
         and _PREFIX.fullmatch(token.prefix) is not None
-        and (token.set is None or setspec.is_valid(token.set))
+        and (token.set is None or _is_set(token.set))
         and (token.start is None or token.end is None or token.start <= token.end)
     )
+
+
+def _is_set(text: str) -> bool:
+    return setspec.is_valid(text) or _SHORTENED.fullmatch(text) is not None
 
 
 def _check(data: bytes) -> bytes:
     return zlib.crc32(data).to_bytes(_CHECK_BYTES, "big")
 
 
-def _seconds(when: datetime | None) -> str:
-    return "" if when is None else str((when - _EPOCH) // timedelta(seconds=1))
+def _number(number: int) -> bytes:
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    found.append(number)
+    return bytes(found)
 
 
-def _instant(text: str) -> datetime | None:
-    if not _SECONDS.fullmatch(text):
-        return None
-    try:
-        return _EPOCH + timedelta(seconds=int(text))
-    except OverflowError:
-        return None
+def _numbered(data: bytes, place: int) -> tuple[int, int]:
+    """Return the number at `place` and the place behind it."""
+    number = shift = 0
+    while data[place] & 0x80:
+        number |= (data[place] & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+    number |= data[place] << shift
+    if number > _HIGHEST:
+        raise OverflowError
+    return number, place + 1
+
+
+def _seconds(when: datetime | None) -> int:
+    return 0 if when is None else (when - _EPOCH) // _SECOND + 1
+
+
+def _instant(seconds: int) -> datetime | None:
+    return _EPOCH + (seconds - 1) * _SECOND if seconds else None

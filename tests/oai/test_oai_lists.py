@@ -240,3 +240,28 @@ def test_a_page_is_cut_by_bytes_too(clock):
     pages = list(client.pages("ListRecords", metadataPrefix="oai_dc"))
     assert [name for p in pages for name in p.identifiers] == sorted(items)
     assert 3 <= len(pages) <= 8
+
+
+@pytest.mark.parametrize("verb", ["ListRecords", "ListIdentifiers"])
+def test_a_list_of_a_set_with_a_very_long_name(verb: str) -> None:
+    """Its tokens are as short as any, for they name the set in another way."""
+    repository = MemoryRepository()
+    start = "collection:" + ":".join(["level-of-a-deep-hierarchy"] * 8)
+    repository.publish(
+        {
+            f"oai:example.org:{n}": capture(f"http://a.cz/{n}", f"{start}:{'ab'[n % 2]}")
+            for n in range(12)
+        },
+        START - timedelta(hours=1),
+    )
+    client = Client(repository, pages_records=2, pages_identifiers=2, pages_sets=2)
+    for last, own in (("a", 0), ("b", 1)):
+        pages = list(client.pages(verb, metadataPrefix="oai_dc", set=f"{start}:{last}"))
+        assert len(pages) == 3
+        assert all(len(page.next) < 200 for page in pages)
+        found = [int(name.rpartition(":")[2]) for page in pages for name in page.identifiers]
+        assert sorted(found) == list(range(own, 12, 2))
+    pages = list(client.pages("ListSets"))
+    assert all(len(page.next) < 200 for page in pages)
+    specs = [spec for page in pages for spec in page.text("setSpec")]
+    assert specs == [row.spec for row in repository.snapshots[1].sets]
