@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Empty
 from typing import Any, BinaryIO
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from builder import intake
 from builder.errors import UsageError
 from builder.sources import recognise
-from builder.sources.event import Capture, Event, Fault, Rules
+from builder.sources.event import Capture, Crawl, Event, Fault, Rules
 from builder.sources.webarchive import read
 from functions.snapshot import setspec
 from functions.snapshot.errors import StoreError
@@ -216,6 +216,7 @@ class _Part:
         self._captures = 0
         self._skips: Counter[str] = Counter()
         self._codes: Counter[str] = Counter()
+        self._crawl = Crawl()
 
     def take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
         """Write the events of a file, and tell of progress now and then."""
@@ -226,6 +227,8 @@ class _Part:
                 self._rows.capture(event, tuple(sorted(event.sets + self._task.sets)))
             elif isinstance(event, Fault):
                 self.fault(event)
+            elif isinstance(event, Crawl):
+                self._crawl = self._crawl.filled(event)
             else:
                 self._skips[event.reason] += 1
             if number % _REPORT_EVERY == 0:
@@ -255,6 +258,8 @@ class _Part:
             faults=self._codes.total(),
             skips=dict(self._skips),
             codes=dict(self._codes),
+            collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
+            **asdict(self._crawl),
         )
 
 

@@ -43,6 +43,11 @@ class Source:
     faults: int
     skips: Mapping[str, int]
     codes: Mapping[str, int]
+    collections: tuple[str, ...] = ()
+    software: str | None = None
+    operator: str | None = None
+    part_of: str | None = None
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from builder.snapshot import Draft, Query
 from functions.oai import engine
 from functions.snapshot import layout, schema
 
-KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest")}
+KEYS = {"faults": schema.names("faults"), "sources": ("source", "digest", "collections")}
 """What makes two rows of a table the same."""
 DETAIL = (
     "CASE WHEN EXISTS (SELECT 1 FROM hushed h WHERE h.source = f.source AND h.place = f.place) "

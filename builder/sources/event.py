@@ -58,7 +58,29 @@ class Fault:
     done: str = ""
 
 
-Event = Capture | Skipped | Fault
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """What an archive file says of the crawl that made it; None where it says nothing.
+
+    Texts hold no character that XML 1.0 forbids.
+    """
+
+    software: str | None = None
+    operator: str | None = None
+    part_of: str | None = None
+    description: str | None = None
+
+    def filled(self, more: "Crawl") -> "Crawl":
+        """Return this with what it lacks from another: a file of several is that of its first."""
+        return Crawl(
+            self.software or more.software,
+            self.operator or more.operator,
+            self.part_of or more.part_of,
+            self.description or more.description,
+        )
+
+
+Event = Capture | Skipped | Fault | Crawl
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ Here each record ends in exactly one capture or one record left out; faults come
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from builder.sources import arc, warc
+from builder.sources import arc, crawl, warc
 from builder.sources.capture import Captures, Found, refused, status_of
 from builder.sources.digest import Declared, parse
-from builder.sources.event import Event, Fault, Rules, Skipped
+from builder.sources.event import Crawl, Event, Fault, Rules, Skipped
 from builder.sources.member import Members
 from builder.sources.message import Message, read_message
 from builder.sources.payload import Payload, read_payload
@@ -50,6 +50,14 @@ def _head(stream: BinaryIO) -> bytes:
     return head
 
 
+def _start(block: Block) -> bytes:
+    """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
+    data = b""
+    while len(data) < crawl.MOST and (piece := block.take(crawl.MOST - len(data))):
+        data += piece
+    return data
+
+
 def _read_wacz(stream: BinaryIO, name: str, rules: Rules, kind: str | None) -> Iterator[Event]:
     if not stream.seekable():
         detail = "a WACZ is read only where the stream can seek"
@@ -79,6 +87,7 @@ class _File:
         self._arc_version = 1
         self._shared = False  # whether a member was found to hold several records
         self._records = 0
+        self._crawl: Crawl | None = None
 
     def events(self, kind: str | None) -> Iterator[Event]:
         """Read all records; a file without any, which was not recognised either, is no archive."""
@@ -117,6 +126,9 @@ class _File:
             yield capture
         else:
             yield Skipped(reason or "damaged")
+        if self._crawl is not None:
+            yield self._crawl
+            self._crawl = None
         yield from self._captures.faults(place, flaws)
         yield from self._garbage(end, garbage)
 
@@ -132,7 +144,11 @@ class _File:
         block = Block(self._tape, record.length)
         found: Found | None = None
         if reason == "filedesc" and record.is_arc:
-            self._arc_version = arc.announced_version(block.take(1 << 12))
+            head = _start(block)
+            self._arc_version = arc.announced_version(head[: 1 << 12])
+            self._crawl = crawl.read(head)
+        elif reason == "warcinfo":
+            self._crawl = crawl.read(_start(block))
         elif reason is None:
             reason, found = self._document(record, block, flaws, offset)
         block.drain()

@@ -81,6 +81,11 @@ SOURCE = (
     Column("captures", "BIGINT", "captures that it gave", "97"),
     Column("skipped", "BIGINT", "records that are no documents or that a rule left out", "105"),
     Column("faults", "BIGINT", "faults found in it", "0"),
+    Column("collections", "VARCHAR[]", "collections it was ingested into", "[collection:news]"),
+    Column("software", "VARCHAR", "what made it, by its own account", "Heritrix/3.1.1"),
+    Column("operator", "VARCHAR", "who had it made, likewise", "WebArchiv"),
+    Column("part_of", "VARCHAR", "the crawl that it is part of, likewise", "serials-2007-11"),
+    Column("description", "VARCHAR", "what it says of that crawl", "Serials, November"),
 )
 
 SETS = (
