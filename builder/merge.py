@@ -220,7 +220,7 @@ def _revise(connection: engine.Connection) -> None:
         f"SELECT identifier, 'capture', false, NULL, sets, {_COLUMNS} FROM revised WHERE changed"
     )
     connection.execute(
-        "CREATE TABLE superseded AS SELECT position, sequence, kind, deleted, sets FROM old "
+        f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old "
         "WHERE position IN (SELECT old_position FROM revised WHERE changed)"
     )
 

@@ -1,6 +1,6 @@
 """Publish: the intake becomes the next snapshot, which takes effect at an instant just ahead."""
 
-from builder import intake, merge, provenance
+from builder import collection, intake, merge, provenance
 from builder.build import Build
 from builder.revision import Base, Built, revise
 from builder.surroundings import Surroundings
@@ -59,16 +59,20 @@ class _Intake:
             merged = merge.Merged(0, 0, 0, 0)
             if captures:
                 merged = merge.merge(connection, captures, before, draft)
-            after = before
-            if merged.new or merged.changed:
-                self._outside.say(
-                    f"writing {merged.new:,} new and {merged.changed:,} changed records"
-                )
-                after = Build(connection, draft, before).items(self._outside.progress)
             faults, sources = (
                 provenance.add(connection, draft, table, self._files(table))
                 for table in ("faults", "sources")
             )
+            restated = 0
+            if captures:
+                added = "added_sources" if sources else ""
+                restated = collection.restate(connection, draft, base, added)
+            after = before
+            if merged.new or merged.changed or restated:
+                self._outside.say(
+                    f"writing {merged.new:,} new and {merged.changed:,} changed records"
+                )
+                after = Build(connection, draft, before).items(self._outside.progress)
             manifest = None
             if after is not before or faults or sources:
                 manifest = base.manifest(after, draft)

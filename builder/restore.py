@@ -6,6 +6,7 @@ tombstone, without a reason, and comes back with the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
+from builder import collection
 from builder.build import Build
 from builder.expire import snapshots
 from builder.merge import find
@@ -72,6 +73,7 @@ class _Restoration:
             records = sum(base.before.kinds().values())
             if not count:
                 raise NothingSelected(_lacking(connection))
+            collection.restate(connection, draft, base)
             after = Build(connection, draft, base.before).items(base.outside.progress)
             return Built(
                 base.manifest(after, draft),

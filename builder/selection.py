@@ -112,7 +112,10 @@ def gather(
             source = "old"
         else:
             source = _live(draft, values)
-        sql = f"CREATE TABLE {table} AS SELECT * FROM {source} WHERE ({condition}) AND {besides}"
+        sql = (
+            f"CREATE TABLE {table} AS SELECT * FROM {source} "
+            f"WHERE ({condition}) AND {besides} AND kind != 'collection'"
+        )
         connection.execute(sql, values)
 
 
@@ -127,6 +130,10 @@ def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) 
                 f"there is no set {selection.set}: "
                 '`sheaf query "SELECT set_spec FROM sets"` lists all that there are'
             )
+    if selection.identifiers:
+        made = "SELECT identifier FROM old WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
+        for (name,) in connection.execute(made).fetchall():
+            return f"{name} is made of the captures of its set: withdraw these by --set"
     return (
         "no item is like that; one that is withdrawn already can be named by its "
         "identifier or set alone"

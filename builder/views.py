@@ -17,6 +17,8 @@ TABLES = {
     "sets": ("sets",),
     "faults": ("faults",),
     "sources": ("sources",),
+    "collections": ("records", "dead"),
+    "tallies": ("tallies",),
 }
 
 _TEMPLATE = Path(__file__).parents[1] / "templates" / "sql" / "views.sql"

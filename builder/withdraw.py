@@ -6,7 +6,7 @@ A tombstone keeps identifier, sets and reason, and stays whatever is ingested ag
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from builder import takedown
+from builder import collection, takedown
 from builder.build import Build
 from builder.expire import retire, snapshots
 from builder.preview import Preview, preview
@@ -22,7 +22,13 @@ from functions.snapshot.pointer import REMEMBERED
 from functions.snapshot.store import Writer
 
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
-SUPERSEDED = "CREATE TABLE superseded AS SELECT position, sequence, kind, deleted, sets FROM "
+SUPERSEDED = f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM "
+
+_CONCERNED = (
+    "CREATE VIEW concerned AS SELECT identifier FROM withdrawn "
+    "UNION ALL SELECT identifier FROM restated"
+)
+"""Items of whose versions something must vanish: a collection's document names hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +116,10 @@ class _Withdrawal:
             if not count:
                 self.standing = _reason(connection)
                 return Built(None, records)
-            takedown.versions(connection, draft, "withdrawn")
+            collection.restate(connection, draft, base)
+            with engine.reading("the last snapshot"):
+                connection.execute(_CONCERNED)
+            takedown.versions(connection, draft, "concerned")
             after = Build(connection, draft, base.before).items(base.outside.progress)
             takedown.scrub(connection, draft)
             return Built(

@@ -1,5 +1,6 @@
 """The repository over DuckDB: answers from the Parquet files of a store's snapshots."""
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 from functions.oai import engine
 from functions.oai.repository import Record, Selection, SetRow
 from functions.snapshot import identifier, position, schema
+from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import (
     DataFile,
     Manifest,
@@ -182,7 +184,7 @@ class DuckRepository:
         *,
         headers: bool,
     ) -> list[Record]:
-        columns = _HEADER if headers else _HEADER + _FIELDS
+        columns = _HEADER if headers else (*_HEADER, "document", *_FIELDS)
         low = position.in_key(groups[0].first, selection.set, part.first)
         high = position.in_key(groups[-1].last, selection.set, part.last)
         values: dict[str, Any] = {
@@ -259,5 +261,16 @@ def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
 
 def _record(row: tuple[Any, ...], stamps: dict[int, datetime]) -> Record:
     place, sequence, name, kind, deleted, sets = row[:6]
-    fields = {} if deleted else dict(zip(_FIELDS, row[6:], strict=False))
+    fields: dict[str, Any] = {}
+    if not deleted and len(row) > len(_HEADER):
+        document, *values = row[6:]
+        fields = dict(zip(_FIELDS, values, strict=True)) if document is None else _loaded(document)
     return Record(place, name, kind, stamps[sequence], deleted, tuple(sets or ()), fields)
+
+
+def _loaded(document: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(document)
+    except ValueError as error:
+        raise DamagedStore(f"a document of the table records is damaged: {error}") from error
+    return found

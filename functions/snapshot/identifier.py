@@ -38,6 +38,14 @@ def to_oai(namespace: str, local: str) -> str:
     return f"oai:{namespace}:{local}"
 
 
+def collection(namespace: str, spec: str) -> str:
+    """Return the identifier of the item that the collection with that setSpec is.
+
+    No setSpec holds a slash, and no capture's local part does, so no two are alike.
+    """
+    return to_oai(namespace, spec.replace(":", "/"))
+
+
 def lookup_key(identifier: str) -> int:
     """Return the key under which the look-up table holds `identifier`: 63 bits, unsigned."""
     return int.from_bytes(hashlib.sha256(identifier.encode()).digest()[:8], "big") >> 1

@@ -23,10 +23,11 @@ ITEM = (
     Column("position", "BIGINT", "place in the log of published versions; never reused", "4711"),
     Column("sequence", "INTEGER", "number of the publish that gave the position", "1"),
     Column("identifier", "VARCHAR", "OAI identifier", "oai:webarchiv.cz:k3j2..."),
-    Column("kind", "VARCHAR", "what the item is: capture, template or fileset", "capture"),
+    Column("kind", "VARCHAR", "what the item is: capture or collection", "capture"),
     Column("deleted", "BOOLEAN", "true for a tombstone, which keeps only these columns", "false"),
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL where it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
+    Column("document", "VARCHAR", "what an item that is no capture holds, as JSON", "NULL"),
 )
 
 CAPTURE = (
@@ -59,6 +60,31 @@ CAPTURE = (
     Column("warc_record_offset", "BIGINT", "first byte of the record (or gzip member)", "1024"),
     Column("warc_record_length", "BIGINT", "bytes of the record as stored", "2048"),
 )
+
+COLLECTION = (
+    Column("name", "VARCHAR", "the collection's name for people", "Serials, November 2007"),
+    Column("set", "VARCHAR", "its set", "collection:serials:harvest_november07"),
+    Column("description", "VARCHAR[]", "the configured one, then what archive files say", "[...]"),
+    Column("operator", "VARCHAR[]", "who had the archive files made, by their account", "[...]"),
+    Column("software", "VARCHAR[]", "what made them", "[Heritrix/3.1.1]"),
+    Column("part_of", "VARCHAR[]", "the crawls that they are part of", "[serials-2007-11]"),
+    Column("first_date", "VARCHAR", "day of the first capture, as exact as known", "2007-11-05"),
+    Column("last_date", "VARCHAR", "day of the last capture", "2007-11-29"),
+    Column("captures", "BIGINT", "captures published", "412000"),
+    Column("bytes", "BIGINT", "bytes of their payloads", "20110000000"),
+    Column("files", "BIGINT", "archive files that were ingested into it", "17"),
+    Column("file_bytes", "BIGINT", "their bytes", "12890000000"),
+    Column("host", "JSON", "captures by host: how many differ, and those with the most", "{...}"),
+    Column("media_type", "JSON", "the same by media type, declared else detected", "{...}"),
+    Column("status", "JSON", "the same by HTTP status", "{...}"),
+)
+"""What the `document` of a collection holds. A value of null among counts is one not known."""
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "capture": tuple(column.name for column in CAPTURE),
+    "collection": tuple(column.name for column in COLLECTION),
+}
+"""The names that a crosswalk has for an item of each kind, besides those of every item."""
 
 LOCATION = frozenset({"warc_filename", "warc_record_offset", "warc_record_length"})
 """Where a copy lies. A second copy of a capture elsewhere is no change of the capture."""
@@ -105,12 +131,26 @@ SETS = (
     ),
 )
 
+SUPERSEDED = (
+    "position, sequence, kind, deleted, sets, url_host_name, content_mime_type, "
+    "content_mime_detected, fetch_status, fetch_date, content_length"
+)
+"""The columns that are needed of a version that is superseded: what it was counted by."""
+
 LOOKUP = (
     Column("key", "BIGINT", "key of the identifier", "81985529216486895"),
     Column("position", "BIGINT", "a position that the identifier was given", "4711"),
 )
 
 DEAD = (Column("position", "BIGINT", "a position whose item has a later version", "17"),)
+
+TALLIES = (
+    Column("collection", "VARCHAR", "the collection's set", "collection:serials"),
+    Column("facet", "VARCHAR", "host, media_type, status or day", "media_type"),
+    Column("value", "VARCHAR", "what is counted; empty where it is not known", "text/html"),
+    Column("captures", "BIGINT", "captures of the collection that have it", "412"),
+    Column("bytes", "BIGINT", "bytes of their payloads", "20110000"),
+)
 
 COPY_OF = Column("listing", "VARCHAR", "the set that this copy of a record belongs to", "mime:x:y")
 
@@ -122,6 +162,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "dead": DEAD,
     "faults": FAULT,
     "sources": SOURCE,
+    "tallies": TALLIES,
 }
 
 ORDER: dict[str, tuple[str, ...]] = {
@@ -132,6 +173,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "dead": ("position",),
     "faults": ("source", "place", "code", "field", "detail"),
     "sources": ("source", "digest"),
+    "tallies": ("collection", "facet", "value"),
 }
 """The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
 
@@ -143,6 +185,7 @@ KEY: dict[str, int] = {
     "dead": 1,
     "faults": 1,
     "sources": 1,
+    "tallies": 1,
 }
 """How many of a table's ORDER columns bound its row groups."""
 

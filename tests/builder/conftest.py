@@ -1,6 +1,6 @@
 """Stores of generated captures, published with a clock of the test's own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -76,8 +76,9 @@ class World:
         collections: tuple[str, ...] = (),
         faults: tuple[Fault, ...] = (),
         digest: str = "d",
+        said: Mapping[str, str] | None = None,
     ) -> None:
-        """Put captures into the intake, as `sheaf ingest` does."""
+        """Put captures into the intake, as `sheaf ingest` does; `said` is what a crawl says."""
         self.runs += 1
         folder = self.root.parent / f"run-{self.runs}"
         folder.mkdir()
@@ -88,8 +89,9 @@ class World:
             part.fault(fault)
         part.close()
         source = intake.Source(
-            "a.warc.gz", digest, "a.warc.gz", "warc.gz", 1, len(captures), 0, len(faults), {}, {}
-        )
+            "a.warc.gz", digest, "a.warc.gz", "warc.gz", 1, len(captures), 0, len(faults), {}, {},
+            collections, **(said or {}),
+        )  # fmt: skip
         intake.commit(self.store, intake.Run(f"run-{self.runs:03}", (source,)), folder)
 
     def publish(self, **settings: str) -> Built:

@@ -1,0 +1,222 @@
+"""Collections as items: what each one holds, made anew from its captures when these change.
+
+A publish, a withdrawal or a restoration adds to and takes from the tallies of the collections that
+it touches: captures and bytes by host, media type, status and day. Out of the tallies, and out of
+what the archive files say of their crawl, comes the collection's document; where that differs
+from the published one, it is a new version of the item. A collection without captures is deleted.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from builder import compaction
+from builder.merge import find, narrowed
+from builder.revision import Base
+from builder.snapshot import Draft, Query
+from functions.oai import engine
+from functions.snapshot import identifier, schema, setspec
+
+KIND = "collection"
+SHOWN = 100
+"""Values of each facet that a document names, those with the most captures."""
+
+FACETS = {
+    # facet: the column or expression that it counts by
+    "host": "url_host_name",
+    "media_type": "coalesce(content_mime_type, content_mime_detected)",
+    "status": "fetch_status::VARCHAR",
+    "day": "left(fetch_date, 10)",
+}
+_COUNTED = (
+    "url_host_name, content_mime_type, content_mime_detected, fetch_status, fetch_date, "
+    "content_length"
+)
+_FILES = engine.table("$files")
+_OF_COLLECTION = "starts_with(s, 'collection:')"
+_SHOWN = f"""
+CREATE TABLE shown AS
+SELECT unnest(list_filter(sets, lambda s: {_OF_COLLECTION})) AS collection, sign,
+    coalesce(content_length, 0) AS bytes,
+    {", ".join(f"coalesce({source}, '') AS {facet}" for facet, source in FACETS.items())}
+FROM (
+    SELECT 1 AS sign, sets, {_COUNTED} FROM fresh WHERE kind = 'capture' AND NOT deleted
+    UNION ALL
+    SELECT -1, sets, {_COUNTED} FROM superseded WHERE kind = 'capture' AND NOT deleted
+)
+"""
+_CHANGES = " UNION ALL ".join(
+    f"SELECT collection, '{facet}' AS facet, {facet} AS value, sum(sign) AS captures, "
+    f"sum(sign * bytes) AS bytes FROM shown GROUP BY ALL"
+    for facet in FACETS
+)
+_TOUCHED = """
+CREATE TABLE touched AS
+SELECT DISTINCT collection FROM shown
+UNION SELECT DISTINCT unnest(collections) FROM {added}
+"""
+_TALLIED = """
+CREATE TABLE tallied AS
+SELECT collection, facet, value, sum(captures)::BIGINT AS captures, sum(bytes)::BIGINT AS bytes
+FROM (SELECT * FROM ({changes}) UNION ALL
+      SELECT * FROM {earlier} WHERE collection IN (SELECT collection FROM touched))
+GROUP BY collection, facet, value HAVING sum(captures) > 0
+"""
+_OTHERS = (
+    f"SELECT * FROM {_FILES} WHERE collection NOT IN (SELECT collection FROM touched) "
+    "ORDER BY collection, facet, value"
+)
+_RANKED = f"""
+SELECT collection, facet, value, captures, bytes, different, all_captures, all_bytes, low, high
+FROM (
+    SELECT *, row_number() OVER (facet_of ORDER BY captures DESC, value) AS rank,
+        count(*) OVER facet_of AS different, sum(captures) OVER facet_of AS all_captures,
+        sum(bytes) OVER facet_of AS all_bytes,
+        min(nullif(value, '')) OVER facet_of AS low, max(nullif(value, '')) OVER facet_of AS high
+    FROM tallied WINDOW facet_of AS (PARTITION BY collection, facet)
+) WHERE rank <= {SHOWN} ORDER BY collection, facet, rank
+"""
+_CRAWLS = """
+SELECT collection, count(*), sum(bytes), {fields} FROM (
+    SELECT DISTINCT ON (collection, digest) unnest(collections) AS collection, *
+    FROM {sources} ORDER BY collection, digest, source
+) WHERE collection IN (SELECT collection FROM touched) GROUP BY collection
+"""
+_CRAWL_FIELDS = ("operator", "software", "part_of", "description")
+
+
+def restate(connection: engine.Connection, draft: Draft, base: Base, added: str = "") -> int:
+    """Add to `fresh` and `superseded` the collections that other items there change; say how many.
+
+    `added` is a table of archive files that were read, with their `collections`, which are looked
+    at as well. `fresh` gets the column `document`; `restated` has the identifiers of collections
+    that got another version.
+    """
+    with engine.reading("the collections"):
+        connection.execute("ALTER TABLE fresh ADD COLUMN document VARCHAR")
+        connection.execute(_SHOWN)
+        nothing = "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
+        connection.execute(_TOUCHED.format(added=added or nothing))
+        _tally(connection, draft)
+        connection.execute(
+            "CREATE TABLE collections (identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, "
+            "document VARCHAR)"
+        )
+        rows = list(_items(connection, draft, base))
+        if rows:
+            connection.executemany("INSERT INTO collections VALUES ($1, $2, $3, $4)", rows)
+        return _revise(connection, draft)
+
+
+def _tally(connection: engine.Connection, draft: Draft) -> None:
+    """Make `tallied` of the touched collections, and write it in the place of what was there."""
+    touched: Query = ("SELECT collection FROM touched", {})
+    files = narrowed(connection, draft, "tallies", touched)
+    values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
+    nothing = "(SELECT NULL, NULL, NULL, NULL, NULL WHERE false) t(collection, f, v, c, b)"
+    earlier = _FILES if files else nothing
+    connection.execute(_TALLIED.format(changes=_CHANGES, earlier=earlier), values)
+    found = {
+        file.key: draft.write("tallies", [(_OTHERS, {"files": draft.paths([file])})])
+        for file in files
+    }
+    if found:
+        draft.substitute("tallies", found)
+    ((count,),) = connection.execute("SELECT count(*) FROM tallied").fetchall()
+    if not count:
+        return
+    leaves = draft.tables.get("tallies", ())
+    merged = compaction.tail([leaf.rows for leaf in leaves], count, compaction.RECORDS_RATIO)
+    kept, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
+    sql, values = "SELECT * FROM tallied", {}
+    if joined:
+        sql += f" UNION ALL SELECT * FROM {_FILES}"
+        values = {"files": draft.paths(draft.files(joined))}
+    written = draft.write("tallies", [(f"SELECT * FROM ({sql}) ORDER BY ALL", values)])
+    draft.tables["tallies"] = (*kept, *draft.leaves(written))
+
+
+def _items(
+    connection: engine.Connection, draft: Draft, base: Base
+) -> Iterator[tuple[str, str, bool, str | None]]:
+    """Yield identifier, set, whether it is deleted, and document of the touched collections."""
+    names = base.configuration["sets.names"]
+    descriptions: Mapping[str, str] = {}
+    crawls = _crawls(connection, draft)
+    counts = {
+        spec: {facet: list(rows) for facet, rows in groupby(some, key=lambda row: row[1])}
+        for spec, some in groupby(connection.execute(_RANKED).fetchall(), key=lambda row: row[0])
+    }
+    for (spec,) in connection.execute("SELECT collection FROM touched ORDER BY ALL").fetchall():
+        name = identifier.collection(base.before.namespace, spec)
+        if spec not in counts:
+            yield name, spec, True, None
+            continue
+        document = {
+            "name": setspec.name(spec, names),
+            "set": spec,
+            **_described(crawls.get(spec), descriptions.get(spec)),
+            **_counted(counts[spec]),
+        }
+        assert document.keys() == {column.name for column in schema.COLLECTION}
+        yield name, spec, False, json.dumps(document, ensure_ascii=False)
+
+
+def _crawls(connection: engine.Connection, draft: Draft) -> dict[str, tuple[Any, ...]]:
+    """Return what the archive files of each touched collection say, behind their number, bytes."""
+    files = draft.paths(draft.files(draft.tables.get("sources", ())))
+    if not files:
+        return {}
+    fields = ", ".join(f"list_sort(list(DISTINCT {name}))[:{SHOWN}]" for name in _CRAWL_FIELDS)
+    sql = _CRAWLS.format(fields=fields, sources=_FILES)
+    return {row[0]: row[1:] for row in connection.execute(sql, {"files": files}).fetchall()}
+
+
+def _described(crawl: tuple[Any, ...] | None, description: str | None) -> dict[str, Any]:
+    number, size, *lists = crawl or (0, 0, *([] for _ in _CRAWL_FIELDS))
+    said = {
+        name: [value for value in values or () if value is not None]
+        for name, values in zip(_CRAWL_FIELDS, lists, strict=True)
+    }
+    if description:
+        said["description"] = [description, *(d for d in said["description"] if d != description)]
+    return {"files": number, "file_bytes": int(size or 0), **said}
+
+
+def _counted(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
+    """Return the document's counts; each row is as _RANKED gives it."""
+    days = facets["day"][0]
+    found: dict[str, Any] = {
+        "captures": int(days[6]),
+        "bytes": int(days[7]),
+        "first_date": days[8],
+        "last_date": days[9],
+    }
+    for facet in ("host", "media_type", "status"):
+        rows = facets[facet]
+        found[facet] = {
+            "different": rows[0][5],
+            "most": [{"value": r[2] or None, "captures": r[3], "bytes": r[4]} for r in rows],
+        }
+    return found
+
+
+def _revise(connection: engine.Connection, draft: Draft) -> int:
+    find(connection, draft, "collections")
+    # One that never was is not deleted.
+    connection.execute(
+        "CREATE TABLE restated AS SELECT c.* FROM collections c LEFT JOIN old o USING (identifier) "
+        "WHERE CASE WHEN o.identifier IS NULL THEN NOT c.deleted "
+        "ELSE c.deleted != o.deleted OR c.document IS DISTINCT FROM o.document END"
+    )
+    connection.execute(
+        f"INSERT INTO fresh BY NAME SELECT identifier, '{KIND}' AS kind, deleted, "
+        "[set_spec] AS sets, document FROM restated"
+    )
+    connection.execute(
+        "INSERT INTO superseded BY NAME SELECT position, sequence, kind, deleted, sets FROM old "
+        "WHERE identifier IN (SELECT identifier FROM restated)"
+    )
+    ((count,),) = connection.execute("SELECT count(*) FROM restated").fetchall()
+    return int(count)
