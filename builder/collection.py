@@ -14,6 +14,7 @@ from typing import Any
 from builder import compaction
 from builder.merge import find, narrowed
 from builder.revision import Base
+from builder.selection import rows_of
 from builder.snapshot import Draft, Query
 from functions.oai import engine
 from functions.snapshot import identifier, schema, setspec
@@ -63,10 +64,7 @@ FROM (SELECT * FROM ({changes}) UNION ALL
       SELECT * FROM {earlier} WHERE collection IN (SELECT collection FROM touched))
 GROUP BY collection, facet, value HAVING sum(captures) > 0
 """
-_OTHERS = (
-    f"SELECT * FROM {_FILES} WHERE collection NOT IN (SELECT collection FROM touched) "
-    "ORDER BY collection, facet, value"
-)
+_NOTHING = "(SELECT NULL, NULL, NULL, NULL, NULL WHERE false) t(collection, f, v, c, b)"
 _RANKED = f"""
 SELECT collection, facet, value, captures, bytes, different, all_captures, all_bytes, low, high
 FROM (
@@ -98,43 +96,35 @@ def restate(connection: engine.Connection, draft: Draft, base: Base, added: str 
         connection.execute(_SHOWN)
         nothing = "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
         connection.execute(_TOUCHED.format(added=added or nothing))
-        _tally(connection, draft)
         connection.execute(
             "CREATE TABLE collections (identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, "
             "document VARCHAR)"
         )
-        rows = list(_items(connection, draft, base))
-        if rows:
+        if rows_of(connection, "touched"):
+            _tally(connection, draft)
+            rows = list(_items(connection, draft, base))
             connection.executemany("INSERT INTO collections VALUES ($1, $2, $3, $4)", rows)
         return _revise(connection, draft)
 
 
 def _tally(connection: engine.Connection, draft: Draft) -> None:
     """Make `tallied` of the touched collections, and write it in the place of what was there."""
-    touched: Query = ("SELECT collection FROM touched", {})
-    files = narrowed(connection, draft, "tallies", touched)
+    files = narrowed(connection, draft, "tallies", ("SELECT collection FROM touched", {}))
     values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
-    nothing = "(SELECT NULL, NULL, NULL, NULL, NULL WHERE false) t(collection, f, v, c, b)"
-    earlier = _FILES if files else nothing
+    earlier = _FILES if files else _NOTHING
     connection.execute(_TALLIED.format(changes=_CHANGES, earlier=earlier), values)
-    found = {
-        file.key: draft.write("tallies", [(_OTHERS, {"files": draft.paths([file])})])
-        for file in files
-    }
-    if found:
-        draft.substitute("tallies", found)
-    ((count,),) = connection.execute("SELECT count(*) FROM tallied").fetchall()
-    if not count:
-        return
+    draft.substitute("tallies", {file.key: () for file in files})
+    others = f"SELECT * FROM {earlier} WHERE collection NOT IN (SELECT collection FROM touched)"
+    count = rows_of(connection, "tallied") + sum(file.rows for file in files)
     leaves = draft.tables.get("tallies", ())
     merged = compaction.tail([leaf.rows for leaf in leaves], count, compaction.RECORDS_RATIO)
     kept, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
-    sql, values = "SELECT * FROM tallied", {}
+    sql = f"SELECT * FROM tallied UNION ALL {others}"
     if joined:
-        sql += f" UNION ALL SELECT * FROM {_FILES}"
-        values = {"files": draft.paths(draft.files(joined))}
-    written = draft.write("tallies", [(f"SELECT * FROM ({sql}) ORDER BY ALL", values)])
-    draft.tables["tallies"] = (*kept, *draft.leaves(written))
+        sql += f" UNION ALL SELECT * FROM {engine.table('$joined')}"
+        values["joined"] = draft.paths(draft.files(joined))
+    query: Query = (f"SELECT * FROM ({sql}) ORDER BY collection, facet, value", values)
+    draft.tables["tallies"] = (*kept, *draft.leaves(draft.write("tallies", [query])))
 
 
 def _items(
@@ -155,7 +145,7 @@ def _items(
             continue
         document = {
             "name": setspec.name(spec, names),
-            "set": spec,
+            "set_spec": spec,
             **_described(crawls.get(spec), descriptions.get(spec)),
             **_counted(counts[spec]),
         }
@@ -218,5 +208,4 @@ def _revise(connection: engine.Connection, draft: Draft) -> int:
         "INSERT INTO superseded BY NAME SELECT position, sequence, kind, deleted, sets FROM old "
         "WHERE identifier IN (SELECT identifier FROM restated)"
     )
-    ((count,),) = connection.execute("SELECT count(*) FROM restated").fetchall()
-    return int(count)
+    return rows_of(connection, "restated")

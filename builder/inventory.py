@@ -234,7 +234,8 @@ class Inventory:
             return
         if not held.whole or text == views.naming(held.manifest, held.files):
             return
-        wanted = {f.key for f in held.files("records", "dead", "sets", "faults", "sources")}
+        tables = {table for some in views.TABLES.values() for table in some}
+        wanted = {f.key for f in held.files(*tables)}
         if not engine.is_sql(text):
             self._find("views-damaged", key, "it is not SQL that can be read")
         elif views.names(text) != wanted:

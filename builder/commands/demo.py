@@ -128,7 +128,8 @@ def _account(
     sheaf = sys.argv[0]
     lines = [
         "",
-        f"  captures    {built.records:,} published from {tally(len(run.sources), 'archive file')}",
+        f"  captures    {built.new:,} published from {tally(len(run.sources), 'archive file')}, "
+        f"{tally(built.records, 'record')} with the collections'",
         f"  left out    {passed}",
         f"  faults      {faults}",
         f"  sets        {sets:,}",
@@ -152,7 +153,8 @@ def _document(
     run: intake.Run, built: Built, harvested: HarvestSummary, base: str
 ) -> dict[str, object]:
     return {
-        "captures": built.records,
+        "captures": built.new,
+        "records": built.records,
         "sources": len(run.sources),
         "faults": sum(source.faults for source in run.sources),
         "sets": built.manifest.sets if built.manifest else 0,

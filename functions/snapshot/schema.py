@@ -63,7 +63,7 @@ CAPTURE = (
 
 COLLECTION = (
     Column("name", "VARCHAR", "the collection's name for people", "Serials, November 2007"),
-    Column("set", "VARCHAR", "its set", "collection:serials:harvest_november07"),
+    Column("set_spec", "VARCHAR", "its set", "collection:serials:harvest_november07"),
     Column("description", "VARCHAR[]", "the configured one, then what archive files say", "[...]"),
     Column("operator", "VARCHAR[]", "who had the archive files made, by their account", "[...]"),
     Column("software", "VARCHAR[]", "what made them", "[Heritrix/3.1.1]"),

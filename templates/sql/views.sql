@@ -24,7 +24,7 @@ CREATE OR REPLACE TEMP VIEW sources AS
 SELECT * FROM {sources_files};
 
 CREATE OR REPLACE TEMP VIEW collections AS
-SELECT identifier, datestamp, document ->> '$.set' AS set_spec, document ->> '$.name' AS name,
+SELECT identifier, datestamp, document ->> '$.set_spec' AS set_spec, document ->> '$.name' AS name,
     (document ->> '$.captures')::BIGINT AS captures, (document ->> '$.bytes')::BIGINT AS bytes,
     document ->> '$.first_date' AS first_date, document ->> '$.last_date' AS last_date, document
 FROM records WHERE kind = 'collection' AND NOT deleted;
