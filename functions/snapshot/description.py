@@ -26,6 +26,9 @@ _MEANT_AS_URL = re.compile(r"https?://\S*")
 _MEDIA_TYPE = re.compile(r"[a-z]+/[a-z]+")
 _PROSE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
+LONGEST_NOTICE = 2000
+"""Characters of what is told with every record; a page of a thousand is then 2 MB the longer."""
+
 POLICIES = ("content", "metadata_policy", "data_policy", "submission_policy", "comment")
 _ICON = ("icon", "icon_link", "icon_title", "icon_width", "icon_height")
 _RENDERING = frozenset({"url", "namespace", "type"})
@@ -50,10 +53,15 @@ def is_statement(value: Any) -> bool:
     return (_is_prose(value) and _MEANT_AS_URL.fullmatch(value) is None) or is_url(value)
 
 
-def are_statements(value: Any) -> bool:
-    """Tell whether `value` is a table from set specifications to statements."""
+def is_notice(value: Any) -> bool:
+    """Tell whether `value` is a statement that is brief enough to stand in every record."""
+    return is_statement(value) and len(value) <= LONGEST_NOTICE
+
+
+def are_notices(value: Any) -> bool:
+    """Tell whether `value` is a table from set specifications to notices."""
     return isinstance(value, dict) and all(
-        setspec.is_valid(spec) and is_statement(said) for spec, said in value.items()
+        setspec.is_valid(spec) and is_notice(said) for spec, said in value.items()
     )
 
 

@@ -131,15 +131,16 @@ KEYS: tuple[Key, ...] = (
     Key(
         "rights.statement",
         "",
-        lambda v: v == "" or description.is_statement(v),
-        "a text or an http or https URL, or empty",
+        lambda v: v == "" or description.is_notice(v),
+        f"a text of up to {description.LONGEST_NOTICE} characters or an http or https URL, "
+        "or empty",
         "what may be done with the metadata, told with each record; empty: nothing is told",
     ),
     Key(
         "rights.sets",
         {},
-        description.are_statements,
-        "a table from set specifications to texts or http or https URLs",
+        description.are_notices,
+        "a table from set specifications to such texts or URLs",
         "the same for records within a set, in place of rights.statement",
     ),
     Key(

@@ -10,6 +10,7 @@ from functions.oai.about import WARC, Origin
 from functions.oai.answer import Answer, OneRecord
 from functions.oai.render import Renderer
 from functions.oai.repository import Record
+from functions.snapshot.description import LONGEST_NOTICE
 
 from .client import START, Client, Page, configured, content
 from .memory import EMPTY_CAPTURE, Item, MemoryRepository, capture
@@ -71,7 +72,9 @@ def test_without_a_word_there_is_no_container():
     assert abouts(got(located())) == []
 
 
-@pytest.mark.parametrize("statement", [LICENCE, NASTY, "Two\nlines\tand a tab", "x" * 100_000])
+@pytest.mark.parametrize(
+    "statement", [LICENCE, NASTY, "Two\nlines\tand a tab", "x" * LONGEST_NOTICE]
+)
 def test_a_statement_is_told_with_every_record(statement):
     page = got(capture("http://a.cz/"), rights_statement=statement)
     assert said(page) == [statement]

@@ -11,7 +11,7 @@ from lxml import etree
 from functions.oai import identity
 from functions.oai.answer import Answer
 from functions.oai.render import Renderer
-from functions.snapshot import description, keys
+from functions.snapshot import configuration, description, keys
 
 from .client import BASE, START, Client, Page, configured, content
 from .memory import MemoryRepository, capture
@@ -364,3 +364,24 @@ def test_an_item_more_is_a_record_more(repository):
     repository.publish({"oai:example.org:x": capture("http://x.cz/")}, START - timedelta(minutes=1))
     (element,) = identified(repository).root.iter(f"{SNAPSHOT}snapshot")
     assert (element.get("number"), element.get("records")) == ("3", "11")
+
+
+def test_the_example_in_the_documentation_is_a_configuration_and_does_what_is_said():
+    document = (PUBLISHED.parents[1] / "docs" / "oai-pmh.md").read_text("utf-8")
+    section = document.partition("## Identify and about\n")[2]
+    example = section.partition("```toml\n")[2].partition("```")[0]
+    values = configuration.parse(example, {}).values
+    repository = MemoryRepository()
+    repository.publish(
+        {"oai:example.org:a": capture("http://a.cz/", "collection:press:dailies")},
+        START - timedelta(hours=1),
+    )
+    client = Client(repository, **{k.replace(".", "_", 1): v for k, v in values.items()})
+    page = client.get("Identify")
+    assert len(described(page)) == 8
+    assert texts(page, f"{SNAPSHOT}snapshot")[0] == (
+        "parquet",
+        "https://data.example.org/store/records/",
+    )
+    record = client.get("ListRecords", metadataPrefix="oai_dc")
+    assert [str(e.text)[:17] for e in record.root.iter(DC_RIGHTS)] == ["For research only"]
