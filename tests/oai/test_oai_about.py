@@ -8,7 +8,7 @@ from lxml import etree
 from functions.oai import about
 from functions.oai.about import WARC, Origin
 from functions.oai.answer import Answer, OneRecord
-from functions.oai.render import Renderer
+from functions.oai.render import Renderer, _spliced
 from functions.oai.repository import Record
 from functions.snapshot.description import LONGEST_NOTICE
 
@@ -262,3 +262,10 @@ def test_the_schemas_of_the_containers_refuse_what_is_wrong(old, new):
     assert own_schema().validate(etree.fromstring(text.encode()))
     assert old in text
     assert not own_schema().validate(etree.fromstring(text.replace(old, new).encode()))
+
+
+def test_without_containers_the_loop_over_a_page_has_nothing_of_them():
+    environment = Renderer()._environment
+    source = _spliced(environment, "oai/record.xml", "crosswalks/capture-oai_dc.xml", ())
+    assert "about" not in source
+    assert "about_rights" in _spliced(environment, "oai/record.xml", "oai/header.xml", ("rights",))
