@@ -8,13 +8,13 @@ such container, nor has a deleted one.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
 from functions.oai import statement
 from functions.oai.repository import Record
+from functions.snapshot import instant
 from functions.snapshot.configuration import Configuration
 
 Container = Callable[[Record], Any]
@@ -29,11 +29,11 @@ _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:(T[0-9]{2}:[0-9]{2}:[0-9]{2}
 class Origin:
     """Where a record was taken from (guidelines for provenance).
 
-    `datestamp` is the record's own there: a UTC date, of a day or a second. `altered` tells that
-    its metadata was changed since.
+    `harvested` is when, and `datestamp` is the record's own there: UTC, of a day or a second.
+    `altered` tells that its metadata was changed since.
     """
 
-    harvested: datetime
+    harvested: str
     altered: bool
     base_url: str
     identifier: str
@@ -65,9 +65,19 @@ def _captured(record: Record, place: str) -> tuple[Origin, ...]:
     datestamp = _datestamp(record.fields["fetch_date"] or "")
     if not name or offset is None or not datestamp:
         return ()
+    where = f"{_file(place, name)}#{offset}"
+    return (Origin(_instant(record.datestamp), True, place, where, datestamp, WARC),)
+
+
+# Records of a page share a few files, and the instant of their publish: each is written once.
+_instant = lru_cache(maxsize=256)(instant.to_text)
+
+
+@lru_cache(maxsize=4096)
+def _file(place: str, name: str) -> str:
+    """Return where the file of that name lies."""
     folder = place if place.endswith("/") else f"{place}/"
-    where = f"{folder}{quote(name, safe='', errors='replace')}#{offset}"
-    return (Origin(record.datestamp, True, place, where, datestamp, WARC),)
+    return folder + quote(name, safe="", errors="replace")
 
 
 _ORIGINS: Mapping[str, Callable[[Record, str], tuple[Origin, ...]]] = {"capture": _captured}

@@ -126,16 +126,23 @@ def _is_rendering(row: Any) -> bool:
 def _namespace(text: str) -> str | None:
     """Return the namespace of the element that `text` is, "" for none; None for no element.
 
-    What only a whole document may have, a declaration or a document type, makes it none.
+    What only a whole document may have, a declaration or a document type, makes it none; so does
+    a namespace that is no URI, for which some parsers refuse a whole answer.
     """
     found: list[str] = []
-    whole: list[object] = []
+    wrong: list[object] = []
+
+    def declared(prefix: str | None, uri: str | None) -> None:
+        if uri and not _URI.fullmatch(uri):
+            wrong.append(uri)
+
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler = lambda name, _: found.append(name.rpartition(" ")[0])
-    parser.XmlDeclHandler = lambda *declared: whole.append(declared)
-    parser.StartDoctypeDeclHandler = lambda *declared: whole.append(declared)
+    parser.StartNamespaceDeclHandler = declared
+    parser.XmlDeclHandler = lambda *said: wrong.append(said)
+    parser.StartDoctypeDeclHandler = lambda *said: wrong.append(said)
     try:
         parser.Parse(text.strip(), True)
     except (expat.ExpatError, ValueError):
         return None
-    return None if whole else found[0]
+    return None if wrong else found[0]

@@ -212,8 +212,15 @@ def test_headers_alone_have_no_containers(repository):
 def test_an_origin_may_have_origins_of_its_own():
     """What was harvested brings a chain: the last repository is outermost (guidelines)."""
     chain = (
-        Origin(START, False, "http://b.cz/oai", "oai:b.cz:1", "2025-01-01", "urn:b"),
-        Origin(START, True, "http://c.cz/oai", "oai:c.cz:<1>", "2024-01-01T00:00:00Z", "urn:c"),
+        Origin("2026-01-01", False, "http://b.cz/oai", "oai:b.cz:1", "2025-01-01", "urn:b"),
+        Origin(
+            "2025-01-01T00:00:00Z",
+            True,
+            "http://c.cz/oai",
+            "oai:c.cz:<1>",
+            "2024-01-01T00:00:00Z",
+            "urn:c",
+        ),
     )
     record = Record(1, NAME, "capture", START, False, (), {**EMPTY_CAPTURE, "url": "http://a.cz/"})
     renderer = Renderer(abouts={"provenance": lambda record: chain})

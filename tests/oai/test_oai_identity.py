@@ -4,14 +4,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
 from functions.oai import identity
-from functions.oai.answer import Answer
+from functions.oai.answer import Answer, Identify
 from functions.oai.render import Renderer
 from functions.snapshot import configuration, description, keys
+from functions.snapshot.manifest import Manifest
 
 from .client import BASE, START, Client, Page, configured, content
 from .memory import MemoryRepository, capture
@@ -29,14 +30,23 @@ NASTY = "]]><!-- &amp; <a href='x'>\"quoted\"</a> --> {{ 7 * 7 }} {% x %} \u202e
 LICENCE = "https://creativecommons.org/licenses/by/4.0/?a=1&b='2'#deed"
 
 
-PUBLISHED_ONCE = MemoryRepository()
-PUBLISHED_ONCE.publish({"oai:example.org:a": capture("http://a.cz/")}, START - timedelta(hours=1))
+RENDERER = Renderer()
 
 
-def identified(repository: MemoryRepository, **settings) -> Page:
-    for name, value in settings.items():
+def rendered(told: Identify) -> Page:
+    return Page(valid(RENDERER.document(Answer(START, BASE, (("verb", "Identify"),), told))))
+
+
+def configured_so(**values) -> Page:
+    """Return what `identified` does for a snapshot of nothing, without an application."""
+    manifest = Manifest(1, START, "example.org", (), {})
+    return rendered(identity.identify(configured(**values), manifest))
+
+
+def identified(repository: MemoryRepository, **values) -> Page:
+    for name, value in values.items():
         assert KEYS[name.replace("_", ".", 1)].test(value), name
-    return Client(repository, **settings).get("Identify")
+    return Client(repository, **values).get("Identify")
 
 
 def described(page: Page) -> list[str]:
@@ -98,11 +108,11 @@ def test_the_snapshot_is_told_with_its_addresses(repository, root):
 
 
 def test_the_schema_of_the_snapshot_lies_beside_the_base_url(repository):
-    for settings, url in (
+    for values, url in (
         ({}, "https://oai.example.org/schema/snapshot.xsd"),
         ({"repository_base_url": "http://a.cz/x/oai"}, "http://a.cz/x/schema/snapshot.xsd"),
     ):
-        (element,) = identified(repository, **settings).root.iter(f"{SNAPSHOT}snapshot")
+        (element,) = identified(repository, **values).root.iter(f"{SNAPSHOT}snapshot")
         (location,) = (v for k, v in element.attrib.items() if k.endswith("schemaLocation"))
         assert location == f"urn:x-sheaf:snapshot:1 {url}"
 
@@ -133,9 +143,7 @@ def test_the_program_tells_its_name_and_version_if_it_knows_it(repository):
         ("1.2", [("title", "Sheaf"), ("version", "1.2")]),
         ("", [("title", "Sheaf")]),
     ):
-        answer = Answer(START, BASE, (("verb", "Identify"),), replace(told, version=version))
-        page = Page(valid(Renderer().document(answer)))
-        assert texts(page, f"{TOOLKIT}toolkit") == expected
+        assert texts(rendered(replace(told, version=version)), f"{TOOLKIT}toolkit") == expected
 
 
 @pytest.mark.parametrize(
@@ -250,13 +258,14 @@ def test_descriptions_are_given_as_they_are(repository):
     assert described(page)[-1] == "{urn:a}b"
 
 
+@settings(deadline=None)
 @given(
     st.text(max_size=50) | st.text("<>&\"' \n\thtps:/a%0]{}\x00\x7f\x85\ufffe\ud800", max_size=30)
 )
 def test_every_text_that_is_accepted_reaches_the_harvester_whole(text):
     if not description.is_statement(text):
         return
-    page = identified(PUBLISHED_ONCE, rights_statement=text, identify_eprints={"comment": text})
+    page = configured_so(rights_statement=text, identify_eprints={"comment": text})
     found = [e.get("ref") or e.text for e in page.root.iter(f"{RIGHTS}rightsReference", DC_RIGHTS)]
     (comment,) = next(page.root.iter(f"{EPRINTS}comment"))
     assert found == [comment.text] == [text]
@@ -290,11 +299,12 @@ _PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.integers(0, len(_ELEMENT)), st.integers(0, 3), _PIECES | st.just(""))
 def test_every_element_that_is_accepted_stands_alone_in_its_description(place, length, piece):
     text = _ELEMENT[:place] + piece + _ELEMENT[place + length :]
     if description.are_elements([text]):
-        page = identified(PUBLISHED_ONCE, identify_descriptions=[text])
+        page = configured_so(identify_descriptions=[text])
         assert len(described(page)) == 4
 
 
