@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from functions.oai.errors import Fault
 from functions.oai.format import Format
 from functions.oai.repository import Record
+from functions.oai.statement import Statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,29 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Identify:
-    """What the repository says of itself (section 4.2)."""
+    """What the repository says of itself (section 4.2 and the guidelines).
+
+    `records` counts what the snapshot lists, tombstones included. `parquet` and `views` are where
+    the public can read the snapshot itself, empty for nowhere. `branding` and `policies` have the
+    keys of the configuration; `rights` are all that any record has; `descriptions` are XML.
+    """
 
     name: str
     emails: tuple[str, ...]
     earliest: datetime
     namespace: str
     sample: str
+    snapshot: int
+    effective: datetime
+    records: int
+    parquet: str
+    views: str
+    version: str
+    friends: tuple[str, ...]
+    branding: Mapping[str, Any]
+    policies: Mapping[str, Statement]
+    rights: tuple[Statement, ...]
+    descriptions: tuple[str, ...]
     verb: ClassVar[str] = "Identify"
     final: ClassVar[bool] = False
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from functions.oai import about, site
 from functions.oai import event as http
 from functions.oai import format as formats
-from functions.oai import site
 from functions.oai.answer import RecordList
 from functions.oai.errors import OAIError
 from functions.oai.event import Call, Reply
@@ -49,7 +49,7 @@ class Application:
         self._configuration = configuration
         self._present = present
         self._provider = Provider(repository, configuration, formats.load(), present)
-        self._renderer = Renderer()
+        self._renderer = Renderer(abouts=about.containers(configuration))
 
     def __call__(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any]:
         """Answer one event; `context` is Lambda's and not looked at."""

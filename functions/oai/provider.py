@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from functions.oai import identity
 from functions.oai import token as tokens
 from functions.oai.answer import (
     Answer,
@@ -40,12 +41,10 @@ from functions.oai.request import (
     parse,
 )
 from functions.oai.token import Token
-from functions.snapshot import identifier, setspec
+from functions.snapshot import setspec
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
-
-_SAMPLE = identifier.capture_identity(b"http://example.org/", None, None, None)
 
 
 class Provider:
@@ -133,15 +132,8 @@ class Provider:
         return self._repository.manifest(reading.entry.snapshot)
 
     def _identify(self, request: Request, reading: Reading, limit: int) -> Identify:
-        """Section 4.2; the sample is one of the right form, for none need be there."""
-        manifest = self._manifest(reading)
-        return Identify(
-            name=self._configuration["repository.name"],
-            emails=tuple(self._configuration["repository.admin_emails"]),
-            earliest=manifest.earliest,
-            namespace=manifest.namespace,
-            sample=identifier.to_oai(manifest.namespace, _SAMPLE),
-        )
+        """Section 4.2."""
+        return identity.identify(self._configuration, self._manifest(reading))
 
     def _list_formats(self, request: Request, reading: Reading, limit: int) -> FormatList:
         """Section 4.4; a deleted item keeps the formats of its kind."""

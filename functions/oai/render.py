@@ -13,12 +13,14 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import jinja2
 import jinja2.meta
 import jinja2.nodes
 from markupsafe import Markup, escape
 
+from functions.oai.about import Container
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES
 from functions.oai.repository import Record
@@ -34,15 +36,20 @@ except ImportError:
 _CONTROLS = bytes(b for b in range(0x20) if b not in b"\t\n\r")
 _NONCHARACTERS = "\ufffe\uffff"
 _PLACE = "\x00items\x00"
-_INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk) %\}\n')
+_INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
+Abouts = Mapping[str, Container]
 _ITEM = tuple(field.name for field in fields(Record) if field.name != "fields")
 
 
 class Renderer:
-    """Renders by the templates of one folder; each is compiled when it is first needed."""
+    """Renders by the templates of one folder; each is compiled when it is first needed.
 
-    def __init__(self, templates: Path = TEMPLATES):
+    `abouts` are the containers of records, by the names of their templates.
+    """
+
+    def __init__(self, templates: Path = TEMPLATES, abouts: Abouts | None = None):
         self._templates = templates
+        self._abouts = abouts or {}
         self._environment = jinja2.Environment(
             autoescape=True,
             undefined=jinja2.StrictUndefined,
@@ -53,7 +60,11 @@ class Renderer:
             auto_reload=False,
         )
         self._environment.filters.update(
-            attribute=_attribute, instant=instant.to_text, lookup=self._lookup, parts=_parts
+            attribute=_attribute,
+            instant=instant.to_text,
+            lookup=self._lookup,
+            parts=_parts,
+            schema=_schema,
         )
         self._loops: dict[tuple[str, str], _Loop] = {}
         self._cached = lru_cache(maxsize=4096)(self._looked_up)
@@ -91,7 +102,7 @@ class Renderer:
 
     def _loop(self, name: str, crosswalk: str = "") -> "_Loop":
         if (name, crosswalk) not in self._loops:
-            self._loops[name, crosswalk] = _Loop(self._environment, name, crosswalk)
+            self._loops[name, crosswalk] = _Loop(self._environment, name, crosswalk, self._abouts)
         return self._loops[name, crosswalk]
 
     def _lookup(self, value: str | None, table: str) -> str:
@@ -107,8 +118,9 @@ class Renderer:
 class _Loop:
     """A template that is rendered for many records at once."""
 
-    def __init__(self, environment: jinja2.Environment, name: str, crosswalk: str):
-        source = _spliced(environment, name, crosswalk)
+    def __init__(self, environment: jinja2.Environment, name: str, crosswalk: str, abouts: Abouts):
+        source = _spliced(environment, name, crosswalk, tuple(abouts))
+        self._abouts = {f"about_{about}": abouts[about] for about in abouts}
         self._name = crosswalk or name
         self._names = tuple(sorted(_free(environment, source) - environment.globals.keys()))
         target = ", ".join(("_record", *self._names))
@@ -130,6 +142,9 @@ class _Loop:
         if name == "datestamp":  # records of a page share a few: each is written once
             texts = {d: instant.to_text(d) for d in {record.datestamp for record in records}}
             return [texts[record.datestamp] for record in records]
+        if name in self._abouts:
+            say = self._abouts[name]
+            return [None if record.deleted else say(record) for record in records]
         if name in _ITEM:
             return [getattr(record, name) for record in records]
         try:
@@ -140,14 +155,20 @@ class _Loop:
             ) from None
 
 
-def _spliced(environment: jinja2.Environment, name: str, crosswalk: str) -> str:
-    """Return a template's source with its includes in it; `crosswalk` is what varies of them."""
+def _spliced(
+    environment: jinja2.Environment, name: str, crosswalk: str, abouts: tuple[str, ...]
+) -> str:
+    """Return a template's source with its includes in it; the others are what varies of them."""
     assert environment.loader is not None
     source = environment.loader.get_source(environment, name)[0]
-    return _INCLUDE.sub(
-        lambda m: _spliced(environment, m.group(1) or crosswalk, crosswalk),
-        source if source.endswith("\n") else source + "\n",
-    )
+
+    def included(match: re.Match[str]) -> str:
+        names = [match[1] or crosswalk]
+        if match[2]:
+            names = [f"about/{about}.xml" for about in abouts]
+        return "".join(_spliced(environment, name, crosswalk, abouts) for name in names)
+
+    return _INCLUDE.sub(included, source if source.endswith("\n") else source + "\n")
 
 
 def _free(environment: jinja2.Environment, source: str) -> set[str]:
@@ -176,6 +197,11 @@ def _attribute(value: str) -> Markup:
     for character in "\t\n\r":
         text = text.replace(character, f"&#{ord(character)};")
     return Markup(text)
+
+
+def _schema(base_url: str, name: str) -> str:
+    """Return where a schema of our own is to be had."""
+    return urljoin(base_url, f"schema/{name}")
 
 
 def _clean(text: str) -> bytes:

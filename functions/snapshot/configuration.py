@@ -4,6 +4,7 @@ Each key is a row of the table in keys; a value that is not what its row asks fo
 the key, the value and what was expected.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.keys import KEYS
 
 _SECRET = re.compile(r"//[^/@]*@")
+_LONGEST = 300
 _BY_NAME = {key.name: key for key in KEYS}
 _SECTIONS = {key.name.partition(".")[0] for key in KEYS}
 
@@ -103,18 +105,24 @@ def _check(source: str, name: str, value: Any, variable: str = "") -> None:
     if not key.test(value):
         where = f" ({variable})" if variable else ""
         raise ConfigurationError(
-            f"{source}: {name}{where} is {_SECRET.sub('//...@', _toml(value))}, "
-            f"expected {key.expected}"
+            f"{source}: {name}{where} is {_shown(value)}, expected {key.expected}"
         )
+
+
+def _shown(value: Any) -> str:
+    """Return a value as TOML, without what could be a secret, cut to what a line can bear."""
+    text = _SECRET.sub("//...@", _toml(value))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        # JSON's text is TOML's, but for the one control character that JSON leaves as it is.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f'"{k}" = {_toml(v)}' for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_toml(k)} = {_toml(v)}" for k, v in value.items()) + "}"
     return str(value)

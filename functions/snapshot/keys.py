@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot import address, endpoint, identifier, setspec
+from functions.snapshot import address, description, endpoint, identifier, instant, setspec
 
 _EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
 _URL = re.compile(r"https?://[^\s?#]+")
@@ -32,6 +32,13 @@ def _store(value: Any) -> bool:
 
 def _number(low: int, high: int) -> Callable[[Any], bool]:
     return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
+
+
+def _second(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and instant.to_text(instant.from_text(value)) == value
+    except ValueError:
+        return False
 
 
 def _flag(value: Any) -> bool:
@@ -76,6 +83,72 @@ KEYS: tuple[Key, ...] = (
         lambda v: v == "" or (_text(v) and bool(_URL.fullmatch(v))),
         "an http or https URL without ? and #, or empty",
         "the OAI base URL; empty: the address under which the request came",
+    ),
+    Key(
+        "repository.earliest_datestamp",
+        "",
+        lambda v: v == "" or _second(v),
+        "a text such as 2000-01-01T12:00:00Z, or empty",
+        "earliestDatestamp of Identify, where earlier than the first publish; empty: that one",
+    ),
+    Key(
+        "identify.friends",
+        [],
+        description.are_friends,
+        "a list of http or https URLs without ? and #",
+        "base URLs of other repositories, for harvesters that look for more",
+    ),
+    Key(
+        "identify.branding",
+        {},
+        description.is_branding,
+        "a table of icon (a URL), and perhaps icon_link, icon_title, icon_width, icon_height; "
+        "rendering: a list of tables of url, namespace and type (such as text/xsl)",
+        "an icon to show beside the records, and style sheets for metadata",
+    ),
+    Key(
+        "identify.eprints",
+        {},
+        description.are_policies,
+        f"a table of {', '.join(description.POLICIES)}, each a text or an http or https URL",
+        "content and policies as the e-prints community tells them",
+    ),
+    Key(
+        "identify.descriptions",
+        [],
+        description.are_elements,
+        "a list of texts, each one well-formed XML element that declares its namespaces, is not "
+        "in the protocol's or the oai-identifier's, and comes without declaration and DOCTYPE",
+        "further descriptions of Identify, given as they are",
+    ),
+    Key(
+        "identify.data_url",
+        "",
+        lambda v: v == "" or description.is_place(v),
+        "an http or https URL without ? and #, s3://bucket/prefix, or empty",
+        "where the public can read the store's files; empty: Identify names no addresses",
+    ),
+    Key(
+        "rights.statement",
+        "",
+        lambda v: v == "" or description.is_notice(v),
+        f"a text of up to {description.LONGEST_NOTICE} characters or an http or https URL, "
+        "or empty",
+        "what may be done with the metadata, told with each record; empty: nothing is told",
+    ),
+    Key(
+        "rights.sets",
+        {},
+        description.are_notices,
+        "a table from set specifications to such texts or URLs",
+        "the same for records within a set, in place of rights.statement",
+    ),
+    Key(
+        "provenance.origin",
+        "",
+        lambda v: v == "" or description.is_place(v),
+        "an http or https URL without ? and #, s3://bucket/prefix, or empty",
+        "where the archive files lie, told with each record; empty: nothing is told",
     ),
     Key(
         "store.uri",

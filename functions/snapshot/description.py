@@ -1,0 +1,148 @@
+"""What an operator says of the repository, its rights and its origin: which values may be told.
+
+Each ends up in XML as it is, or as an address, so what no schema would accept is refused here.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from xml.parsers import expat
+
+from functions.snapshot import address, setspec
+
+_OWN = frozenset(
+    {"http://www.openarchives.org/OAI/2.0/", "http://www.openarchives.org/OAI/2.0/oai-identifier"}
+)
+"""Namespaces of which Identify says all there is to say."""
+
+_CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
+_PATH = rf"(?:{_CHARACTER}|/)*"
+_REST = rf"(?:\?(?:{_CHARACTER}|[/?])*)?(?:#(?:{_CHARACTER}|[/?])*)?"
+_HOST = r"(?:[A-Za-z0-9\-._]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+_URL = re.compile(rf"https?://{_HOST}(?:/{_PATH})?{_REST}")
+_URI = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*:(?:{_CHARACTER}|/)+{_REST}")
+_PLACE = re.compile(rf"(?:https?://{_HOST}(?:/{_PATH})?|s3://{_PATH})")
+_MEANT_AS_URL = re.compile(r"https?://\S*")
+_MEDIA_TYPE = re.compile(r"[a-z]+/[a-z]+")
+_PROSE = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
+
+LONGEST_NOTICE = 2000
+"""Characters of what is told with every record; a page of a thousand is then 2 MB the longer."""
+
+POLICIES = ("content", "metadata_policy", "data_policy", "submission_policy", "comment")
+_ICON = ("icon", "icon_link", "icon_title", "icon_width", "icon_height")
+_RENDERING = frozenset({"url", "namespace", "type"})
+
+
+def is_url(value: Any) -> bool:
+    """Tell whether `value` is an http or https URL, without user and without what needs %XX."""
+    return isinstance(value, str) and _URL.fullmatch(value) is not None
+
+
+def is_place(value: Any) -> bool:
+    """Tell whether `value` is where files lie: an http or https URL or s3://bucket/prefix."""
+    return (
+        isinstance(value, str)
+        and _PLACE.fullmatch(value) is not None
+        and (not value.startswith(address.SCHEME) or address.is_valid(value))
+    )
+
+
+def is_statement(value: Any) -> bool:
+    """Tell whether `value` is a text, line breaks allowed, or a URL that leads to one."""
+    return (_is_prose(value) and _MEANT_AS_URL.fullmatch(value) is None) or is_url(value)
+
+
+def is_notice(value: Any) -> bool:
+    """Tell whether `value` is a statement that is brief enough to stand in every record."""
+    return is_statement(value) and len(value) <= LONGEST_NOTICE
+
+
+def are_notices(value: Any) -> bool:
+    """Tell whether `value` is a table from set specifications to notices."""
+    return isinstance(value, dict) and all(
+        setspec.is_valid(spec) and is_notice(said) for spec, said in value.items()
+    )
+
+
+def are_friends(value: Any) -> bool:
+    """Tell whether `value` is a list of base URLs."""
+    return isinstance(value, list) and all(
+        is_url(url) and "?" not in url and "#" not in url for url in value
+    )
+
+
+def is_branding(value: Any) -> bool:
+    """Tell whether `value` is an icon, perhaps with more, and style sheets; or nothing."""
+    if not isinstance(value, dict) or not value.keys() <= {*_ICON, "rendering"}:
+        return False
+    rows = value.get("rendering", [])
+    return (
+        ("icon" in value or not value.keys() & set(_ICON))
+        and all(is_url(value[name]) for name in _ICON[:2] if name in value)
+        and all(_is_prose(value[name]) for name in _ICON[2:3] if name in value)
+        and all(_is_size(value[name]) for name in _ICON[3:] if name in value)
+        and isinstance(rows, list)
+        and all(_is_rendering(row) for row in rows)
+    )
+
+
+def are_policies(value: Any) -> bool:
+    """Tell whether `value` is a table of what the e-prints community tells; or nothing."""
+    return (
+        isinstance(value, dict)
+        and value.keys() <= set(POLICIES)
+        and all(is_statement(said) for said in value.values())
+    )
+
+
+def are_elements(value: Any) -> bool:
+    """Tell whether `value` is a list of XML texts that may each be a description."""
+    return isinstance(value, list) and all(
+        isinstance(text, str) and _namespace(text) not in {None, "", *_OWN} for text in value
+    )
+
+
+def _is_prose(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != "" and _PROSE.fullmatch(value) is not None
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_rendering(row: Any) -> bool:
+    return (
+        isinstance(row, Mapping)
+        and row.keys() == _RENDERING
+        and is_url(row["url"])
+        and isinstance(row["namespace"], str)
+        and _URI.fullmatch(row["namespace"]) is not None
+        and isinstance(row["type"], str)
+        and _MEDIA_TYPE.fullmatch(row["type"]) is not None
+    )
+
+
+def _namespace(text: str) -> str | None:
+    """Return the namespace of the element that `text` is, "" for none; None for no element.
+
+    What only a whole document may have, a declaration or a document type, makes it none; so does
+    a namespace that is no URI, for which some parsers refuse a whole answer.
+    """
+    found: list[str] = []
+    wrong: list[object] = []
+
+    def declared(prefix: str | None, uri: str | None) -> None:
+        if uri and not _URI.fullmatch(uri):
+            wrong.append(uri)
+
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = lambda name, _: found.append(name.rpartition(" ")[0])
+    parser.StartNamespaceDeclHandler = declared
+    parser.XmlDeclHandler = lambda *said: wrong.append(said)
+    parser.StartDoctypeDeclHandler = lambda *said: wrong.append(said)
+    try:
+        parser.Parse(text.strip(), True)
+    except (expat.ExpatError, ValueError):
+        return None
+    return None if wrong else found[0]
