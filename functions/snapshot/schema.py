@@ -60,6 +60,9 @@ CAPTURE = (
     Column("warc_record_length", "BIGINT", "bytes of the record as stored", "2048"),
 )
 
+KINDS: dict[str, tuple[Column, ...]] = {"capture": CAPTURE}
+"""The columns that items of each kind have of their own, besides ITEM."""
+
 LOCATION = frozenset({"warc_filename", "warc_record_offset", "warc_record_length"})
 """Where a copy lies. A second copy of a capture elsewhere is no change of the capture."""
 

@@ -1,0 +1,155 @@
+"""A trial of the formats: what their crosswalks make of samples, before anybody asks for it."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from functions.oai import text
+from functions.oai.format import Format, Formats, load
+from functions.oai.render import RECORD, Renderer
+from functions.oai.repository import Record
+from functions.snapshot import schema
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import ConfigurationError
+
+_OAI = "http://www.openarchives.org/OAI/2.0/"
+_BASE_URL = "http://example.org/oai"
+_NO_EXAMPLE = "NULL"
+_TEXTS = {
+    # columns whose example in the schema is NULL, and free texts with what markup is made of
+    "title": 'Zprávy <b> & "věci"',
+    "url": "http://a.cz/?a=1&b='2'",
+    "content_mime_detected": "text/html",
+    "fetch_redirect": "http://a.cz/b?c&d",
+    "refers_to_date": "2007-11-05T12:00:00Z",
+    "refers_to_url": "http://b.cz/?c&d",
+    "warc_filename": "crawl & 'more'.warc.gz",
+}
+_MARKUP = ']]><a b="c">&d;\''
+_NUMBERS = frozenset({"BIGINT", "INTEGER", "SMALLINT"})
+
+
+def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
+    """Return the formats that a configuration offers, and what renders them, both looked over.
+
+    Raises ConfigurationError, with file, line and remedy, for whatever could fail at a request.
+    """
+    folder, offered = configuration["formats.templates"], tuple(configuration["formats.offered"])
+    name = configuration["repository.name"]
+    if not folder:  # what is shipped does not change while this process runs
+        return _shipped(offered, name)
+    return _tried(Path(folder), offered, name)
+
+
+@lru_cache(maxsize=16)
+def _shipped(offered: tuple[str, ...], name: str) -> tuple[Formats, Renderer]:
+    return _tried(None, offered, name)
+
+
+def _tried(own: Path | None, offered: tuple[str, ...], name: str) -> tuple[Formats, Renderer]:
+    formats, renderer = load(own=own, offered=offered), Renderer(own=own, repository_name=name)
+    for row in formats.rows:
+        for kind in row.crosswalks:
+            check(renderer, row, kind)
+    return formats, renderer
+
+
+def check(renderer: Renderer, row: Format, kind: str) -> None:
+    """Try the crosswalk of a kind of items on a record with every column, and on one with none.
+
+    Raises ConfigurationError for a kind that is none, a template that is faulty or fails, and for
+    what is not one element in the namespace of the format.
+    """
+    columns = schema.KINDS.get(kind)
+    if columns is None:
+        raise ConfigurationError(
+            f"the format {row.prefix} has a crosswalk of {kind}, which is no kind of items; "
+            f"there are {', '.join(schema.KINDS)}"
+        )
+    crosswalk = f"crosswalks/{row.crosswalks[kind]}"
+    renderer.templates.check(RECORD, crosswalk, [column.name for column in columns])
+    where = renderer.templates.path(crosswalk)
+    full = {column.name: _sample(column) for column in columns}
+    _one_element(
+        renderer.record(_record(kind, full), row, _BASE_URL), row, where, "of every column"
+    )
+    empty = dict.fromkeys(full)
+    _one_element(
+        renderer.record(_record(kind, empty), row, _BASE_URL), row, where, "of NULLs alone"
+    )
+    hostile = {name: _MARKUP if isinstance(v, str) else v for name, v in full.items()}
+    try:
+        made = renderer.record(_record(kind, hostile), row, _BASE_URL)
+    except ConfigurationError:
+        return  # it may ask for dates and numbers in texts, where these are none
+    _one_element(made, row, where, "of texts full of markup (is a value printed unescaped?)")
+
+
+def _record(kind: str, values: Mapping[str, Any]) -> Record:
+    when = datetime(2007, 11, 5, 12, tzinfo=UTC)
+    return Record(1, "oai:example.org:a", kind, when, False, ("mime:text:html",), values)
+
+
+def _sample(column: schema.Column) -> Any:
+    if column.type == "VARCHAR":
+        example = "example" if column.example == _NO_EXAMPLE else column.example
+        return _TEXTS.get(column.name, example)
+    if column.type in _NUMBERS:
+        return 1 if column.example == _NO_EXAMPLE else int(column.example)
+    if column.type == "TIMESTAMP":
+        return datetime(2007, 11, 5, 12)
+    if column.type == "BLOB":
+        return b"http://a.cz/\xff"
+    if column.type == "BOOLEAN":
+        return True
+    return [] if column.type.endswith("[]") else None
+
+
+def _one_element(made: str, row: Format, where: str, of: str) -> None:
+    """Raise ConfigurationError unless the record has one element of the format's namespace."""
+    head = f'<x xmlns="{_OAI}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
+    reader = _Reader()
+    try:
+        reader.parser.Parse(text.clean(f"{head}{made}</x>"), True)
+    except expat.ExpatError as error:
+        line = made.splitlines()[min(error.lineno, made.count("\n")) - 1].strip()
+        raise ConfigurationError(
+            f"{where}: what it makes {of} is no XML: {expat.errors.messages[error.code]}, near "
+            f"{line[:100]!r}"
+        ) from error
+    if reader.roots != [row.namespace] or reader.stray:
+        found = f"{len(reader.roots)} in {reader.roots}" + (" and text" if reader.stray else "")
+        raise ConfigurationError(
+            f"{where}: expected one element in the namespace {row.namespace} of the format "
+            f"{row.prefix}, and nothing beside it; what it makes {of} has {found}"
+        )
+
+
+class _Reader:
+    """Reads a record: the namespaces of what lies in its metadata, and whether text does."""
+
+    def __init__(self) -> None:
+        self.roots: list[str] = []
+        self.stray = False
+        self._path: list[str] = []
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if self._within():
+            self.roots.append(name.rpartition(" ")[0])
+        self._path.append(name)
+
+    def _end(self, name: str) -> None:
+        self._path.pop()
+
+    def _text(self, data: str) -> None:
+        self.stray = self.stray or (self._within() and data.strip() != "")
+
+    def _within(self) -> bool:
+        return self._path[2:] == [f"{_OAI} metadata"]
