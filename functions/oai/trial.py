@@ -72,7 +72,7 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     crosswalk = f"crosswalks/{row.crosswalks[kind]}"
     renderer.templates.check(RECORD, crosswalk, [column.name for column in columns])
     where = renderer.templates.path(crosswalk)
-    full = {column.name: _sample(column) for column in columns}
+    full = {column.name: sample(column) for column in columns}
     _one_element(
         renderer.record(_record(kind, full), row, _BASE_URL), row, where, "of every column"
     )
@@ -93,7 +93,8 @@ def _record(kind: str, values: Mapping[str, Any]) -> Record:
     return Record(1, "oai:example.org:a", kind, when, False, ("mime:text:html",), values)
 
 
-def _sample(column: schema.Column) -> Any:
+def sample(column: schema.Column) -> Any:
+    """Return a value such as a column may have."""
     if column.type == "VARCHAR":
         example = "example" if column.example == _NO_EXAMPLE else column.example
         return _TEXTS.get(column.name, example)
