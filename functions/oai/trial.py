@@ -73,13 +73,12 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     renderer.templates.check(RECORD, crosswalk, [column.name for column in columns])
     where = renderer.templates.path(crosswalk)
     full = {column.name: sample(column) for column in columns}
-    _one_element(
-        renderer.record(_record(kind, full), row, _BASE_URL), row, where, "of every column"
-    )
-    empty = dict.fromkeys(full)
-    _one_element(
-        renderer.record(_record(kind, empty), row, _BASE_URL), row, where, "of NULLs alone"
-    )
+    for values, of in ((full, "of every column"), (dict.fromkeys(full), "of NULLs alone")):
+        try:
+            made = renderer.record(_record(kind, values), row, _BASE_URL)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}, in a record {of}") from error
+        _one_element(made, row, where, of)
     hostile = {name: _MARKUP if isinstance(v, str) else v for name, v in full.items()}
     try:
         made = renderer.record(_record(kind, hostile), row, _BASE_URL)
