@@ -27,7 +27,7 @@ from builder.publish import publish
 from builder.server import LocalServer
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
-from functions.oai import duck, handler
+from functions.oai import duck
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.oai.render import Renderer
@@ -179,7 +179,7 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     )
     query, render, inside = Timer(), Timer(), Timer()
     duck.DuckRepository._rows = query.around(DuckRepository._rows)  # type: ignore[method-assign]
-    handler.Renderer.document = render.around(Renderer.document)  # type: ignore[method-assign]
+    Renderer.document = render.around(Renderer.document)  # type: ignore[method-assign]
     repository = DuckRepository(store)
     application = Application(repository, settings, lambda: datetime.now(UTC))
     server = LocalServer(inside.around(application), "127.0.0.1", 0, threads=1)

@@ -52,7 +52,7 @@ class Context:
             text = ""
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} cannot be read: {error}") from error
-        return configuration.parse(text, self.environment, str(path))
+        return configuration.parse(text, self.environment, str(path)).seen_from(path.parent)
 
     @cached_property
     def store(self) -> FolderStore | BucketStore:

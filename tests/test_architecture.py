@@ -22,7 +22,7 @@ DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part
 HEAVY = {
     # package: the one file that imports it
     "duckdb": "functions/oai/engine.py",
-    "jinja2": "functions/oai/render.py",
+    "jinja2": "functions/oai/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
     "lxml": "builder/sources/html.py",

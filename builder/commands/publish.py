@@ -6,6 +6,7 @@ from builder.context import Context
 from builder.publish import publish
 from builder.revision import Built
 from builder.tally import tally
+from functions.oai import trial
 from functions.snapshot import instant
 
 
@@ -15,6 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Publish what was ingested as the next snapshot."""
+    trial.opened(context.configuration)  # what is published is to be served
     built = publish(context.store, context.configuration, context.surroundings())
     context.result(_account(built), _document(built))
     return 0

@@ -91,26 +91,26 @@ class SetList:
 
 @dataclass(frozen=True, slots=True)
 class OneRecord:
-    """A single record (section 4.1); `crosswalks` names the template for each kind of item."""
+    """A single record in a format (section 4.1)."""
 
     record: Record
-    crosswalks: Mapping[str, str]
+    format: Format
     verb: ClassVar[str] = "GetRecord"
     final: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordList:
-    """A page of records or, where `crosswalks` is None, of headers (sections 4.3 and 4.5)."""
+    """A page of records or, where `format` is None, of headers (sections 4.3 and 4.5)."""
 
     records: tuple[Record, ...]
-    crosswalks: Mapping[str, str] | None
+    format: Format | None
     resumption: Resumption | None
 
     @property
     def verb(self) -> str:
         """The verb whose answer this is."""
-        return "ListIdentifiers" if self.crosswalks is None else "ListRecords"
+        return "ListIdentifiers" if self.format is None else "ListRecords"
 
     @property
     def final(self) -> bool:

@@ -1,33 +1,51 @@
-"""Metadata formats: rows of templates/formats.toml (OAI-PMH 2.0, sections 3.4 and 4.4)."""
+"""Metadata formats: rows of formats.toml (OAI-PMH 2.0, sections 3.4 and 4.4).
+
+The shipped ones lie under templates/; an operator's own folder, laid out alike, goes before it.
+"""
 
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from functions.oai.request import is_uri
 from functions.snapshot.errors import ConfigurationError
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 MANDATORY = "oai_dc"
-_PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
+TABLE = "formats.toml"
+SCHEMA_PATH = "schema/"
+"""Where the schemas of our own are published, seen from the base URL."""
+
+PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
+_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]*")
+_ROW = re.compile(r"\s*\[\[\s*format\s*\]\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A metadata format; `crosswalks` names for each kind of item the template that makes it."""
+    """A metadata format; `crosswalks` names for each kind of item the template that makes it.
+
+    `schema` is a URL or, for a schema of our own, the name of a file under schemas/.
+    """
 
     prefix: str
     schema: str
     namespace: str
     crosswalks: Mapping[str, str]
 
+    def schema_url(self, base_url: str) -> str:
+        """Return where a harvester finds the schema."""
+        own = ":" not in self.schema
+        return urljoin(base_url, SCHEMA_PATH + self.schema) if own else self.schema
+
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """All formats, in the order of the table."""
+    """All formats, in the order in which ListMetadataFormats names them."""
 
     rows: tuple[Format, ...]
 
@@ -45,38 +63,103 @@ class Formats:
         return next((f for f in self.rows if f.prefix == prefix), None)
 
 
-def load(templates: Path = TEMPLATES) -> Formats:
-    """Read the table. Raises ConfigurationError, with the row, for one that is not right."""
-    path = templates / "formats.toml"
+def folders(templates: Path = TEMPLATES, own: Path | None = None) -> tuple[Path, ...]:
+    """Return where templates are looked for, in this order."""
+    return (templates,) if own is None else (own, templates)
+
+
+def found(places: Sequence[Path], folder: str, name: str) -> Path | None:
+    """Return the first file of that name in `folder` of the places, if there is one."""
+    paths = (place / folder / name for place in places)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def load(
+    templates: Path = TEMPLATES, own: Path | None = None, offered: Sequence[str] = ()
+) -> Formats:
+    """Read the tables of formats: a row of `own` replaces the shipped one with its prefix.
+
+    `offered` are the prefixes to be had, in order (none: all); oai_dc is one of them always.
+    Raises ConfigurationError, with file and line, for what is not right.
+    """
+    places = folders(templates, own)
+    rows = {row.prefix: row for row in _rows(templates / TABLE, places)}
+    if own is not None:
+        if not own.is_dir():
+            raise ConfigurationError(f"formats.templates is {own}, expected a folder that is there")
+        if (own / TABLE).exists():
+            rows |= {row.prefix: row for row in _rows(own / TABLE, places)}
+    if MANDATORY not in rows:
+        raise ConfigurationError(f"{TABLE} has the prefixes {[*rows]}, expected {MANDATORY} too")
+    unknown = [prefix for prefix in offered if prefix not in rows]
+    if unknown:
+        raise ConfigurationError(
+            f"formats.offered names {unknown[0]}, which is no format; there are {', '.join(rows)}"
+        )
+    chosen = dict.fromkeys(offered or rows)
+    if MANDATORY not in chosen:
+        chosen = dict.fromkeys((MANDATORY, *chosen))
+    return Formats(tuple(rows[prefix] for prefix in chosen))
+
+
+def _rows(path: Path, places: Sequence[Path]) -> list[Format]:
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
+        text = path.read_text("utf-8")
+        document = tomllib.loads(text)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"formats.toml cannot be read: {error}") from error
-    rows = tuple(_row(row, templates) for row in document.get("format", ()))
-    prefixes = [row.prefix for row in rows]
-    if MANDATORY not in prefixes or len(set(prefixes)) != len(prefixes):
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    lines = [n for n, line in enumerate(text.splitlines(), 1) if _ROW.match(line)]
+    found_rows = document.pop("format", [])
+    if document or not isinstance(found_rows, list):
+        raise ConfigurationError(f"{path}: expected nothing but rows [[format]]")
+    rows: list[Format] = []
+    for number, row in enumerate(found_rows):
+        where = f"{path}, line {lines[number]}" if number < len(lines) else str(path)
+        rows.append(_row(row, where, places))
+        if any(row.prefix == rows[-1].prefix for row in rows[:-1]):
+            raise ConfigurationError(f"{where}: a second row for {rows[-1].prefix}; leave one out")
+    return rows
+
+
+def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
+    names = [field.name for field in fields(Format)]
+    if not isinstance(row, dict) or {*row} != {*names}:
+        raise ConfigurationError(f"{where}: {row} is no format, expected {', '.join(names)}")
+    if not (isinstance(row["prefix"], str) and PREFIX.fullmatch(row["prefix"])):
         raise ConfigurationError(
-            f"formats.toml has the prefixes {prefixes}, expected each once, {MANDATORY} among them"
+            f"{where}: prefix is {row['prefix']!r}, expected letters, digits and -_.!~*'()"
         )
-    return Formats(rows)
-
-
-def _row(row: Any, templates: Path) -> Format:
-    try:
-        result = Format(**row)
-        right = (
-            _PREFIX.fullmatch(result.prefix)
-            and is_uri(result.schema)
-            and is_uri(result.namespace)
-            and all(
-                (templates / "crosswalks" / name).is_file() for name in result.crosswalks.values()
+    if not (isinstance(row["namespace"], str) and row["namespace"] and is_uri(row["namespace"])):
+        raise ConfigurationError(f"{where}: namespace is {row['namespace']!r}, expected a URI")
+    if not _is_schema(row["schema"], places):
+        raise ConfigurationError(
+            f"{where}: schema is {row['schema']!r}, expected a URL, or the name of a file that is "
+            f"there in {_tried(places, 'schemas')}"
+        )
+    if not isinstance(row["crosswalks"], dict):
+        raise ConfigurationError(f'{where}: crosswalks is no table such as {{ capture = "a.xml" }}')
+    for kind, name in row["crosswalks"].items():
+        if not _is_file(name, "crosswalks", places):
+            raise ConfigurationError(
+                f"{where}: the crosswalk of {kind} is {name!r}, expected the name of a file that "
+                f"is there in {_tried(places, 'crosswalks')}"
             )
-        )
-    except (TypeError, AttributeError) as error:
-        raise ConfigurationError(f"formats.toml: {row} is no format: {error}") from error
-    if not right:
-        raise ConfigurationError(
-            f"formats.toml: {row} is no format, expected prefix, schema, namespace, and crosswalks "
-            "that are files under crosswalks/"
-        )
-    return result
+    return Format(**row)
+
+
+def _is_schema(name: Any, places: Sequence[Path]) -> bool:
+    if isinstance(name, str) and ":" in name:
+        return is_uri(name)
+    return _is_file(name, "schemas", places)
+
+
+def _is_file(name: Any, folder: str, places: Sequence[Path]) -> bool:
+    return (
+        isinstance(name, str)
+        and _FILE.fullmatch(name) is not None
+        and found(places, folder, name) is not None
+    )
+
+
+def _tried(places: Sequence[Path], folder: str) -> str:
+    return " or ".join(str(place / folder) for place in places)

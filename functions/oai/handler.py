@@ -8,15 +8,14 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from functions.oai import about, site
 from functions.oai import event as http
-from functions.oai import format as formats
+from functions.oai import schemas, site, trial
 from functions.oai.answer import RecordList
+from functions.oai.document import document
 from functions.oai.errors import OAIError
 from functions.oai.event import Call, Reply
 from functions.oai.present import Present
 from functions.oai.provider import Provider
-from functions.oai.render import Renderer
 from functions.oai.repository import Repository
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import NothingPublished, StoreError
@@ -48,8 +47,9 @@ class Application:
         self._repository = repository
         self._configuration = configuration
         self._present = present
-        self._provider = Provider(repository, configuration, formats.load(), present)
-        self._renderer = Renderer(abouts=about.containers(configuration))
+        formats, self._renderer = trial.opened(configuration)
+        self._provider = Provider(repository, configuration, formats, present)
+        self._schemas = schemas.replies(self._renderer.places)
 
     def __call__(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any]:
         """Answer one event; `context` is Lambda's and not looked at."""
@@ -58,12 +58,15 @@ class Application:
 
     def _reply(self, call: Call) -> Reply:
         is_oai = call.path.rstrip("/") == OAI_PATH
-        if not is_oai and call.path != "/":
+        schema = self._schemas.get(call.path.removeprefix(OAI_PATH))
+        if not is_oai and call.path != "/" and schema is None:
             return Reply(404, _PLAIN, f"There is nothing here; try / or {OAI_PATH}.\n".encode())
         allowed = ("GET", "HEAD", "POST") if is_oai else ("GET", "HEAD")
         if call.method not in allowed:
             allow = ", ".join(allowed)
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
+        if schema is not None:
+            return schema
         try:
             return self._document(call) if is_oai else self._page(call)
         except NothingPublished as error:
@@ -79,16 +82,14 @@ class Application:
         except OAIError as failure:
             refusal = self._provider.refusal(failure, call.url)
             return Reply(200, _XML, self._renderer.document(refusal))
-        answer = self._provider.answer(pairs, call.url)
-        body = self._renderer.document(answer)
+        answer, body = document(self._provider, self._renderer, pairs, call.url)
         while len(body) > _LARGEST and isinstance(answer.content, RecordList):
             count = len(answer.content.records)
             if count == 1:
                 break
             # A tenth below what should fit, for records differ in size.
             limit = max(1, min(count - 1, count * _LARGEST * 9 // (len(body) * 10)))
-            answer = self._provider.answer(pairs, call.url, limit)
-            body = self._renderer.document(answer)
+            answer, body = document(self._provider, self._renderer, pairs, call.url, limit)
         return Reply(200, _XML, body)
 
     def _page(self, call: Call) -> Reply:

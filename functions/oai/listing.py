@@ -145,7 +145,7 @@ class Lister:
             resumption = Resumption(rest.token(), rest.size, walk.cursor)
         elif walk.cursor:
             resumption = Resumption("", reached, walk.cursor)
-        return RecordList(records, None if headers else walk.format.crosswalks, resumption)
+        return RecordList(records, None if headers else walk.format, resumption)
 
     def _rolled(self, walk: _Walk, reading: Reading) -> _Walk | None:
         """Return how an ended list goes on in what was published since, if it does."""

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from functions.snapshot.errors import ConfigurationError
@@ -28,6 +29,12 @@ class Configuration:
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
+
+    def seen_from(self, folder: Path) -> "Configuration":
+        """Return the same with the folder of templates as it is seen from `folder`."""
+        own = self["formats.templates"]
+        values = {**self.values, "formats.templates": str(folder / own) if own else ""}
+        return Configuration(values)
 
 
 def default(name: str) -> Any:

@@ -53,6 +53,12 @@ def _emails(value: Any) -> bool:
     )
 
 
+def _prefixes(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(v, str) and re.fullmatch(r"[A-Za-z0-9\-_.!~*'()]+", v) for v in value
+    )
+
+
 def _names(value: Any) -> bool:
     return isinstance(value, dict) and all(
         setspec.is_valid(spec) and _text(name) for spec, name in value.items()
@@ -212,6 +218,20 @@ KEYS: tuple[Key, ...] = (
         _number(1, 10_000),
         "a number from 1 to 10000",
         "sets of one page of ListSets",
+    ),
+    Key(
+        "formats.templates",
+        "",
+        lambda v: v == "" or _text(v),
+        "a folder, or empty",
+        "metadata formats of one's own (docs/oai-pmh.md, Formats); seen from sheaf.toml",
+    ),
+    Key(
+        "formats.offered",
+        [],
+        _prefixes,
+        "a list of metadata prefixes",
+        "the formats that are offered, in order, oai_dc always; empty: all",
     ),
     Key("documents.redirects", False, _flag, _YES_NO, "publish captures with a 3xx status"),
     Key("documents.errors", False, _flag, _YES_NO, "publish captures with a 4xx or 5xx status"),

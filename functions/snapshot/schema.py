@@ -61,6 +61,8 @@ CAPTURE = (
     Column("warc_record_length", "BIGINT", "bytes of the record as stored", "2048"),
 )
 
+_COUNTS = '{"different": 1, "most": [{"value": "a", "captures": 3, "bytes": 20}]}'
+
 COLLECTION = (
     Column("name", "VARCHAR", "the collection's name for people", "Serials, November 2007"),
     Column("set_spec", "VARCHAR", "its set", "collection:serials:harvest_november07"),
@@ -74,17 +76,14 @@ COLLECTION = (
     Column("bytes", "BIGINT", "bytes of their payloads", "20110000000"),
     Column("files", "BIGINT", "archive files that were ingested into it", "17"),
     Column("file_bytes", "BIGINT", "their bytes", "12890000000"),
-    Column("host", "JSON", "captures by host: how many differ, and those with the most", "{...}"),
-    Column("media_type", "JSON", "the same by media type, declared else detected", "{...}"),
-    Column("status", "JSON", "the same by HTTP status", "{...}"),
+    Column("host", "JSON", "captures by host: how many differ, and those with the most", _COUNTS),
+    Column("media_type", "JSON", "the same by media type, declared else detected", _COUNTS),
+    Column("status", "JSON", "the same by HTTP status", _COUNTS),
 )
 """What the `document` of a collection holds. A value of null among counts is one not known."""
 
-KINDS: dict[str, tuple[str, ...]] = {
-    "capture": tuple(column.name for column in CAPTURE),
-    "collection": tuple(column.name for column in COLLECTION),
-}
-"""The names that a crosswalk has for an item of each kind, besides those of every item."""
+KINDS: dict[str, tuple[Column, ...]] = {"capture": CAPTURE, "collection": COLLECTION}
+"""The columns that items of each kind have of their own, besides ITEM."""
 
 LOCATION = frozenset({"warc_filename", "warc_record_offset", "warc_record_length"})
 """Where a copy lies. A second copy of a capture elsewhere is no change of the capture."""

@@ -44,7 +44,7 @@ def document(world: World, spec: str) -> dict[str, Any]:
     found = item(world, spec)
     assert found is not None
     assert not found.deleted
-    assert found.fields.keys() == set(schema.KINDS["collection"])
+    assert found.fields.keys() == {c.name for c in schema.COLLECTION}
     return dict(found.fields)
 
 
@@ -241,4 +241,4 @@ def test_a_document_is_json_with_the_columns_of_the_schema(world: World) -> None
         f"SELECT document FROM {engine.table('$f')} WHERE kind = 'collection'", {"f": files}
     ).fetchall()
     connection.close()
-    assert [json.loads(d).keys() for (d,) in rows] == [set(schema.KINDS["collection"])]
+    assert [json.loads(d).keys() for (d,) in rows] == [{c.name for c in schema.COLLECTION}]

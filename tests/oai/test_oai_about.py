@@ -8,7 +8,7 @@ from lxml import etree
 from functions.oai import about
 from functions.oai.about import WARC, Origin
 from functions.oai.answer import Answer, OneRecord
-from functions.oai.render import Renderer, _spliced
+from functions.oai.render import RECORD, Renderer
 from functions.oai.repository import Record
 from functions.snapshot.description import LONGEST_NOTICE
 
@@ -272,7 +272,7 @@ def test_the_schemas_of_the_containers_refuse_what_is_wrong(old, new):
 
 
 def test_without_containers_the_loop_over_a_page_has_nothing_of_them():
-    environment = Renderer()._environment
-    source = _spliced(environment, "oai/record.xml", "crosswalks/capture-oai_dc.xml", ())
-    assert "about" not in source
-    assert "about_rights" in _spliced(environment, "oai/record.xml", "oai/header.xml", ("rights",))
+    crosswalk = "crosswalks/capture-oai_dc.xml"
+    assert not any("about" in name for name in Renderer().templates.loop(RECORD, crosswalk).names)
+    templates = Renderer(abouts={"rights": lambda record: ()}).templates
+    assert "about_rights" in templates.loop(RECORD, crosswalk).names

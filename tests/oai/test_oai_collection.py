@@ -46,7 +46,7 @@ WHOLE: dict[str, Any] = {
 
 
 def client(document: dict[str, Any]) -> Client:
-    assert document.keys() == set(schema.KINDS["collection"])
+    assert document.keys() == {c.name for c in schema.COLLECTION}
     repository = MemoryRepository()
     repository.publish(
         {

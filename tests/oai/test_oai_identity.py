@@ -16,7 +16,7 @@ from functions.snapshot.manifest import Manifest
 
 from .client import BASE, START, Client, Page, configured, content
 from .memory import MemoryRepository, capture
-from .validity import PUBLISHED, own_schema, valid
+from .validity import OWN, own_schema, valid
 
 KEYS = {key.name: key for key in keys.KEYS}
 SNAPSHOT = "{urn:x-sheaf:snapshot:1}"
@@ -119,7 +119,7 @@ def test_the_schema_of_the_snapshot_lies_beside_the_base_url(repository):
 
 @pytest.mark.parametrize("root", ["", "https://a.cz/"])
 def test_the_published_schema_accepts_the_snapshot_and_refuses_less(repository, root):
-    schema = etree.XMLSchema(etree.parse(str(PUBLISHED / "snapshot.xsd")))
+    schema = etree.XMLSchema(etree.parse(str(OWN / "snapshot.xsd")))
     page = identified(repository, identify_data_url=root)
     (element,) = page.root.iter(f"{SNAPSHOT}snapshot")
     assert schema.validate(element), schema.error_log
@@ -377,7 +377,7 @@ def test_an_item_more_is_a_record_more(repository):
 
 
 def test_the_example_in_the_documentation_is_a_configuration_and_does_what_is_said():
-    document = (PUBLISHED.parents[1] / "docs" / "oai-pmh.md").read_text("utf-8")
+    document = (OWN.parents[1] / "docs" / "oai-pmh.md").read_text("utf-8")
     section = document.partition("## Identify and about\n")[2]
     example = section.partition("```toml\n")[2].partition("```")[0]
     values = configuration.parse(example, {}).values

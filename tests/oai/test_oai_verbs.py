@@ -51,7 +51,7 @@ def test_formats(client: Client):
         client.get("ListMetadataFormats", identifier=LIVE),
         client.get("ListMetadataFormats", identifier=DELETED),
     ):
-        assert page.text("metadataPrefix") == ["oai_dc"]
+        assert page.text("metadataPrefix") == ["oai_dc", "capture", "mods"]
     assert client.get("ListMetadataFormats", identifier="oai:a.b:c").codes == ["idDoesNotExist"]
 
 

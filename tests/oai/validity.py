@@ -1,6 +1,5 @@
 """What is a valid answer: by schemas of our own and, where they are at hand, the official ones."""
 
-import re
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -10,32 +9,37 @@ from lxml import etree
 
 HERE = Path(__file__).parents[1]
 OFFICIAL = HERE.parents[1] / "shared" / "data" / "xsd" / "oai"
-PUBLISHED = HERE.parent / "templates" / "schemas"
+MODS = OFFICIAL.parent / "common"
+OWN = HERE.parent / "templates" / "schemas"
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 
-_DRIVER = b"""<schema xmlns="http://www.w3.org/2001/XMLSchema">
-<import namespace="http://www.openarchives.org/OAI/2.0/" schemaLocation="OAI-PMH.xsd"/>
-<import namespace="http://www.openarchives.org/OAI/2.0/oai_dc/" schemaLocation="oai_dc.xsd"/>
-<import namespace="http://www.openarchives.org/OAI/2.0/oai-identifier"
- schemaLocation="oai-identifier.xsd"/>
-<import namespace="http://www.openarchives.org/OAI/2.0/friends/" schemaLocation="friends.xsd"/>
-<import namespace="http://www.openarchives.org/OAI/2.0/branding/" schemaLocation="branding.xsd"/>
-<import namespace="http://oai.dlib.vt.edu/OAI/metadata/toolkit" schemaLocation="toolkit.xsd"/>
-<import namespace="urn:x-sheaf:snapshot:1" schemaLocation="snapshot.xsd"/>
-</schema>"""
-_DESCRIBED = set(re.findall(r'import namespace="([^"]+)"', _DRIVER.decode()))
+_OFFICIAL = {
+    "http://www.openarchives.org/OAI/2.0/": "OAI-PMH.xsd",
+    "http://www.openarchives.org/OAI/2.0/oai_dc/": "oai_dc.xsd",
+    "http://www.openarchives.org/OAI/2.0/oai-identifier": "oai-identifier.xsd",
+    "http://www.openarchives.org/OAI/2.0/friends/": "friends.xsd",
+    "http://www.openarchives.org/OAI/2.0/branding/": "branding.xsd",
+    "http://oai.dlib.vt.edu/OAI/metadata/toolkit": "toolkit.xsd",
+    "http://www.loc.gov/mods/v3": "mods.xsd",
+}
+# What no answer of ours has, and libxml2 takes amiss: it stands in derived types a second time.
+_TWICE = '<xs:attributeGroup ref="IDAttributeGroup"/>'
+_CONTAINERS = tuple(OAI + name for name in ("description", "about", "setDescription"))
 
 
 class _Offline(etree.Resolver):
     """Answers every address with the file of that name."""
 
     def resolve(self, url: str, public_id: Any, context: Any) -> Any:
-        for folder in (OFFICIAL, PUBLISHED):
-            path = folder / url.rpartition("/")[2]
-            if path.is_file():
-                return self.resolve_filename(str(path), context)
-        return None
+        name = url.rpartition("/")[2]
+        if name == "mods.xsd" and (MODS / name).is_file():
+            text = (MODS / name).read_text("utf-8").replace(_TWICE, "")
+            return self.resolve_string(text, context, base_url=str(MODS / name))
+        if name == "xlink.xsd":
+            return self.resolve_filename(str(MODS / "xlink-loc.xsd"), context)
+        path = (OWN if (OWN / name).is_file() else OFFICIAL) / name
+        return self.resolve_filename(str(path), context) if path.is_file() else None
 
 
 @cache
@@ -44,13 +48,27 @@ def own_schema() -> etree.RelaxNG:
 
 
 @cache
+def own_xsd() -> dict[str, etree.XMLSchema]:
+    """Return the schemas that are published with the site, by the namespace of each."""
+    trees = [etree.parse(str(path)) for path in sorted(OWN.glob("*.xsd"))]
+    return {tree.getroot().get("targetNamespace", ""): etree.XMLSchema(tree) for tree in trees}
+
+
+@cache
 def official_schema() -> etree.XMLSchema | None:
-    """Return the protocol's own schemas, or None where this machine does not have them."""
+    """Return the protocol's own schemas and ours; None where this machine lacks the former."""
     if not OFFICIAL.is_dir():
         return None
     parser = etree.XMLParser(no_network=True)
     parser.resolvers.add(_Offline())
-    return etree.XMLSchema(etree.fromstring(_DRIVER, parser, base_url=str(OFFICIAL / "all.xsd")))
+    imports = {**_OFFICIAL, **{_namespace(path): path.name for path in OWN.glob("*.xsd")}}
+    lines = (f'<import namespace="{n}" schemaLocation="{f}"/>' for n, f in imports.items())
+    driver = f'<schema xmlns="http://www.w3.org/2001/XMLSchema">{"".join(lines)}</schema>'
+    return etree.XMLSchema(etree.fromstring(driver, parser, base_url=str(OFFICIAL / "all.xsd")))
+
+
+def _namespace(path: Path) -> str:
+    return etree.parse(str(path)).getroot().get("targetNamespace", "")
 
 
 def valid(xml: bytes) -> etree._Element:
@@ -59,6 +77,10 @@ def valid(xml: bytes) -> etree._Element:
     root = etree.fromstring(xml, etree.XMLParser(resolve_entities=False, no_network=True))
     schema = own_schema()
     assert schema.validate(root), f"{schema.error_log}\n{xml.decode()[:3000]}"
+    for namespace, xsd in own_xsd().items():
+        for element in root.iter(f"{{{namespace}}}*"):
+            if etree.QName(element.getparent()).namespace != namespace:
+                assert xsd.validate(element), f"{xsd.error_log}\n{xml.decode()[:3000]}"
     official = official_schema()
     if official is not None:
         known = _known(root)
@@ -71,10 +93,10 @@ def _known(root: etree._Element) -> etree._Element:
 
     The protocol's own asks for a schema of each; for some, communities never gave one that is kept.
     """
-    if not any(map(_is_strange, root.iter(OAI + "description", OAI + "about"))):
+    if not any(map(_is_strange, root.iter(*_CONTAINERS))):
         return root
     root = deepcopy(root)
-    for container in filter(_is_strange, [*root.iter(OAI + "description", OAI + "about")]):
+    for container in filter(_is_strange, [*root.iter(*_CONTAINERS)]):
         parent = container.getparent()
         assert parent is not None
         parent.remove(container)
@@ -82,7 +104,8 @@ def _known(root: etree._Element) -> etree._Element:
 
 
 def _is_strange(container: etree._Element) -> bool:
-    return any(etree.QName(e).namespace not in _DESCRIBED for e in container.iterchildren("*"))
+    known = _OFFICIAL.keys() | own_xsd().keys()
+    return any(etree.QName(e).namespace not in known for e in container.iterchildren("*"))
 
 
 def codes(root: etree._Element) -> list[str]:

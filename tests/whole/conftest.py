@@ -77,7 +77,7 @@ class Home:
     @contextmanager
     def served(self, **settings: str) -> Iterator[str]:
         """Serve the store; give the base URL of OAI-PMH."""
-        values = configuration.parse(self.config.read_text(), settings)
+        values = configuration.parse(self.config.read_text(), settings).seen_from(self.folder)
         repository = DuckRepository(FolderStore(self.folder / "store"))
         application = Application(repository, values, lambda: datetime.now(UTC))
         server = LocalServer(application, "127.0.0.1", 0, threads=2)

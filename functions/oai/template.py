@@ -1,0 +1,240 @@
+"""Templates: the only file that knows Jinja2.
+
+What each record of a page needs (header, crosswalk) is compiled, includes and all, into one loop
+over rows, in which the columns that the templates name are plain local variables.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import jinja2.meta
+import jinja2.nodes
+
+from functions.oai import text
+from functions.oai.about import Container
+from functions.oai.repository import Record
+from functions.oai.request import is_uri
+from functions.oai.table import Tables
+from functions.snapshot import instant
+from functions.snapshot.errors import ConfigurationError
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
+_ITEM = tuple(field.name for field in fields(Record) if field.name != "fields")
+_CONSTANT = frozenset({"schema_location", "repository_name"})
+"""What a crosswalk knows besides the columns of an item: it is the same for all of a page."""
+
+Abouts = Mapping[str, Container]
+"""Containers of records, by the names of their templates."""
+
+FAULTS = (
+    jinja2.TemplateError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What a template raises where it cannot cope with a record's values."""
+
+
+class Templates:
+    """The templates of some folders; of all but the last folder, crosswalks and tables alone.
+
+    Each is compiled when it is first needed. May be used by many threads at once.
+    """
+
+    def __init__(self, places: Sequence[Path], abouts: Abouts):
+        self._tables = Tables(places)
+        self._abouts = abouts
+        own = (
+            jinja2.PrefixLoader({"crosswalks": jinja2.FileSystemLoader(place / "crosswalks")})
+            for place in places[:-1]
+        )
+        self._environment = jinja2.Environment(
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            loader=jinja2.ChoiceLoader([*own, jinja2.FileSystemLoader(places[-1])]),
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            auto_reload=False,
+        )
+        self._environment.filters.update(
+            attribute=text.attribute,
+            hexadecimal=text.hexadecimal,
+            instant=instant.to_text,
+            lookup=self._tables.looked_up,
+            parts=text.parts,
+            schema=text.schema,
+            utc=text.utc,
+        )
+        self._environment.tests["uri"] = is_uri
+        self._loops: dict[tuple[str, str], Loop] = {}
+
+    def text(self, name: str, values: Mapping[str, Any]) -> str:
+        """Return what a template makes of values."""
+        return self._environment.get_template(name).render(values)
+
+    def loop(self, name: str, crosswalk: str = "") -> "Loop":
+        """Return a template as a loop; `crosswalk` is what it includes by that word."""
+        if (name, crosswalk) not in self._loops:
+            self._loops[name, crosswalk] = Loop(self._environment, name, crosswalk, self._abouts)
+        return self._loops[name, crosswalk]
+
+    def check(self, name: str, crosswalk: str, columns: Sequence[str]) -> None:
+        """Look over what makes a record of those columns: the syntax, and the names in it.
+
+        Raises ConfigurationError, with file and line.
+        """
+        pieces = _pieces(self._environment, name, crosswalk, tuple(self._abouts))
+        for part in dict.fromkeys(place for _, place, _ in pieces):
+            source, path = _source(self._environment, part)
+            try:
+                tree = self._environment.parse(source)
+            except jinja2.TemplateSyntaxError as error:
+                raise ConfigurationError(f"{path}, line {error.lineno}: {error.message}") from error
+            for node in tree.find_all((jinja2.nodes.Filter, jinja2.nodes.Test)):
+                self._check_call(node, f"{path}, line {node.lineno}")
+        loop = self.loop(name, crosswalk)
+        known = {*columns, *_ITEM, *map(_about, self._abouts)}
+        for unknown in sorted({*loop.names} - known):
+            where, line = loop.use(unknown)
+            raise ConfigurationError(
+                f"{self.path(where)}, line {line}: items of this kind have no {unknown}; "
+                f"there are {', '.join((*columns, *_ITEM, *sorted(_CONSTANT)))}"
+            )
+
+    def path(self, name: str) -> str:
+        """Return where the template of that name lies."""
+        return _source(self._environment, name)[1]
+
+    def _check_call(self, node: jinja2.nodes.Node, where: str) -> None:
+        assert isinstance(node, jinja2.nodes.Filter | jinja2.nodes.Test)
+        is_filter = isinstance(node, jinja2.nodes.Filter)
+        known = self._environment.filters if is_filter else self._environment.tests
+        if node.name not in known:
+            what = "filter" if is_filter else "test"
+            raise ConfigurationError(f"{where}: there is no {what} {node.name}")
+        if node.name == "lookup" and node.args and isinstance(node.args[0], jinja2.nodes.Const):
+            try:
+                self._tables.rows(str(node.args[0].value))
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{where}: {error}") from error
+
+
+class Loop:
+    """A template that is rendered for many records at once."""
+
+    def __init__(self, environment: jinja2.Environment, name: str, crosswalk: str, abouts: Abouts):
+        pieces = [*_pieces(environment, name, crosswalk, tuple(abouts))]
+        self._abouts = {_about(name): container for name, container in abouts.items()}
+        source = "".join(line for line, _, _ in pieces)
+        self._name = crosswalk or name
+        self._places = [(at, n) for line, at, n in pieces if line.endswith("\n")]
+        self._tree = environment.parse(source)
+        self.names = tuple(sorted(_free(self._tree) - environment.globals.keys() - _CONSTANT))
+        target = ", ".join(("_record", *self.names))
+        # On one line with the source's first, so that its line numbers hold.
+        code = environment.compile(
+            "{% for " + target + " in _rows %}" + source + "{% endfor %}\n", name, self._name
+        )
+        self._template = jinja2.Template.from_code(environment, code, environment.globals)
+        # Markupsafe's own spends two thirds of a page's time on making Markup of each value, only
+        # for it to be joined to a plain text next.
+        self._template.root_render_func.__globals__["escape"] = text.escape
+
+    def render(self, records: Sequence[Record], constants: Mapping[str, str]) -> str:
+        """Return the text of all records."""
+        columns = [self._column(name, records) for name in self.names]
+        return self._template.render(constants, _rows=zip(records, *columns, strict=True))
+
+    def place(self, error: BaseException) -> tuple[str, int]:
+        """Return the template and the line that raised an error."""
+        line, trace = 1, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._name:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return self._at(line)
+
+    def use(self, name: str) -> tuple[str, int]:
+        """Return the template and the line that use a variable first."""
+        names = self._tree.find_all(jinja2.nodes.Name)
+        return self._at(min((node.lineno for node in names if node.name == name), default=1))
+
+    def _at(self, line: int) -> tuple[str, int]:
+        return self._places[min(line, len(self._places)) - 1]
+
+    def _column(self, name: str, records: Sequence[Record]) -> list[Any]:
+        if name == "datestamp":  # records of a page share a few: each is written once
+            texts = {d: instant.to_text(d) for d in {record.datestamp for record in records}}
+            return [texts[record.datestamp] for record in records]
+        if name in self._abouts:
+            say = self._abouts[name]
+            return [None if record.deleted else say(record) for record in records]
+        if name in _ITEM:
+            return [getattr(record, name) for record in records]
+        try:
+            return [None if record.deleted else record.fields[name] for record in records]
+        except KeyError:
+            raise ConfigurationError(
+                f"{self._name} asks for {name}, which items of this kind do not have"
+            ) from None
+
+
+def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:
+    """Return the text of a template and where it lies. Raises ConfigurationError."""
+    assert environment.loader is not None
+    try:
+        source, path, _ = environment.loader.get_source(environment, name)
+    except (jinja2.TemplateNotFound, OSError, ValueError) as error:
+        raise ConfigurationError(f"the template {name} cannot be read: {error}") from error
+    return source, path or name
+
+
+def _pieces(
+    environment: jinja2.Environment,
+    name: str,
+    crosswalk: str,
+    abouts: tuple[str, ...],
+    above: tuple[str, ...] = (),
+) -> Iterator[tuple[str, str, int]]:
+    """Yield a template's lines, its includes in their places, with the file and line of each.
+
+    `crosswalk` and `abouts` are what varies of the includes.
+    """
+    if name in above:
+        raise ConfigurationError(f"{above[-1]} includes {name}, in which it lies itself")
+    try:
+        source = _source(environment, name)[0]
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error} ({' in '.join(reversed(above))})") from error
+    for number, line in enumerate(_LINE.findall(source), 1):
+        include = _INCLUDE.search(line if line.endswith("\n") else line + "\n")
+        if include is None:
+            yield line if line.endswith("\n") else line + "\n", name, number
+            continue
+        if line[: include.start()].strip():
+            yield line[: include.start()], name, number
+        included = [include[1] or crosswalk]
+        if include[2]:
+            included = [f"about/{about}.xml" for about in abouts]
+        for other in included:
+            yield from _pieces(environment, other, crosswalk, abouts, (*above, name))
+
+
+def _about(name: str) -> str:
+    """Return the variable under which an about container's template finds what there is to say."""
+    return f"about_{name}"
+
+
+def _free(tree: jinja2.nodes.Template) -> set[str]:
+    """Return the variables that a source takes from without, not those that it sets itself."""
+    stored = {node.name for node in tree.find_all(jinja2.nodes.Name) if node.ctx == "store"}
+    return jinja2.meta.find_undeclared_variables(tree) - stored

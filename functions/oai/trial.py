@@ -1,0 +1,160 @@
+"""A trial of the formats: what their crosswalks make of samples, before anybody asks for it."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from functions.oai import about, text
+from functions.oai.format import Format, Formats, load
+from functions.oai.render import RECORD, Renderer
+from functions.oai.repository import Record
+from functions.snapshot import schema
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import ConfigurationError
+
+_OAI = "http://www.openarchives.org/OAI/2.0/"
+_BASE_URL = "http://example.org/oai"
+_NO_EXAMPLE = "NULL"
+_TEXTS = {
+    # columns whose example in the schema is NULL, and free texts with what markup is made of
+    "title": 'Zprávy <b> & "věci"',
+    "url": "http://a.cz/?a=1&b='2'",
+    "content_mime_detected": "text/html",
+    "fetch_redirect": "http://a.cz/b?c&d",
+    "refers_to_date": "2007-11-05T12:00:00Z",
+    "refers_to_url": "http://b.cz/?c&d",
+    "warc_filename": "crawl & 'more'.warc.gz",
+}
+_MARKUP = ']]><a b="c">&d;\''
+_NUMBERS = frozenset({"BIGINT", "INTEGER", "SMALLINT"})
+
+
+def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
+    """Return the formats that a configuration offers, and what renders them, both looked over.
+
+    Raises ConfigurationError, with file, line and remedy, for whatever could fail at a request.
+    """
+    folder, offered = configuration["formats.templates"], tuple(configuration["formats.offered"])
+    name = configuration["repository.name"]
+    own = Path(folder) if folder else None
+    formats = _tried(own, offered) if own else _shipped(offered)
+    abouts = about.containers(configuration)
+    return formats, Renderer(own=own, repository_name=name, abouts=abouts)
+
+
+@lru_cache(maxsize=16)
+def _shipped(offered: tuple[str, ...]) -> Formats:
+    return _tried(None, offered)  # what is shipped does not change while this process runs
+
+
+def _tried(own: Path | None, offered: tuple[str, ...]) -> Formats:
+    formats, renderer = load(own=own, offered=offered), Renderer(own=own)
+    for row in formats.rows:
+        for kind in row.crosswalks:
+            check(renderer, row, kind)
+    return formats
+
+
+def check(renderer: Renderer, row: Format, kind: str) -> None:
+    """Try the crosswalk of a kind of items on a record with every column, and on one with none.
+
+    Raises ConfigurationError for a kind that is none, a template that is faulty or fails, and for
+    what is not one element in the namespace of the format.
+    """
+    columns = schema.KINDS.get(kind)
+    if columns is None:
+        raise ConfigurationError(
+            f"the format {row.prefix} has a crosswalk of {kind}, which is no kind of items; "
+            f"there are {', '.join(schema.KINDS)}"
+        )
+    crosswalk = f"crosswalks/{row.crosswalks[kind]}"
+    renderer.templates.check(RECORD, crosswalk, [column.name for column in columns])
+    where = renderer.templates.path(crosswalk)
+    full = {column.name: sample(column) for column in columns}
+    # What is a list or a table of counts is never NULL, but may be empty.
+    empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}
+    empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
+    for values, of in ((full, "of every column"), (empty, "of NULLs alone")):
+        try:
+            made = renderer.record(_record(kind, values), row, _BASE_URL)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}, in a record {of}") from error
+        _one_element(made, row, where, of)
+    hostile = {name: _MARKUP if isinstance(v, str) else v for name, v in full.items()}
+    try:
+        made = renderer.record(_record(kind, hostile), row, _BASE_URL)
+    except ConfigurationError:
+        return  # it may ask for dates and numbers in texts, where these are none
+    _one_element(made, row, where, "of texts full of markup (is a value printed unescaped?)")
+
+
+def _record(kind: str, values: Mapping[str, Any]) -> Record:
+    when = datetime(2007, 11, 5, 12, tzinfo=UTC)
+    return Record(1, "oai:example.org:a", kind, when, False, ("mime:text:html",), values)
+
+
+def sample(column: schema.Column) -> Any:
+    """Return a value such as a column may have."""
+    if column.type == "VARCHAR":
+        example = "example" if column.example == _NO_EXAMPLE else column.example
+        return _TEXTS.get(column.name, example)
+    if column.type in _NUMBERS:
+        return 1 if column.example == _NO_EXAMPLE else int(column.example)
+    if column.type == "TIMESTAMP":
+        return datetime(2007, 11, 5, 12)
+    if column.type == "BLOB":
+        return b"http://a.cz/\xff"
+    if column.type == "BOOLEAN":
+        return True
+    return json.loads(column.example) if column.type == "JSON" else ["example"]
+
+
+def _one_element(made: str, row: Format, where: str, of: str) -> None:
+    """Raise ConfigurationError unless the record has one element of the format's namespace."""
+    head = f'<x xmlns="{_OAI}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
+    reader = _Reader()
+    try:
+        reader.parser.Parse(text.clean(f"{head}{made}</x>"), True)
+    except expat.ExpatError as error:
+        line = made.splitlines()[min(error.lineno, made.count("\n")) - 1].strip()
+        raise ConfigurationError(
+            f"{where}: what it makes {of} is no XML: {expat.errors.messages[error.code]}, near "
+            f"{line[:100]!r}"
+        ) from error
+    if reader.roots != [row.namespace] or reader.stray:
+        found = f"{len(reader.roots)} in {reader.roots}" + (" and text" if reader.stray else "")
+        raise ConfigurationError(
+            f"{where}: expected one element in the namespace {row.namespace} of the format "
+            f"{row.prefix}, and nothing beside it; what it makes {of} has {found}"
+        )
+
+
+class _Reader:
+    """Reads a record: the namespaces of what lies in its metadata, and whether text does."""
+
+    def __init__(self) -> None:
+        self.roots: list[str] = []
+        self.stray = False
+        self._path: list[str] = []
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if self._within():
+            self.roots.append(name.rpartition(" ")[0])
+        self._path.append(name)
+
+    def _end(self, name: str) -> None:
+        self._path.pop()
+
+    def _text(self, data: str) -> None:
+        self.stray = self.stray or (self._within() and data.strip() != "")
+
+    def _within(self) -> bool:
+        return self._path[2:] == [f"{_OAI} metadata"]

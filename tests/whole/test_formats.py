@@ -1,0 +1,80 @@
+"""A format of one's own, done as the documentation says."""
+
+import re
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from lxml import etree
+
+from .conftest import Home, warc
+
+DOCS = Path(__file__).parents[2] / "docs" / "oai-pmh.md"
+SECTION = DOCS.read_text("utf-8").partition("### A format of one's own\n")[2].partition("\n### ")[0]
+FILES = dict(re.findall(r"^[^\n]*`(formats/[^`]+)`:\n```\w+\n(.*?)```$", SECTION, re.M | re.S))
+SHOWN = re.findall(r"^```console\n\$ ([^\n]*)\n(.*?)```$", SECTION, re.M | re.S)
+KEY = re.findall(r"under `\[formats\]`:\n```toml\n(.*?)\n```$", SECTION, re.M | re.S)
+
+
+@pytest.fixture
+def formatted(home: Home, tmp_path: Path) -> Home:
+    """Return a home with a page and with what the documentation tells to put there."""
+    page = {"http://www.knihovna.cz/": b"<html lang=cs><title>Knihovna</title>"}
+    assert home("ingest", warc(tmp_path / "one.warc.gz", page)).code == 0
+    assert home("publish").code == 0
+    (key,) = KEY
+    text = home.config.read_text()
+    assert text.count('# templates = ""') == 1
+    home.config.write_text(text.replace('# templates = ""', key))
+    assert len(FILES) == 3
+    for name, content in FILES.items():
+        path = home.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return home
+
+
+def read(url: str) -> bytes:
+    with urlopen(url) as answer:
+        return bytes(answer.read())
+
+
+def test_a_format_of_ones_own_as_documented(formatted: Home) -> None:
+    (command, looked_over), _, (curl, answer) = SHOWN
+    assert command == "sheaf publish"
+    found = formatted("publish")
+    assert (found.code, found.out) == (0, looked_over)
+    port, path = re.findall(r"http://127\.0\.0\.1:(\d+)(/[^']*)", curl)[0]
+    with formatted.served() as url:
+        body = read(url.removesuffix("/oai") + path).decode()
+        schema = read(url.removesuffix("/oai") + "/schema/simple.xsd")
+        expected = answer.replace(f":{port}/", f":{url.rpartition(':')[2].partition('/')[0]}/")
+    before, shown, after = re.split(r"^\.\.\.\n", expected, flags=re.MULTILINE)
+    assert (before, after) == ("", "")
+    assert shown in body
+    page = etree.fromstring(body.encode()).find(".//{urn:example:simple}page")
+    assert page is not None
+    assert etree.XMLSchema(etree.fromstring(schema)).validate(page)
+
+
+def test_a_faulty_format_of_ones_own_as_documented(formatted: Home) -> None:
+    command, told = SHOWN[1]
+    crosswalk = formatted.folder / "formats" / "crosswalks" / "capture-simple.xml"
+    crosswalk.write_text(crosswalk.read_text().replace("{{ title or url }}", "{{ titel or url }}"))
+    for name in (command.removeprefix("sheaf "), "serve"):
+        found = formatted(name)
+        assert (found.code, found.out) == (2, "")
+        seen = found.err.replace(f"{formatted.folder}/", "")
+        assert seen.startswith(told.partition(", ...")[0])
+        assert "Traceback" not in found.err
+
+
+def test_the_folder_is_seen_from_the_configuration_and_the_environment_may_name_it(
+    formatted: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHEAF_FORMATS_TEMPLATES", "nowhere")
+    found = formatted("publish")
+    assert found.code == 2
+    assert found.err == (
+        f"sheaf: formats.templates is {formatted.folder}/nowhere, expected a folder that is there\n"
+    )
