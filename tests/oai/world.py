@@ -27,7 +27,8 @@ PREFIXES = ("oai_dc", "simple", "files", "ghost")
 _OAI_DC = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 # Each makes Dublin Core, for which schemas are at hand, and says in dc:type which prefix it is of.
 _DC = (
-    f'<oai_dc:dc xmlns:oai_dc="{_OAI_DC}" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+    f'<oai_dc:dc xmlns:oai_dc="{_OAI_DC}" xmlns:dc="http://purl.org/dc/elements/1.1/" '
+    f'xsi:schemaLocation="{_OAI_DC} http://www.openarchives.org/OAI/2.0/oai_dc.xsd">'
     "<dc:title>{{ title }}</dc:title><dc:type>PREFIX</dc:type></oai_dc:dc>\n"
 )
 _CROSSWALKS = {
