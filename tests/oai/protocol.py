@@ -39,7 +39,7 @@ VERBS = {
 
 @dataclass(frozen=True)
 class Record:
-    """An item's record: datestamp to the second, its own sets, the formats that it can be had in."""
+    """An item's record: datestamp to the second, its own sets, the formats it can be had in."""
 
     identifier: str
     datestamp: str
@@ -171,10 +171,11 @@ def _legal(verb: str, arguments: Sequence[tuple[str | None, str | None]]) -> boo
     if any(many > 1 for many in count.values()):
         return False
     names = set(count)
-    if names - required - optional - {exclusive} or None in names:
+    alone = {exclusive} - {""}
+    if names - required - optional - alone:
         return False
-    if exclusive and exclusive in names:
-        if names != {exclusive}:
+    if alone & names:
+        if names != alone:
             return False
     elif required - names:
         return False

@@ -1,4 +1,4 @@
-"""Repositories that protocol.py describes and this program answers for, and the tokens they give."""
+"""Repositories that the model describes and this program answers for, and tokens they give."""
 
 import shutil
 import tempfile
