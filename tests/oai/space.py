@@ -217,18 +217,22 @@ def pairs_of(world: World) -> list[Pairs]:
 
 
 def request(pick: Random, world: World, subject: str) -> Sent:
-    """Pick a request of the space: a good one, changed in ways of the subject."""
-    pairs = list(pick.choice(pairs_of(world)))
+    """Pick a request of the space: a good one, mostly changed in ways of the subject."""
+    verb = pick.choice([*VERBS]).encode()
+    right = [pairs for pairs in pairs_of(world) if pairs[0] == (b"verb", verb)]
+    pairs = list(pick.choice(right))
+    changes = [subject]
     if subject == "anything":
-        for change in pick.choices(SUBJECTS[:-1], k=pick.randint(1, 3)):
-            if pairs:
-                _CHANGES[change](pick, pairs, world)
-    else:
-        _CHANGES[subject](pick, pairs, world)
+        changes = pick.choices(SUBJECTS[:-1], k=pick.randint(0, 3))
+    elif pick.randint(0, 4) == 0:
+        changes = []
+    for change in changes:
+        if pairs:
+            _CHANGES[change](pick, pairs, world)
     if pick.randint(0, 3) == 0:
         pairs.reverse()
     text = _written(pairs, pick.randint(0, 3))
-    if subject in ("hostile", "anything") and pick.random() < 0.5:
+    if subject in ("hostile", "anything") and changes and pick.randint(0, 2) == 0:
         cut = pick.randint(0, min(len(text), 60))
         text = text[:cut] + pick.choice(values.FRAGMENTS) + text[cut:]
     return _sent(pick, text, subject)
@@ -259,7 +263,7 @@ def _sent(pick: Random, text: str, subject: str) -> Sent:
         if pick.randint(0, 2):
             return Sent(Ask("GET", text), accepted)
         return Sent(Ask("POST", "", raw, FORM), accepted, pick.random() < 0.5)
-    media = pick.choice(values.MEDIA)
+    media = pick.choice([FORM, pick.choice(values.MEDIA)])
     how = pick.randint(0, 9)
     cut = pick.randint(0, len(text))
     encoded = pick.random() < 0.5
