@@ -1,18 +1,18 @@
 """A model of OAI-PMH 2.0: what a right answer to a request is, whoever gives it.
 
 Written from the protocol's text, whose sections the numbers are, and from nothing of this program:
-it imports only the standard library. It takes the raw request and a plain description of the
+it imports only the standard library and syntax.py, its other half. It takes the raw request and a plain description of the
 repository, and has no pages, snapshots or tokens' insides: of a token it knows what is left of the
 list if the repository gave it, and nothing otherwise.
 
 Where the protocol leaves a choice there are several outcomes, each of which is right.
 """
 
-import calendar
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from . import syntax
 
 FORM = "application/x-www-form-urlencoded"
 LONGEST = 65_536
@@ -118,32 +118,7 @@ def expected(ask: Ask, repository: Repository, given: Mapping[str, Rest]) -> Seq
     if sum(map(len, texts)) > LONGEST:
         statuses = frozenset({200, 413, 414})
         return [Outcome(u.required, attributes={}, statuses=statuses) for u in unread]
-    return _answered([pair for text in texts for pair in decoded(text)], repository, given)
-
-
-def decoded(text: bytes) -> list[tuple[str | None, str | None]]:
-    """Return names and values of a form (WHATWG, URL standard, section 5.1).
-
-    None stands for a name or value whose bytes are no UTF-8.
-    """
-    pairs = []
-    for piece in text.split(b"&"):
-        if piece:
-            name, _, value = piece.partition(b"=")
-            pairs.append((_characters(name), _characters(value)))
-    return pairs
-
-
-def _characters(raw: bytes) -> str | None:
-    raw = re.sub(
-        rb"%([0-9A-Fa-f]{2})",
-        lambda m: bytes([int(m.group(1), 16)]),
-        raw.replace(b"+", b" "),
-    )
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+    return _answered([pair for text in texts for pair in syntax.decoded(text)], repository, given)
 
 
 def _answered(
@@ -187,14 +162,14 @@ def _legal(verb: str, arguments: Sequence[tuple[str | None, str | None]]) -> boo
 def _fits(name: str, value: str | None) -> bool:
     """Tell whether a value has the form that its argument asks for."""
     # What is no character of XML cannot be echoed as it was sent, so no other error is right.
-    if value is None or _NOT_XML.search(value):
+    if value is None or syntax.NOT_XML.search(value):
         return False
     if name in ("from", "until"):
-        return is_date(value)
+        return syntax.is_date(value)
     if name == "metadataPrefix":
-        return _PREFIX.fullmatch(value) is not None
+        return syntax.PREFIX.fullmatch(value) is not None
     if name == "set":
-        return _SPEC.fullmatch(value) is not None
+        return syntax.SPEC.fullmatch(value) is not None
     # An empty token may be told as a bad one, too: see below.
     return name == "resumptionToken" or value != ""
 
@@ -207,44 +182,10 @@ def _settled(values: Mapping[str, str]) -> bool:
     what a token that XML has trouble with, or an empty one, is, the text does not say.
     """
     token = values.get("resumptionToken", "x")
-    return _plainly_uri(values.get("identifier", "a:b")) and _PLAIN.fullmatch(token) is not None
-
-
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_PLAIN = re.compile("[^\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffd]+")
-_LEVEL = r"[A-Za-z0-9\-_.!~*'()]+"
-_PREFIX = re.compile(_LEVEL)
-_SPEC = re.compile(f"{_LEVEL}(:{_LEVEL})*")
-_CHARACTER = r"[A-Za-z0-9\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2}"
-_AUTHORITY = r"//([A-Za-z0-9\-._~!$&'()*+,;=:]+@)?[A-Za-z0-9\-._~]+(:[0-9]{1,5})?(?=[/?#]|\Z)"
-_URI = re.compile(
-    rf"[A-Za-z][A-Za-z0-9+.\-]*:({_AUTHORITY}|(?!//))({_CHARACTER})*(#({_CHARACTER})*)?"
-)
-
-
-def _plainly_uri(text: str) -> bool:
-    """Tell whether nobody could take `text` for anything but a URI (RFC 3986, RFC 2396)."""
-    return _URI.fullmatch(text) is not None and not text.endswith(":")
-
-
-_DATE = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2}):([0-9]{2})Z)?", re.ASCII
-)
-
-
-def is_date(text: str) -> bool:
-    """Tell whether `text` is a UTCdatetime of either granularity (3.3).
-
-    The year 0 is no date to the schema, nor is a leap second.
-    """
-    match = _DATE.fullmatch(text)
-    if match is None:
-        return False
-    year, month, day, hour, minute, second = (int(n or 0) for n in match.groups())
-    if year < 1 or not 1 <= month <= 12:
-        return False
-    days = calendar.mdays[month] + (month == 2 and calendar.isleap(year))
-    return 1 <= day <= days and hour <= 23 and minute <= 59 and second <= 59
+    return (
+        syntax.is_plainly_uri(values.get("identifier", "a:b"))
+        and syntax.PLAIN.fullmatch(token) is not None
+    )
 
 
 def _ordered(values: Mapping[str, str]) -> bool:
