@@ -1,9 +1,9 @@
 """A model of OAI-PMH 2.0: what a right answer to a request is, whoever gives it.
 
 Written from the protocol's text, whose sections the numbers are, and from nothing of this program:
-it imports only the standard library and syntax.py, its other half. It takes the raw request and a plain description of the
-repository, and has no pages, snapshots or tokens' insides: of a token it knows what is left of the
-list if the repository gave it, and nothing otherwise.
+it imports the standard library, and syntax.py, which is a part of it. It takes the raw request and
+a plain description of the repository, and has no pages, snapshots or tokens' insides: of a token it
+knows what is left of the list if the repository gave it, and nothing otherwise.
 
 Where the protocol leaves a choice there are several outcomes, each of which is right.
 """
