@@ -68,7 +68,8 @@ _PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 # RFC 3986, but that a character which XML Schema's anyURI would escape may stand as it is.
 _URI = re.compile(
     r"(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?=[^:/?#]*(?:[/?#]|\Z)))"
-    r"(?://[^/?#@:\[\]%\s]*(?::[0-9]{1,5})?(?=[/?#]|\Z)|(?!//))"
+    r"(?://(?:[A-Za-z0-9\-._~!$&'()*+,;=:]*@)?"
+    r"[^/?#@:\[\]%\s]*(?::[0-9]{1,5})?(?=[/?#]|\Z)|(?!//))"
     r"(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*(?:\#(?:[^#%\[\]]|%[0-9A-Fa-f]{2})*)?"
 )
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffd-\uffff]")
@@ -88,6 +89,8 @@ _FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
     "set": (setspec.is_valid, "a setSpec"),
     "from": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
     "until": (lambda v: _instant(v) is not None, "a date YYYY-MM-DD or YYYY-MM-DDThh:mm:ssZ"),
+    # Any other fault of a token is told with the request's attributes, in which this cannot stand.
+    "resumptionToken": (lambda v: _NOT_IN_XML.search(v) is None, "a resumption token"),
 }
 
 
