@@ -43,10 +43,6 @@ class LogFile:
             if self._torn:
                 raise OSError(f"{self._path}: only a part of a line was written")
 
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
-
     def _opened(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
 
