@@ -18,10 +18,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from sickle import Sickle
 
 from builder.log import LogFile
 from builder.server import LocalServer
 from functions.oai.handler import Application
+from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
 from tests.oai.client import configured
 from tests.oai.memory import MemoryRepository, capture
@@ -120,6 +122,25 @@ def test_many_too_many_are_all_told_at_once() -> None:
         statuses = sorted(a.result()[0].status for a in answers)
     assert told == 38
     assert statuses == [200] * 2 + [503] * 38
+
+
+def test_a_harvester_asks_again_when_it_was_told_to() -> None:
+    repository, times = filled(), []
+    pointer = repository.pointer
+
+    def busy() -> Pointer:
+        times.append(time.monotonic())
+        if len(times) < 3:
+            raise StoreUnavailable("not now")
+        return pointer()
+
+    repository.pointer = busy  # type: ignore[method-assign]
+    with listening(repository, serve_retry_seconds=1) as (host, port):
+        records = Sickle(f"http://{host}:{port}/oai", max_retries=5, default_retry_after=60)
+        assert [r.header.identifier for r in records.ListRecords(metadataPrefix="oai_dc")] == [
+            "oai:example.org:1"
+        ]
+    assert [round(b - a) for a, b in zip(times, times[1:3], strict=False)] == [1, 1]
 
 
 @pytest.fixture(scope="module")
