@@ -75,6 +75,17 @@ def test_what_is_kept_never_changes(repository, clock, verb):
 
 
 @pytest.mark.parametrize("verb", LISTS)
+def test_a_page_whose_snapshot_goes_while_it_is_read_is_asked_about(repository, clock, verb):
+    client = small(repository, clock)
+    query = resumed(client, verb)
+    changed(repository, clock)
+    manifest, old = repository.manifest, repository.manifest(2)
+    repository.manifest = lambda number: old if number == 2 else manifest(number)
+    repository.retire(1, 2)
+    assert control(client, query) == ASKED
+
+
+@pytest.mark.parametrize("verb", LISTS)
 def test_a_page_that_ends_a_list_is_asked_about(repository, clock, verb):
     client = small(repository, clock)
     page, before = client.get(verb, **begun(verb)), ""

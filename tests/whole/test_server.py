@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection, HTTPResponse
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -140,7 +141,7 @@ def test_a_harvester_asks_again_when_it_was_told_to() -> None:
         assert [r.header.identifier for r in records.ListRecords(metadataPrefix="oai_dc")] == [
             "oai:example.org:1"
         ]
-    assert [round(b - a) for a, b in zip(times, times[1:3], strict=False)] == [1, 1]
+    assert [round(b - a) for a, b in pairwise(times[:3])] == [1, 1]
 
 
 @pytest.fixture(scope="module")
@@ -352,6 +353,38 @@ def test_a_full_disk_is_told_of_and_harvests_go_on(published: Home) -> None:
     assert text.count("the access log cannot be written") == 1
     assert "No space left" in text
     assert "Traceback" not in text
+
+
+def test_the_command_has_a_thread_left_to_tell_who_is_too_many(published: Home) -> None:
+    """A pipe in the pointer's place holds a request up until it is written to."""
+    pointer = published.folder / "store" / "current.json"
+    held = pointer.with_name("held")
+    settings = {"SHEAF_SERVE_CONCURRENT": "1", "SHEAF_SERVE_POINTER_SECONDS": "0"}
+    with command(published, **settings) as (url, _), ThreadPoolExecutor(1) as pool:
+        parts = urlsplit(url)
+        address = (str(parts.hostname), int(parts.port or 0))
+        pointer.rename(held)
+        os.mkfifo(pointer)
+        try:
+            first = pool.submit(asked, address, "/oai?verb=Identify")
+            pipe = waited_for(pointer)
+            assert asked(address, "/oai?verb=Identify")[0].status == 503
+            os.write(pipe, held.read_bytes())
+            os.close(pipe)
+            assert first.result()[0].status == 200
+        finally:
+            held.replace(pointer)
+
+
+def waited_for(pipe: Path) -> int:
+    """Open a pipe for writing as soon as somebody reads it."""
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
 
 @pytest.mark.parametrize("name", ["nowhere/access.log", "."])
