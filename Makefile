@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Half of the suite's time is waiting, so that more processes than cores are of use.
 SIDE_BY_SIDE := -n 4 --dist worksteal
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test clients check bench format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,11 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+# Harvests with other people's clients; those in Perl are installed first where that can be done.
+clients: $(READY)
+	tests/whole/clients/install.sh
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

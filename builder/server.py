@@ -15,6 +15,8 @@ from builder.errors import UsageError
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 _LONGEST_BODY = 1 << 20
+_CONNECTIONS = 512
+"""Connections that may be open at once; where there are more, the rest wait to be accepted."""
 
 # It warns whenever a request has to wait for a thread, which is what a queue is for.
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)
@@ -32,7 +34,8 @@ class LocalServer:
         try:
             self._server = create_server(
                 _application(handler), host=host, port=port, threads=threads, ident="sheaf",
-                max_request_body_size=_LONGEST_BODY,
+                max_request_body_size=_LONGEST_BODY, connection_limit=_CONNECTIONS,
+                asyncore_use_poll=True,
             )  # fmt: skip
         except OSError as error:
             if error.errno == errno.EADDRINUSE:

@@ -1,10 +1,10 @@
 """`sheaf serve`."""
 
 import argparse
+from pathlib import Path
 
-from builder import recovery
+from builder import log, recovery
 from builder.context import Context
-from builder.errors import UsageError
 from builder.server import LocalServer
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
@@ -15,22 +15,30 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen at")
     parser.add_argument("--port", type=int, default=8080, help="port to listen at; 0 for any")
-    parser.add_argument("--threads", type=int, default=4, help="requests to answer side by side")
+    parser.add_argument(
+        "--access-log",
+        metavar="FILE",
+        help="where to log requests, - for standard error (default: serve.access_log)",
+    )
 
 
 def run(context: Context) -> int:
     """Serve OAI-PMH at /oai and a page for people at /, until interrupted."""
-    arguments = context.arguments
-    if arguments.threads < 1:
-        raise UsageError(f"--threads {arguments.threads}: expected a number from 1")
+    arguments, configuration = context.arguments, context.configuration
     repository = DuckRepository(context.reader)
     newest = repository.pointer().newest()
     if newest is None:
         recovery.check_store(context.store)
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
     repository.manifest(newest.snapshot)  # a damaged or newer store is told of now, not later
-    application = Application(repository, context.configuration, context.now)
-    server = LocalServer(application, arguments.host, arguments.port, arguments.threads)
+    if arguments.access_log is not None:
+        write = log.opened(arguments.access_log, Path.cwd())
+    else:
+        write = log.opened(configuration["serve.access_log"], context.configuration_path.parent)
+    application = Application(repository, configuration, context.now, write)
+    # One thread more than requests are answered at once: it tells the others that they are not.
+    threads = configuration["serve.concurrent"] + 1
+    server = LocalServer(application, arguments.host, arguments.port, threads)
     base = server.url
     context.result(
         f"serving {context.reader.address}\n"

@@ -81,10 +81,12 @@ class NamedSet:
 
 @dataclass(frozen=True, slots=True)
 class SetList:
-    """A page of sets (section 4.6)."""
+    """A page of sets (section 4.6), of `snapshot`; `pinned` as with a RecordList."""
 
     sets: tuple[NamedSet, ...]
     resumption: Resumption | None
+    snapshot: int = 0
+    pinned: bool = False
     verb: ClassVar[str] = "ListSets"
     final: ClassVar[bool] = False
 
@@ -101,11 +103,17 @@ class OneRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordList:
-    """A page of records or, where `format` is None, of headers (sections 4.3 and 4.5)."""
+    """A page of records or, where `format` is None, of headers (sections 4.3 and 4.5).
+
+    It was read from `snapshot`. A `pinned` one is what its token gives for as long as that snapshot
+    is kept, whatever is published: one that the token names, and in which the list goes on.
+    """
 
     records: tuple[Record, ...]
     format: Format | None
     resumption: Resumption | None
+    snapshot: int = 0
+    pinned: bool = False
 
     @property
     def verb(self) -> str:
@@ -123,9 +131,24 @@ Content = Failure | Identify | FormatList | SetList | OneRecord | RecordList
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole document: when it was true, what was asked of which base URL, and the content."""
+    """A whole document: when it was true, what was asked of which base URL, and the content.
+
+    `in_effect` is the snapshot that was in effect then.
+    """
 
     response_date: datetime
     base_url: str
     arguments: tuple[tuple[str, str], ...]
     content: Content
+    in_effect: int = 0
+
+    @property
+    def snapshot(self) -> int:
+        """The snapshot from which the content was read."""
+        own = self.content.snapshot if isinstance(self.content, RecordList | SetList) else 0
+        return own or self.in_effect
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the same request gives this content for as long as `snapshot` is kept."""
+        return isinstance(self.content, RecordList | SetList) and self.content.pinned

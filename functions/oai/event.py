@@ -9,16 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
+from functions.oai import cache, cors
 from functions.oai.errors import BAD_ARGUMENT, error
 
 FORM = "application/x-www-form-urlencoded"
 _LONGEST = 65_536
 _GZIP_LEVEL = 4
 _AS_TEXT = 1_000_000
+_SMALLEST = 512
+"""Bytes from which compression is worth its while: a smaller answer is one packet anyway."""
 _HOST = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 )
-_QUALITY = re.compile(r"q\s*=\s*([01](?:\.[0-9]{0,3})?)")
+_LEAST = 0.001
+"""The least weight that a coding may have and be acceptable."""
+_QUALITY = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +60,8 @@ class Call:
             for pair in parse_qsl(text, keep_blank_values=True, errors="replace")
         ]
 
-    def accepts_gzip(self) -> bool:
-        """Tell whether the caller wants gzip (RFC 9110, section 12.5.3)."""
+    def wants_gzip(self, size: int) -> bool:
+        """Tell whether to compress `size` bytes for the caller (RFC 9110, section 12.5.3)."""
         wanted: dict[str, float] = {}
         for part in self.headers.get("accept-encoding", "").split(","):
             name, _, parameters = part.partition(";")
@@ -64,7 +69,10 @@ class Call:
             # A weight that cannot be read is no wish.
             weight = float(quality.group(1)) if quality else 0.0 if parameters.strip() else 1.0
             wanted[name.strip().lower()] = weight
-        return wanted.get("gzip", wanted.get("x-gzip", wanted.get("*", 0.0))) > 0
+        gzipped = wanted.get("gzip", wanted.get("x-gzip", wanted.get("*", 0.0)))
+        # No compression is acceptable where nothing is said of it, but then it is the last choice.
+        plain = wanted.get("identity", wanted.get("*", _LEAST))
+        return 0 < gzipped >= plain and (size >= _SMALLEST or plain == 0)
 
     def _form(self) -> str:
         if not self.body:
@@ -83,12 +91,18 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP answer. `body` is UTF-8."""
+    """An HTTP answer. `body` is UTF-8.
+
+    `digest` tells the states of a document apart ("": it has no ETag), `told` is what the access
+    log tells of it.
+    """
 
     status: int
     type: str
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
+    told: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read(event: Mapping[str, Any]) -> Call:
@@ -117,15 +131,27 @@ def read(event: Mapping[str, Any]) -> Call:
 
 
 def write(reply: Reply, call: Call) -> dict[str, Any]:
-    """Return the reply as API Gateway takes it, compressed where the caller wants that."""
+    """Return the reply as API Gateway takes it, compressed where the caller wants that.
+
+    To a caller who holds it already it is 304, without a body.
+    """
+    body, status = reply.body, reply.status
+    compressed = call.wants_gzip(len(body))
     headers = {
-        "Content-Type": f"{reply.type}; charset=utf-8",
+        "Cache-Control": cache.REVALIDATED,
         "Vary": "Accept-Encoding",
+        **cors.ANSWER,
         **reply.headers,
     }
-    body = reply.body
+    if reply.digest:
+        headers["ETag"] = cache.tag(reply.digest, "gzip" if compressed else "")
+        if call.method in ("GET", "HEAD") and cache.is_held(call.headers, headers["ETag"]):
+            status = 304
+    if status in (204, 304):
+        return {"statusCode": status, "headers": headers, "body": "", "isBase64Encoded": False}
+    headers["Content-Type"] = f"{reply.type}; charset=utf-8"
     encoded = len(body) > _AS_TEXT  # as text JSON might treble it; base64 adds a third
-    if call.accepts_gzip():
+    if compressed:
         # No time in the header: the same document gives the same bytes.
         body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
         headers["Content-Encoding"] = "gzip"
@@ -135,7 +161,7 @@ def write(reply: Reply, call: Call) -> dict[str, Any]:
         body, encoded = b"", False
     text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")
     return {
-        "statusCode": reply.status,
+        "statusCode": status,
         "headers": headers,
         "body": text,
         "isBase64Encoded": encoded,

@@ -4,13 +4,16 @@ OAI-PMH 2.0, sections 3.1 (HTTP) and 3.1.2.2 (503 with Retry-After).
 """
 
 import logging
+import threading
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from functions.oai import access, cache, cors, schemas, site, trial
 from functions.oai import event as http
-from functions.oai import schemas, site, trial
-from functions.oai.answer import RecordList
+from functions.oai.access import AccessLog
+from functions.oai.answer import Answer, RecordList
 from functions.oai.document import document
 from functions.oai.errors import OAIError
 from functions.oai.event import Call, Reply
@@ -24,19 +27,23 @@ _LOG = logging.getLogger("sheaf")
 
 OAI_PATH = "/oai"
 _XML, _HTML, _PLAIN = "text/xml", "text/html", "text/plain"
-_RETRY_SECONDS = "30"
 _LARGEST = 4_000_000
 """Bytes of a document: Lambda answers 6 MB at most, and base64 adds a third."""
 
 
 class Application:
-    """Answers events from one repository. May be used by many threads at once."""
+    """Answers events from one repository. May be used by many threads at once.
+
+    `log` takes each line of the access log, `timer` gives seconds from any beginning.
+    """
 
     def __init__(
         self,
         repository: Repository,
         configuration: Configuration,
         clock: Callable[[], datetime],
+        log: Callable[[str], None] | None = None,
+        timer: Callable[[], float] = time.perf_counter,
     ):
         present = Present(
             repository,
@@ -46,22 +53,50 @@ class Application:
         )
         self._repository = repository
         self._configuration = configuration
+        self._clock = clock
+        self._timer = timer
         self._present = present
         formats, self._renderer = trial.opened(configuration)
         self._provider = Provider(repository, configuration, formats, present)
         self._schemas = schemas.replies(self._renderer.places)
+        self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])
+        self._log = None if log is None else AccessLog(log)
 
     def __call__(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any]:
         """Answer one event; `context` is Lambda's and not looked at."""
+        begun = self._timer()
         call = http.read(event)
-        return http.write(self._reply(call), call)
+        reply, answer = self._answered(call)
+        if self._log is not None:
+            seconds = self._timer() - begun
+            self._log.add(access.entry(self._clock(), call, answer, reply.told, seconds))
+        return answer
+
+    def _answered(self, call: Call) -> tuple[Reply, dict[str, Any]]:
+        """Answer a call if there is a place for it: to wait for one might take without end."""
+        if not self._places.acquire(blocking=False):
+            reply = self._unavailable("Too many requests are being answered; try again later.")
+            return reply, http.write(reply, call)
+        try:
+            reply = self._reply(call)
+            return reply, http.write(reply, call)
+        except Exception:  # noqa: BLE001 - told in the error log
+            # 503 and not 500: harvesters ask again after the one and give up at the other, and
+            # what nobody foresaw (memory, a file that just vanished) is often gone by then.
+            _LOG.exception("a request was not answered: %a %a", call.method, call.path)
+            reply = self._unavailable("Something went wrong here; try again later.")
+            return reply, http.write(reply, call)
+        finally:
+            self._places.release()
 
     def _reply(self, call: Call) -> Reply:
         is_oai = call.path.rstrip("/") == OAI_PATH
         schema = self._schemas.get(call.path.removeprefix(OAI_PATH))
         if not is_oai and call.path != "/" and schema is None:
             return Reply(404, _PLAIN, f"There is nothing here; try / or {OAI_PATH}.\n".encode())
-        allowed = ("GET", "HEAD", "POST") if is_oai else ("GET", "HEAD")
+        allowed = ("GET", "HEAD", "POST", "OPTIONS") if is_oai else ("GET", "HEAD", "OPTIONS")
+        if call.method == "OPTIONS":
+            return Reply(204, _PLAIN, b"", cors.preflight(allowed))
         if call.method not in allowed:
             allow = ", ".join(allowed)
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
@@ -70,18 +105,20 @@ class Application:
         try:
             return self._document(call) if is_oai else self._page(call)
         except NothingPublished as error:
-            return _unavailable(f"{error}.")
+            return self._unavailable(f"{error}.")
         except StoreError as error:
             # What is wrong is for the operator to know, not for strangers.
             _LOG.error("%s: %s", type(error).__name__, error)
-            return _unavailable("The repository is out of reach at the moment; try again later.")
+            return self._unavailable(
+                "The repository is out of reach at the moment; try again later."
+            )
 
     def _document(self, call: Call) -> Reply:
         try:
             pairs = call.pairs()
         except OAIError as failure:
             refusal = self._provider.refusal(failure, call.url)
-            return Reply(200, _XML, self._renderer.document(refusal))
+            return self._found(call, refusal, self._renderer.document(refusal))
         answer, body = document(self._provider, self._renderer, pairs, call.url)
         while len(body) > _LARGEST and isinstance(answer.content, RecordList):
             count = len(answer.content.records)
@@ -90,14 +127,21 @@ class Application:
             # A tenth below what should fit, for records differ in size.
             limit = max(1, min(count - 1, count * _LARGEST * 9 // (len(body) * 10)))
             answer, body = document(self._provider, self._renderer, pairs, call.url, limit)
-        return Reply(200, _XML, body)
+        return self._found(call, answer, body)
+
+    def _found(self, call: Call, answer: Answer, body: bytes) -> Reply:
+        pinned = answer.pinned and call.method != "POST"
+        seconds = self._configuration["serve.cache_seconds"]
+        headers = {"Cache-Control": cache.control(seconds, pinned=pinned)}
+        return Reply(200, _XML, body, headers, cache.digest(body), access.told(answer))
 
     def _page(self, call: Call) -> Reply:
         url = self._provider.base_url(call.base + OAI_PATH)
         view = site.view(self._repository, self._configuration, self._present.reading(), url)
-        return Reply(200, _HTML, self._renderer.page({"site": view}))
+        body = self._renderer.page({"site": view})
+        return Reply(200, _HTML, body, digest=cache.digest(body), told={"snapshot": view.snapshot})
 
-
-def _unavailable(message: str) -> Reply:
-    headers = {"Retry-After": _RETRY_SECONDS, "Cache-Control": "no-store"}
-    return Reply(503, _PLAIN, f"{message}\n".encode(), headers)
+    def _unavailable(self, message: str) -> Reply:
+        seconds = str(self._configuration["serve.retry_seconds"])
+        headers = {"Retry-After": seconds, "Cache-Control": cache.UNKEPT}
+        return Reply(503, _PLAIN, f"{message}\n".encode(), headers)

@@ -34,6 +34,7 @@ class _Walk:
     position: int = 1
     cursor: int = 0
     size: int = 0
+    pinned: bool = False
 
     def selection(self) -> Selection:
         """Return what is left of the list in its snapshot."""
@@ -112,6 +113,7 @@ class Lister:
             token.position,
             token.cursor,
             token.size,
+            pinned=not retired,
         )
         if token.position > manifest.last_position:
             raise tokens.refusal()
@@ -120,7 +122,7 @@ class Lister:
     def _moved(self, walk: _Walk, reading: Reading) -> _Walk:
         """Go on in the snapshot in effect, by position: what changed since comes again, later."""
         manifest = self._repository.manifest(reading.entry.snapshot)
-        moved = replace(walk, manifest=manifest)
+        moved = replace(walk, manifest=manifest, pinned=False)
         return replace(moved, size=walk.cursor + self._size(moved))
 
     def _shown(self, walk: _Walk, reading: Reading, limit: int) -> RecordList:
@@ -145,7 +147,9 @@ class Lister:
             resumption = Resumption(rest.token(), rest.size, walk.cursor)
         elif walk.cursor:
             resumption = Resumption("", reached, walk.cursor)
-        return RecordList(records, None if headers else walk.format, resumption)
+        shown = None if headers else walk.format
+        pinned = walk.pinned and more
+        return RecordList(records, shown, resumption, walk.manifest.snapshot, pinned)
 
     def _rolled(self, walk: _Walk, reading: Reading) -> _Walk | None:
         """Return how an ended list goes on in what was published since, if it does."""

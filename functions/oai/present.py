@@ -16,6 +16,9 @@ The rule for instants, on which rests that no harvester ever misses a change:
    the pages before it, whose responseDate the harvester may ask from next.
 5. Where the store does not answer for a while, a kept reading serves for longer, by 3. What ends a
    list or refuses it waits, by 4.
+6. A cache may give an older answer with its older responseDate, for a page of which that is as true
+   as ever (answer.pinned): whoever asks from an older date gets records twice, never too few. What
+   ends a list it has to ask about each time, by 4.
 """
 
 import threading

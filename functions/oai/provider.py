@@ -89,14 +89,16 @@ class Provider:
             return self.refusal(failure, url)
         most = self._limits.get(request.verb, 1)
         reading, content = self._told(request, most if limit is None else min(limit, most))
-        return Answer(reading.response_date, self.base_url(url), request.arguments, content)
+        base, snapshot = self.base_url(url), reading.entry.snapshot
+        return Answer(reading.response_date, base, request.arguments, content, snapshot)
 
     def refusal(self, failure: OAIError, url: str) -> Answer:
         """Answer what could not be read as a request: no attributes at all (section 3.2)."""
         if failure.code not in UNREADABLE:
             raise ValueError(f"{failure.code} is no error of a request that cannot be read")
         reading = self._present.reading()
-        return Answer(reading.response_date, self.base_url(url), (), Failure(failure.faults))
+        base, snapshot = self.base_url(url), reading.entry.snapshot
+        return Answer(reading.response_date, base, (), Failure(failure.faults), snapshot)
 
     def base_url(self, url: str) -> str:
         """Return the base URL: the configured one, or that of the request (section 3.1.1.1)."""
@@ -175,7 +177,7 @@ class Provider:
             if not known(self._repository, token.snapshot, reading):
                 raise tokens.refusal()
             snapshot, after, cursor = token.snapshot, token.after, token.cursor
-        manifest, _ = kept_or_current(self._repository, snapshot, reading)
+        manifest, retired = kept_or_current(self._repository, snapshot, reading)
         if token is not None:
             after = named(self._repository, manifest, token).after
         try:
@@ -184,7 +186,7 @@ class Provider:
             # The snapshot was retired after its manifest was read.
             if snapshot >= reading.entry.snapshot:
                 raise
-            manifest = self._manifest(reading)
+            manifest, retired = self._manifest(reading), True
             rows = self._sets(manifest, after, limit)
         if not rows:
             raise tokens.refusal()
@@ -204,6 +206,8 @@ class Provider:
         return SetList(
             tuple(NamedSet(row.spec, setspec.name(row.spec, names)) for row in rows),
             Resumption(text, size, cursor) if more or cursor else None,
+            manifest.snapshot,
+            pinned=more and cursor > 0 and not retired,
         )
 
     def _sets(self, manifest: Manifest, after: str, limit: int) -> tuple[SetRow, ...]:

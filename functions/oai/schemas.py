@@ -1,9 +1,9 @@
 """The schemas of our own formats and containers, published beside the base URL."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from functions.oai import cache
 from functions.oai.event import Reply
 from functions.oai.format import SCHEMA_PATH
 from functions.snapshot.errors import ConfigurationError
@@ -23,7 +23,6 @@ def replies(places: Sequence[Path]) -> Mapping[str, Reply]:
                 data = path.read_bytes()
             except OSError as error:
                 raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
-            # Weak: the same schema is also sent compressed.
-            tag = f'W/"{hashlib.sha256(data).hexdigest()[:32]}"'
-            found[f"/{SCHEMA_PATH}{path.name}"] = Reply(200, _TYPE, data, {"ETag": tag})
+            reply = Reply(200, _TYPE, data, digest=cache.digest(data))
+            found[f"/{SCHEMA_PATH}{path.name}"] = reply
     return found

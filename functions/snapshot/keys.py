@@ -273,4 +273,32 @@ KEYS: tuple[Key, ...] = (
         "seconds from 1 to 20",
         "how far responseDate is set back: more than twice the clock skew to be tolerated",
     ),
+    Key(
+        "serve.cache_seconds",
+        86_400,
+        _number(0, 31_536_000),
+        "seconds from 0 to 31536000",
+        "how long caches may keep pages that do not change; 0: they have to ask each time",
+    ),
+    Key(
+        "serve.concurrent",
+        32,
+        _number(1, 1000),
+        "a number from 1 to 1000",
+        "requests that are answered at once; one more is told 503",
+    ),
+    Key(
+        "serve.retry_seconds",
+        30,
+        _number(1, 3600),
+        "seconds from 1 to 3600",
+        "Retry-After of a 503: when a harvester is to ask again",
+    ),
+    Key(
+        "serve.access_log",
+        "-",
+        lambda v: v == "" or _text(v),
+        "a file, - or empty",
+        "where `sheaf serve` logs requests; -: standard error; empty: nowhere",
+    ),
 )

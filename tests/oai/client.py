@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,6 +20,7 @@ from .validity import OAI, codes, valid
 
 START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 BASE = "https://oai.example.org/oai"
+_AGE = re.compile(r"max-age=([0-9]+)")
 
 
 class Clock:
@@ -146,3 +148,29 @@ class Client:
     def listed(self, verb: str = "ListRecords", /, **arguments: str) -> list[tuple[str, bool]]:
         arguments.setdefault("metadataPrefix", "oai_dc")
         return [header for page in self.pages(verb, **arguments) for header in page.headers]
+
+
+class SharedCache:
+    """A cache before several applications, that keeps what it may (RFC 9111)."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, tuple[datetime, dict[str, Any]]] = {}
+        self.hits = 0
+
+    def get(self, client: Client, query: str, now: datetime) -> bytes:
+        """Return the body of a GET, which may be one that was answered before."""
+        when, reply = self.stored.get(query, (now, None))
+        if reply is not None:
+            kept = _AGE.search(reply["headers"]["Cache-Control"])
+            if kept and now - when < timedelta(seconds=int(kept[1])):
+                self.hits += 1
+                return content(reply)
+        held = {"if-none-match": reply["headers"]["ETag"]} if reply is not None else {}
+        fresh = client.raw(query, headers=held)
+        if reply is not None and fresh["statusCode"] == 304:
+            assert fresh["body"] == ""
+            self.hits += 1
+            fresh = {**reply, "headers": {**reply["headers"], **fresh["headers"]}}
+        assert fresh["statusCode"] == 200, fresh
+        self.stored[query] = now, fresh
+        return content(fresh)

@@ -1,7 +1,8 @@
 """A model of the whole: readers with clocks of their own, a publisher, and a harvester.
 
 Everything that can happen between two requests of a harvest may: time goes by, something is
-published, snapshots are retired. In the end the harvester must have the repository's state.
+published, snapshots are retired; and between it and the readers there may be a cache. In the end
+the harvester must have the repository's state.
 """
 
 import math
@@ -9,11 +10,13 @@ import random
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from urllib.parse import urlencode
 
 from functions.snapshot import instant
 
-from .client import START, Client, Clock, Page
+from .client import START, Client, Clock, Page, SharedCache
 from .memory import MemoryRepository, capture
+from .validity import valid
 
 SETS = ("mime:text:html", "mime:text:plain", "mime:image:png")
 ALLOWANCE = 6
@@ -22,7 +25,13 @@ ALLOWANCE = 6
 class Run:
     """One run by a seed. `skew` bounds how far any clock is off, `allowance` is what is served."""
 
-    def __init__(self, seed: int, allowance: float = ALLOWANCE, skew: float = ALLOWANCE / 2 - 0.1):
+    def __init__(
+        self,
+        seed: int,
+        allowance: float = ALLOWANCE,
+        skew: float = ALLOWANCE / 2 - 0.1,
+        cached: bool = False,
+    ):
         self.random = random.Random(seed)
         pick = self.random
         self.now = START
@@ -43,6 +52,7 @@ class Run:
             )
             for _ in range(3)
         ]
+        self.cache = SharedCache() if cached else None
         self.held: dict[str, tuple[str, bool]] = {}
         self.dates: list[str] = []
         self.publish(12)
@@ -99,13 +109,34 @@ class Run:
             if not page.next:
                 break
             if not quiet:
+                self.others(page.next)
                 self.meanwhile()
             page = self.ask({"resumptionToken": page.next})
         # The latest are the dangerous ones: what they miss is asked for by nobody again.
         self.dates = (self.dates + told)[-6:]
 
+    def others(self, token: str) -> None:
+        """Let somebody else harvest the same list to its end, so that the cache has its pages.
+
+        Of what it keeps a cache may forget anything at any time.
+        """
+        if self.cache is None or self.random.random() < 0.5:
+            return
+        while token:
+            token = self.ask({"resumptionToken": token}).next
+        for query in [*self.cache.stored]:
+            if self.random.random() < 0.4:
+                del self.cache.stored[query]
+        if self.random.random() < 0.5:  # it was a good while ago
+            self.publish(4)
+            self.wait(3 * ALLOWANCE)
+
     def ask(self, arguments: dict[str, str]) -> Page:
-        return self.random.choice(self.readers).ask([("verb", self.verb), *arguments.items()])
+        reader = self.random.choice(self.readers)
+        pairs = [("verb", self.verb), *arguments.items()]
+        if self.cache is None:
+            return reader.ask(pairs)
+        return Page(valid(self.cache.get(reader, urlencode(pairs), self.now)))
 
     def right(self) -> bool:
         """Harvest at random, then once in peace, and tell whether everything is as it should be."""

@@ -8,6 +8,7 @@ from lxml import etree
 from functions.oai import about
 from functions.oai.about import WARC, Origin
 from functions.oai.answer import Answer, OneRecord
+from functions.oai.format import load
 from functions.oai.render import RECORD, Renderer
 from functions.oai.repository import Record
 from functions.snapshot.description import LONGEST_NOTICE
@@ -225,9 +226,7 @@ def test_an_origin_may_have_origins_of_its_own():
     record = Record(1, NAME, "capture", START, False, (), {**EMPTY_CAPTURE, "url": "http://a.cz/"})
     renderer = Renderer(abouts={"provenance": lambda record: chain})
     arguments = (("verb", "GetRecord"), ("identifier", NAME), ("metadataPrefix", "oai_dc"))
-    answer = Answer(
-        START, "http://a/oai", arguments, OneRecord(record, {"capture": "capture-oai_dc.xml"})
-    )
+    answer = Answer(START, "http://a/oai", arguments, OneRecord(record, load().rows[0]))
     outer, inner = valid(renderer.document(answer)).iter(f"{PROVENANCE}originDescription")
     assert inner.getparent() is outer
     assert (outer.get("altered"), inner.get("altered")) == ("false", "true")

@@ -1,4 +1,4 @@
-"""HTTP: paths, methods, forms, compression, and a store that is out of reach."""
+"""HTTP: paths, methods, forms, compression, other sites, and what cannot be answered."""
 
 import base64
 import gzip
@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from functions.snapshot.errors import StoreError
+from functions.snapshot.pointer import Pointer
 
 from .client import START, Client, Page, content
 from .memory import MemoryRepository, capture
@@ -67,22 +68,67 @@ def test_there_is_nothing_elsewhere(client, path):
     assert reply["headers"]["Content-Type"].startswith("text/plain")
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "CONNECT", "TRACE"])
 def test_other_methods_are_refused(client, method):
-    assert client.raw(method=method)["headers"]["Allow"] == "GET, HEAD, POST"
+    assert client.raw(method=method)["headers"]["Allow"] == "GET, HEAD, POST, OPTIONS"
     assert client.raw(method=method)["statusCode"] == 405
-    assert client.raw(method=method, path="/")["headers"]["Allow"] == "GET, HEAD"
+    assert client.raw(method=method, path="/")["headers"]["Allow"] == "GET, HEAD, OPTIONS"
 
 
 def test_a_post_to_the_page_for_people_is_refused(client):
     assert client.raw(method="POST", path="/")["statusCode"] == 405
 
 
-def test_head_has_the_headers_of_get_and_no_body(client):
-    for headers in ({}, {"accept-encoding": "gzip"}):
-        head = client.raw("verb=Identify", "HEAD", headers=headers)
-        assert (head["body"], head["isBase64Encoded"]) == ("", False)
-        assert head["headers"] == client.raw("verb=Identify", headers=headers)["headers"]
+@pytest.mark.parametrize("path", ["/oai", "/", "/x"])
+@pytest.mark.parametrize("query", ["verb=Identify", "verb=ListRecords&metadataPrefix=oai_dc", ""])
+@pytest.mark.parametrize("accepted", ["", "gzip"])
+def test_head_has_the_headers_of_get_and_no_body(client, path, query, accepted):
+    headers = {"accept-encoding": accepted}
+    head, get = (client.raw(query, m, path, headers=headers) for m in ("HEAD", "GET"))
+    assert (head["body"], head["isBase64Encoded"]) == ("", False)
+    assert (head["statusCode"], head["headers"]) == (get["statusCode"], get["headers"])
+
+
+OPEN = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Retry-After",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"), [("/oai", "GET, HEAD, POST, OPTIONS"), ("/", "GET, HEAD, OPTIONS")]
+)
+def test_other_sites_may_ask_whether_they_may_ask(client, path, methods):
+    wishes = {
+        "Origin": "https://elsewhere.example",
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    }
+    reply = client.raw("verb=Identify", "OPTIONS", path, headers=wishes)
+    assert (reply["statusCode"], reply["body"]) == (204, "")
+    headers = reply["headers"]
+    assert headers["Allow"] == headers["Access-Control-Allow-Methods"] == methods
+    assert "Content-Type" in headers["Access-Control-Allow-Headers"]
+    assert int(headers["Access-Control-Max-Age"]) > 0
+    assert OPEN.items() <= headers.items()
+    assert not {"Content-Type", "Content-Length", "Content-Encoding"} & headers.keys()
+
+
+@pytest.mark.parametrize(
+    ("query", "method", "path", "status"),
+    [
+        ("verb=Identify", "GET", "/oai", 200),
+        ("verb=Identify", "HEAD", "/oai", 200),
+        ("verb=Nope", "POST", "/oai", 200),
+        ("", "GET", "/", 200),
+        ("", "OPTIONS", "/x", 404),
+        ("", "PUT", "/oai", 405),
+    ],
+)
+def test_other_sites_may_read_every_answer(client, query, method, path, status):
+    reply = client.raw(query, method, path)
+    assert reply["statusCode"] == status
+    assert OPEN.items() <= reply["headers"].items()
 
 
 @pytest.mark.parametrize("encoded", [False, True])
@@ -139,7 +185,11 @@ def test_a_query_of_any_length_or_bytes_is_safe(client):
         ("deflate, gzip;q=0.5", True),
         ("gzip; q=1.0", True),
         ("*", True),
-        ("gzip;q=0.001, identity", True),
+        ("gzip;q=0.001, identity", False),
+        ("gzip;q=0.5, identity;q=0.5", True),
+        ("gzip;q=0.5, *;q=0.8", False),
+        ("identity;q=0, gzip;q=0.1", True),
+        ("gzip;q=1.5", False),
         ("", False),
         ("identity", False),
         ("br, deflate", False),
@@ -156,6 +206,17 @@ def test_gzip_where_it_is_wished(client, accepted, compressed):
     assert (reply["headers"].get("Content-Encoding") == "gzip") == compressed
     assert reply["isBase64Encoded"] == compressed
     assert page(reply).codes == []
+
+
+@pytest.mark.parametrize(
+    ("accepted", "compressed"),
+    [("gzip", False), ("gzip, identity;q=0", True), ("gzip, *;q=0", True), ("identity;q=0", False)],
+)
+def test_what_is_small_is_compressed_only_where_it_must_be(client, accepted, compressed):
+    reply = client.raw(path="/x", headers={"accept-encoding": accepted})
+    assert (reply["headers"].get("Content-Encoding") == "gzip") == compressed
+    assert content(reply).startswith(b"There is nothing here")
+    assert reply["headers"]["Vary"] == "Accept-Encoding"
 
 
 def test_gzip_gives_the_same_bytes_each_time(client):
@@ -195,6 +256,53 @@ def test_a_store_out_of_reach(repository, clock, method, caplog):
     assert "secret" not in reply["body"]
     assert "StoreError: s3://secret-bucket: connection refused" in caplog.text
     assert "<" not in reply["body"]
+    assert OPEN.items() <= reply["headers"].items()
+
+
+@pytest.mark.parametrize("method", ["pointer", "manifest", "page", "size"])
+@pytest.mark.parametrize("error", [ZeroDivisionError("secret"), MemoryError("secret")])
+def test_what_nobody_foresaw(repository, clock, method, error, caplog):
+    """A harvester is to ask again; the operator sees where it was."""
+
+    def fail(*args, **kwargs):
+        raise error
+
+    setattr(repository, method, fail)
+    client = Client(repository, clock, serve_retry_seconds=77)
+    reply = client.raw("verb=ListRecords&metadataPrefix=oai_dc")
+    assert (reply["statusCode"], reply["headers"]["Retry-After"]) == (503, "77")
+    assert "secret" not in reply["body"]
+    assert "<" not in reply["body"]
+    assert "Traceback" in caplog.text
+    assert type(error).__name__ in caplog.text
+    assert "'GET' '/oai'" in caplog.text
+
+
+def test_a_place_is_free_again_after_a_failure(repository, clock):
+    pointer = repository.pointer
+    repository.pointer = lambda: 1 / 0
+    client = Client(repository, clock, serve_concurrent=1)
+    assert {client.raw("verb=Identify")["statusCode"] for _ in range(3)} == {503}
+    repository.pointer = pointer
+    assert client.get("Identify").codes == []
+
+
+def test_one_request_too_many_is_told_so_at_once(repository, clock):
+    """One that comes while another is answered waits for nothing."""
+    client = Client(repository, clock, serve_concurrent=1)
+    inner, pointer = [], repository.pointer
+
+    def ask_another() -> Pointer:
+        repository.pointer = pointer
+        inner.append(client.raw("verb=Identify"))
+        return pointer()
+
+    repository.pointer = ask_another
+    assert client.get("Identify").codes == []
+    assert inner[0]["statusCode"] == 503
+    assert inner[0]["headers"]["Retry-After"] == "30"
+    assert "Too many" in inner[0]["body"]
+    assert client.get("Identify").codes == []
 
 
 def test_a_store_that_is_back_is_asked_again(repository, clock):

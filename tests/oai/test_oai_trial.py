@@ -195,7 +195,8 @@ def test_a_folder_or_a_prefix_that_is_not_there(own, tmp_path):
         f"formats.templates is {tmp_path}/none, expected a folder that is there"
     )
     assert refusal(own, formats_offered=["simple", "marc"]) == (
-        "formats.offered names marc, which is no format; there are oai_dc, capture, mods, harvest, simple"
+        "formats.offered names marc, which is no format; "
+        "there are oai_dc, capture, mods, harvest, simple"
     )
 
 

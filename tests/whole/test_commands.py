@@ -280,7 +280,6 @@ def test_a_namespace_is_to_be_chosen_before_the_first_publish(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["serve", "--threads", "0"], "--threads 0: expected"),
         (["serve", "--port", "99999"], "port 99999: expected"),
         (["ingest", ""], "'': no such file"),
         (["ingest", "x", "--jobs", "0"], "--jobs 0: expected"),

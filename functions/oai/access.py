@@ -1,0 +1,89 @@
+"""The access log: one line of JSON for each request.
+
+It holds no address of a client and no resumption token, and nothing that a stranger sent can
+break its line: JSON escapes control characters, and here everything that is not ASCII.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from functions.oai.answer import Answer, Failure, FormatList, OneRecord, RecordList, SetList
+from functions.oai.errors import OAIError
+from functions.oai.event import Call
+
+_LOG = logging.getLogger("sheaf")
+
+_ARGUMENTS = ("verb", "metadataPrefix", "set", "from", "until", "identifier")
+_LONGEST = 300
+"""Characters of a value; one that is longer is cut."""
+
+
+class AccessLog:
+    """Writes entries by `write`, which takes a line without its end and may raise OSError."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._broken = False
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Write an entry. Where that fails it is lost, and the error log says so, once."""
+        try:
+            self._write(json.dumps(entry, separators=(",", ":")))
+            self._broken = False
+        except OSError as error:
+            if not self._broken:
+                _LOG.error("the access log cannot be written: %s", error)
+            self._broken = True
+
+
+def entry(
+    when: datetime, call: Call, reply: Mapping[str, Any], told: Mapping[str, Any], seconds: float
+) -> dict[str, Any]:
+    """Return the entry of a call that came at `when` and was answered by `reply`.
+
+    `told` is what `told` found in the answer's document.
+    """
+    status = reply["statusCode"]
+    return {
+        "time": when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "method": call.method[:_LONGEST],
+        "path": call.path[:_LONGEST],
+        "status": status,
+        **_asked(call),
+        **told,
+        # Of a HEAD and a 304 nothing is sent, whatever their Content-Length says.
+        "bytes": int(reply["headers"]["Content-Length"]) if reply["body"] else 0,
+        "milliseconds": round(seconds * 1000, 1),
+        "cached": status == 304,
+    }
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    """Return what an answer tells: its snapshot, rows, how many came before, and error codes."""
+    content, rows = answer.content, 0
+    if isinstance(content, RecordList):
+        rows = len(content.records)
+    elif isinstance(content, SetList):
+        rows = len(content.sets)
+    elif isinstance(content, FormatList):
+        rows = len(content.formats)
+    elif isinstance(content, OneRecord):
+        rows = 1
+    cursor = 0
+    if isinstance(content, RecordList | SetList) and content.resumption is not None:
+        cursor = content.resumption.cursor
+    codes = {f.code: 0 for f in content.faults} if isinstance(content, Failure) else {}
+    return {"snapshot": answer.snapshot, "rows": rows, "cursor": cursor, "errors": [*codes]}
+
+
+def _asked(call: Call) -> dict[str, str]:
+    """Return what arguments were given, whatever they are worth."""
+    try:
+        pairs = call.pairs()
+    except OAIError:
+        return {}
+    given = dict(reversed(pairs))  # of a repeated one the first
+    return {name: given[name][:_LONGEST] for name in _ARGUMENTS if name in given}
