@@ -22,7 +22,10 @@ from functions.snapshot.pointer import REMEMBERED
 from functions.snapshot.store import Writer
 
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
-SUPERSEDED = "CREATE TABLE superseded AS SELECT position, sequence, kind, deleted, sets FROM "
+SUPERSEDED = (
+    "CREATE TABLE superseded AS "
+    "SELECT position, sequence, kind, deleted, sets, left_sets FROM "
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ class _Withdrawal:
                 count = rows_of(connection, "withdrawn")
                 connection.execute(
                     "CREATE TABLE fresh AS SELECT identifier, kind, true AS deleted, "
-                    f"$reason::VARCHAR AS reason, sets, {EMPTY} FROM withdrawn",
+                    f"$reason::VARCHAR AS reason, sets, left_sets, {EMPTY} FROM withdrawn",
                     {"reason": self.reason},
                 )
                 connection.execute(f"{SUPERSEDED} withdrawn")

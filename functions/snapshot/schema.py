@@ -27,6 +27,12 @@ ITEM = (
     Column("deleted", "BOOLEAN", "true for a tombstone, which keeps only these columns", "false"),
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL where it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
+    Column(
+        "left_sets",
+        "VARCHAR[]",
+        "most specific sets of earlier versions that this one is not in, sorted",
+        "[mime:text:plain]",
+    ),
 )
 
 CAPTURE = (
@@ -85,18 +91,25 @@ SOURCE = (
 
 SETS = (
     Column("set_spec", "VARCHAR", "the set", "mime:text:html"),
-    Column("records", "BIGINT", "records in the listing, tombstones included", "412"),
+    Column("records", "BIGINT", "records in the listing, deleted and departed included", "412"),
+    Column("live", "BIGINT", "those of them that are neither deleted nor departed", "409"),
     Column(
         "counts",
-        "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT)[]",
+        "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT, live BIGINT)[]",
         "records by publish and kind",
-        "[{1, capture, 412}]",
+        "[{1, capture, 412, 409}]",
     ),
     Column(
         "ranges",
         "STRUCT(first BIGINT, last BIGINT, copied BOOLEAN)[]",
         "positions between which its records lie, ascending",
         "[{1, 978, false}]",
+    ),
+    Column(
+        "turns",
+        "INTEGER[]",
+        "publishes with which it came to have live records, to have none, and so on in turn",
+        "[1]",
     ),
 )
 
