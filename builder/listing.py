@@ -31,8 +31,8 @@ _LINEAGE = (
     "UNION ALL SELECT unnest(list_concat(sets, left_sets)) FROM superseded))"
 )
 
-# What of an item's sets tells its listings, each with whether it is live there. One that it has left
-# may lie below a parent that it is in.
+# Of each set that tells an item's listings, whether it is live there. One that it has left may lie
+# below a parent that it is in.
 _SPECS = (
     "(SELECT * EXCLUDE (sets, left_sets, deleted), unnest(sets) AS spec, NOT deleted AS live "
     "FROM {items} UNION ALL SELECT * EXCLUDE (sets, left_sets, deleted), unnest(left_sets), false "

@@ -23,8 +23,7 @@ from functions.snapshot.store import Writer
 
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
 SUPERSEDED = (
-    "CREATE TABLE superseded AS "
-    "SELECT position, sequence, kind, deleted, sets, left_sets FROM "
+    "CREATE TABLE superseded AS SELECT position, sequence, kind, deleted, sets, left_sets FROM "
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
+from urllib.parse import urljoin
 
 from functions.oai.errors import Fault
 from functions.oai.format import Format
@@ -56,10 +57,19 @@ class FormatList:
 
 @dataclass(frozen=True, slots=True)
 class NamedSet:
-    """A set: its specification and its name for people."""
+    """A set: its specification, its name and what is to be said of it for people, and its numbers.
+
+    `records` are the live ones, `deleted` the other listed ones; `first` and `last` are the
+    datestamps between which all lie, None where there is none.
+    """
 
     spec: str
     name: str
+    descriptions: tuple[str, ...]
+    records: int
+    deleted: int
+    first: datetime | None
+    last: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +122,7 @@ class Answer:
     base_url: str
     arguments: tuple[tuple[str, str], ...]
     content: Content
+
+    def schema(self, name: str) -> str:
+        """Return the URL of a schema of our own, which is served beside the base URL."""
+        return urljoin(self.base_url, f"schema/{name}")

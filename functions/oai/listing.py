@@ -56,7 +56,9 @@ class _Walk:
 class Lister:
     """Answers ListRecords and ListIdentifiers."""
 
-    def __init__(self, repository: Repository, formats: Formats):
+    def __init__(self, repository: Repository, formats: Formats, *, named_sets: bool = False):
+        """`named_sets`: the configuration names sets, which may have no record yet."""
+        self._named_sets = named_sets
         self._repository = repository
         self._formats = formats
 
@@ -81,7 +83,7 @@ class Lister:
         if row is None or row not in self._formats.offered(manifest.kinds()):
             raise error(NO_FORMAT, f"There is no metadata format {shown(prefix)} here.")
         if request.set is not None:
-            if not manifest.sets:
+            if not manifest.sets and not self._named_sets:
                 raise error(NO_SETS, "This repository has no sets.")
             if not self._repository.has_set(manifest, request.set):
                 raise error(NO_RECORDS, f"There is no set {shown(request.set)}.")

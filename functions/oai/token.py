@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from functions.oai import request
 from functions.oai.errors import BAD_TOKEN, OAIError, error
+from functions.oai.place import Place
 from functions.snapshot import setspec
 
 _VERSION = "1"
@@ -33,7 +34,8 @@ class Token:
     """Where a list goes on, and what list it is.
 
     The next record is the first one at `position` or behind it in `snapshot`; the next set is the
-    one behind `after`. `cursor` records came before, `size` is what the whole list has.
+    one behind `after`, a place as text. `cursor` records came before, `size` is what the whole list
+    has.
     """
 
     verb: str
@@ -115,7 +117,7 @@ def _sound(token: Token) -> bool:
         return False
     if token.verb == request.LIST_SETS:
         bare = token.position == 0 and not (token.prefix or token.set or token.start or token.end)
-        return bare and setspec.is_valid(token.after)
+        return bare and Place.from_text(token.after) is not None
     return (
         token.position >= 1
         and not token.after

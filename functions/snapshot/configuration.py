@@ -4,6 +4,7 @@ Each key is a row of the table in keys; a value that is not what its row asks fo
 the key, the value and what was expected.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -102,9 +103,10 @@ def _check(source: str, name: str, value: Any, variable: str = "") -> None:
     key = _BY_NAME[name]
     if not key.test(value):
         where = f" ({variable})" if variable else ""
+        part, given, expected = (key.problem and key.problem(value)) or ("", value, key.expected)
         raise ConfigurationError(
-            f"{source}: {name}{where} is {_SECRET.sub('//...@', _toml(value))}, "
-            f"expected {key.expected}"
+            f"{source}: {name}{part}{where} is {_SECRET.sub('//...@', _toml(given))}, "
+            f"expected {expected}"
         )
 
 
@@ -112,7 +114,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, dict):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot import address, endpoint, identifier, setspec
+from functions.snapshot import address, endpoint, identifier, rule, setspec
 
 _EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
 _URL = re.compile(r"https?://[^\s?#]+")
@@ -13,13 +13,17 @@ _URL = re.compile(r"https?://[^\s?#]+")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of the configuration: name, default, test of a value, what is expected, meaning."""
+    """A key of the configuration: name, default, test of a value, what is expected, meaning.
+
+    `problem` narrows down what is wrong with a value of many parts (see rule.problem).
+    """
 
     name: str
     default: Any
     test: Callable[[Any], bool]
     expected: str
     meaning: str
+    problem: Callable[[Any], tuple[str, Any, str] | None] | None = None
 
 
 def _text(value: Any) -> bool:
@@ -49,6 +53,16 @@ def _emails(value: Any) -> bool:
 def _names(value: Any) -> bool:
     return isinstance(value, dict) and all(
         setspec.is_valid(spec) and _text(name) for spec, name in value.items()
+    )
+
+
+def _prose(value: Any) -> bool:
+    return isinstance(value, str) and _text(" ".join(value.split()))
+
+
+def _descriptions(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        setspec.is_valid(spec) and _prose(text) for spec, text in value.items()
     )
 
 
@@ -151,6 +165,21 @@ KEYS: tuple[Key, ...] = (
         _names,
         "a table from set specifications to names",
         "setName where the made one is not good enough",
+    ),
+    Key(
+        "sets.descriptions",
+        {},
+        _descriptions,
+        "a table from set specifications to texts",
+        "what setDescription says of a set for people",
+    ),
+    Key(
+        "sets.rules",
+        [],
+        lambda v: rule.problem(v) is None,
+        rule.EXPECTED,
+        "sets of your own, for what is ingested from now on (see docs/oai-pmh.md)",
+        rule.problem,
     ),
     Key(
         "publish.lead",

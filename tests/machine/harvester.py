@@ -33,7 +33,7 @@ class Question:
         start = self.start and instant.from_text(self.start)
         end = self.end and instant.from_text(self.end)
         return (
-            row.item.within(self.spec)
+            row.item.listed(self.spec)
             and (not start or row.stamp >= start)
             and (not end or row.stamp <= end)
         )
@@ -118,7 +118,8 @@ class Walk:
         if page.codes:
             return not rows and set(page.codes) <= NONE and self._ended(chronicle, number, answered)
         given = records(page)
-        expected = [(r.name, held(r, self.question.verb)) for r in rows[: self.limit]]
+        verb, spec = self.question.verb, self.question.spec
+        expected = [(r.name, held(r, verb, spec)) for r in rows[: self.limit]]
         if given != expected or not given:
             return False
         reached, whole = cursor + len(given), cursor + len(rows)
@@ -204,16 +205,16 @@ class Harvester:
     def check(self, rows: Sequence[Row]) -> None:
         """Check that it holds exactly the repository's state, or its set's.
 
-        What has left the set vanished from it without a word: that may be held still. Where a list
-        outlived its snapshot, what that one gave may have got another instant, as it had come too
-        late, and the list did not tell.
+        What has left the set is deleted there. Where a list outlived its snapshot, what that one
+        gave may have got another instant, as it had come too late, and the list did not tell.
         """
-        there = {r.name: held(r, self.verb) for r in rows if r.item.within(self.spec)}
-        left = {r.name for r in rows} - there.keys()
-        mine = {n: h for n, h in self.holdings.items() if n not in left}
+        there = {r.name: held(r, self.verb, self.spec) for r in rows if r.item.listed(self.spec)}
         if self.outlived:
-            there, mine = ({n: h.item for n, h in some.items()} for some in (there, mine))
-        assert there == mine
+            assert {n: h.item for n, h in there.items()} == {
+                n: h.item for n, h in self.holdings.items()
+            }
+            return
+        assert there == self.holdings
 
 
 def _undated(answered: Answered) -> bytes:

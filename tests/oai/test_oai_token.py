@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.oai.errors import OAIError
+from functions.oai.place import Place
 from functions.oai.token import Token
 
 _LEVEL = st.text("AZaz09-_.!~*'()", min_size=1, max_size=8)
@@ -28,7 +29,8 @@ def tokens(draw):
     cursor = draw(_COUNT)
     common = {"snapshot": draw(_COUNT), "cursor": cursor, "size": cursor + draw(_COUNT)}
     if draw(st.booleans()):
-        return Token(verb="ListSets", after=draw(_SPEC), **common)
+        place = Place(draw(st.integers(0, 10**9)), draw(st.integers(0, 2)), draw(_SPEC))
+        return Token(verb="ListSets", after=place.to_text(), **common)
     start, end = draw(_SPANS)
     return Token(
         verb=draw(st.sampled_from(["ListRecords", "ListIdentifiers"])),

@@ -8,6 +8,7 @@ from lxml import etree
 
 HERE = Path(__file__).parents[1]
 OFFICIAL = HERE.parents[1] / "shared" / "data" / "xsd" / "oai"
+SHIPPED = HERE.parent / "templates" / "schemas"
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 
@@ -16,6 +17,7 @@ _DRIVER = b"""<schema xmlns="http://www.w3.org/2001/XMLSchema">
 <import namespace="http://www.openarchives.org/OAI/2.0/oai_dc/" schemaLocation="oai_dc.xsd"/>
 <import namespace="http://www.openarchives.org/OAI/2.0/oai-identifier"
  schemaLocation="oai-identifier.xsd"/>
+<import namespace="urn:x-sheaf:set:1" schemaLocation="set.xsd"/>
 </schema>"""
 
 
@@ -23,8 +25,11 @@ class _Offline(etree.Resolver):
     """Answers every address with the file of that name."""
 
     def resolve(self, url: str, public_id: Any, context: Any) -> Any:
-        path = OFFICIAL / url.rpartition("/")[2]
-        return self.resolve_filename(str(path), context) if path.is_file() else None
+        for folder in (OFFICIAL, SHIPPED):
+            path = folder / url.rpartition("/")[2]
+            if path.is_file():
+                return self.resolve_filename(str(path), context)
+        return None
 
 
 @cache
