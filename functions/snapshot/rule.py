@@ -57,19 +57,16 @@ def _of_rule(where: str, rule: Any) -> tuple[str, Any, str] | None:
     if not root or root in RESERVED:
         reserved = f"{', '.join(RESERVED[:-1])} or {RESERVED[-1]}"
         expected = f"a setSpec such as topic:news, whose first level is not {reserved}"
-        return (
-            (where, rule, f"a set: {expected}")
-            if spec is None
-            else (f"{where}.set", spec, expected)
-        )
+        if "set" not in rule:
+            return where, rule, f"a set: {expected}"
+        return f"{where}.set", spec, expected
     for name, values in rule.items():
         if name == "set":
             continue
         if name not in CONDITIONS:
-            return f"{where}.{name}", values, f"no such key in a rule, but {_ONE_OR_MORE}"
+            return f"{where}.{name}", values, f"a key that is known: set, {', '.join(CONDITIONS)}"
         fits, what = CONDITIONS[name]
-        if not (isinstance(values, list) and values):
+        texts = isinstance(values, list) and all(isinstance(one, str) for one in values)
+        if not (texts and values and all(map(fits, values))):
             return f"{where}.{name}", values, f"a list of {what}"
-        if not all(isinstance(one, str) and fits(one) for one in values):
-            return f"{where}.{name}", values, f"a list of {what}"
-    return (where, rule, f"besides set {_ONE_OR_MORE}") if len(rule) == 1 else None
+    return (where, rule, f"{_ONE_OR_MORE} besides the set") if len(rule) == 1 else None
