@@ -109,10 +109,14 @@ class SetLister:
     ) -> Iterator[tuple[str, SetRow | None]]:
         """Yield up to `limit` sets of one stage behind a place in it."""
         if place.stage == NAMED:
-            behind = (s for s in self._lacking(manifest, place.sequence) if s > place.spec)
-            yield from ((spec, None) for spec, _ in zip(behind, range(limit), strict=False))
-        elif place.stage == LIVE or manifest.emptied or place.sequence != _newest(manifest):
-            live = place.stage != EMPTIED
+            behind = [s for s in self._lacking(manifest, place.sequence) if s > place.spec]
+            yield from ((spec, None) for spec in behind[:limit])
+            return
+        # The empty ones may be few among many: none is looked for that is not there.
+        if place.stage == EMPTIED and place.sequence == _newest(manifest):
+            limit = min(limit, manifest.emptied)
+        if limit:
+            live = place.stage == LIVE
             rows = self._repository.sets(manifest, place.spec, limit, place.sequence, live=live)
             yield from ((row.spec, row) for row in rows)
 

@@ -176,6 +176,30 @@ def test_sets_go_on_in_another_snapshot_where_theirs_was_retired(repository, clo
     assert found == total
 
 
+class Looking(MemoryRepository):
+    """Counts how often it is asked for sets without a live record."""
+
+    looked = 0
+
+    def sets(self, *args, live=True, **more):
+        self.looked += not live
+        return super().sets(*args, live=live, **more)
+
+
+def test_without_empty_sets_none_is_looked_for():
+    repository = Looking()
+    items = {name: capture(f"http://{name}/", "a:b") for name in ALL}
+    repository.publish(items, START - timedelta(hours=2))
+    client = Client(repository, pages_sets=1)
+    assert [page.text("setSpec") for page in client.pages("ListSets")] == [["a"], ["a:b"]]
+    assert repository.looked == 0
+    repository.publish({ALL[0]: capture("http://0/", "c")}, START - timedelta(hours=1))
+    repository.publish({ALL[0]: None}, START - timedelta(minutes=30))
+    found = [page.text("setSpec") for page in Client(repository, pages_sets=1).pages("ListSets")]
+    assert found == [["a"], ["a:b"], ["c"]]
+    assert repository.looked > 0
+
+
 def test_what_is_said_of_a_set(repository, clock):
     """People are told in words, programs in numbers."""
     clock.move(60)
