@@ -10,13 +10,7 @@ from typing import Any
 from functions.oai import engine
 from functions.oai.repository import Record, Selection, SetRow
 from functions.snapshot import identifier, position, schema, setspec
-from functions.snapshot.manifest import (
-    DataFile,
-    Manifest,
-    RowGroup,
-    Span,
-    overlapping,
-)
+from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
@@ -32,11 +26,12 @@ _IN_SET = (
 _SETS = f"""
 SELECT set_spec, records, live, list_min(list_transform(counts, lambda c: c.sequence)),
     list_max(list_transform(counts, lambda c: c.sequence))
-FROM {_FILE} WHERE set_spec > $after AND ($sequence IS NULL OR CASE WHEN $live
-    THEN len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 1
-    ELSE turns[1] <= $sequence AND len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 0 END)
-ORDER BY set_spec LIMIT $limit
+FROM {_FILE} WHERE set_spec > $after AND {{condition}} ORDER BY set_spec LIMIT $limit
 """
+_LIVELY = "(live > 0) = $live"
+_LIVELY_BEFORE = (
+    "turns[1] <= $sequence AND (len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 1) = $live"
+)
 _BIRTHS = f"SELECT set_spec, turns[1] FROM {_FILE} WHERE list_contains($specs, set_spec)"
 _LIVE = (
     f"position NOT IN (SELECT position FROM {engine.table('$dead')} "
@@ -134,9 +129,15 @@ class DuckRepository:
         """Return up to `limit` sets whose specification sorts behind `after`."""
         found: list[SetRow] = []
         stamps = self._stamps(manifest)
-        values: dict[str, Any] = {"after": after, "sequence": sequence, "live": live}
+        values: dict[str, Any] = {"after": after}
+        condition = "true"
+        if sequence is not None:
+            past = any(s.number > sequence for s in manifest.sequences[-1:])
+            condition = _LIVELY_BEFORE if past else _LIVELY
+            values |= {"live": live} | ({"sequence": sequence} if past else {})
+        sql = _SETS.format(condition=condition)
         for file, _ in self._catalogue.groups(manifest, "sets", after, None):
-            rows = self._rows(_SETS, file, limit=limit - len(found), **values)
+            rows = self._rows(sql, file, limit=limit - len(found), **values)
             found += [
                 SetRow(spec, records, count, stamps[first], stamps[last])
                 for spec, records, count, first, last in rows
