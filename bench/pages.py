@@ -34,6 +34,7 @@ from functions.oai.render import Renderer
 from functions.oai.token import Token
 from functions.snapshot import configuration, schema
 
+_NAMESPACE = "bench.example.org"
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
 
 
@@ -82,7 +83,7 @@ def requests(snapshot: int, size: int, page: int) -> Iterator[tuple[str, str]]:
     def at(cursor: int) -> str:
         token = Token(
             verb="ListRecords", prefix="oai_dc", snapshot=snapshot,
-            position=cursor + 1, cursor=cursor, size=size,
+            position=cursor + 1, cursor=cursor, size=size, namespace=_NAMESPACE,
         )  # fmt: skip
         return f"verb=ListRecords&resumptionToken={quote(token.to_text())}"
 
@@ -166,7 +167,7 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     store = FolderStore(folder / "store")
     (folder / "run").mkdir()
     fill(store, count, folder / "run")
-    text = "[repository]\nnamespace = 'bench.example.org'\n[publish]\nlead = 1\n[pages]\n"
+    text = f"[repository]\nnamespace = '{_NAMESPACE}'\n[publish]\nlead = 1\n[pages]\n"
     settings = configuration.parse(f"{text}records = {page}", {})
     began = time.perf_counter()
     outside = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})

@@ -76,7 +76,7 @@ class Build:
             written = self._records(plan, spans, advance)
         index = Index(self._connection, written, self._number)
         self._copies(written, index)
-        sets = self._sets(index)
+        sets, emptied = self._sets(index)
         there = [run for run in written if run.span.last == own.last]
         self._lookup(own, [path for run in there for path in run.paths])
         self._dead(own, sum(sum(s.records.values()) for s in sequences))
@@ -84,6 +84,7 @@ class Build:
             self._before,
             sequences=tuple(sequences),
             sets=sets,
+            emptied=emptied,
             tombstones=self._tombstones(),
             tables=self._draft.tables,
         )
@@ -159,8 +160,11 @@ class Build:
         runs = sorted({**kept, **instead}.items())
         self._draft.tables[table] = tuple(leaf for _, leaves in runs for leaf in leaves)
 
-    def _sets(self, index: Index) -> int:
-        """Write the files of the sets that are touched; return how many sets there are now."""
+    def _sets(self, index: Index) -> tuple[int, int]:
+        """Write the files of the sets that are touched.
+
+        Returns how many sets there are now, and how many of them have no live record.
+        """
         files = self._draft.files(self._draft.tables.get("sets", ()))
         firsts = [str(file.groups[0].first) for file in files]
         homes = index.touched(firsts)
@@ -177,7 +181,8 @@ class Build:
             every = [file for part in parts.values() for file in part]
             self._draft.tables["sets"] = self._draft.leaves(every)
         new = sum(file.rows for part in parts.values() for file in part)
-        return self._before.sets - sum(file.rows for file in earlier) + new
+        sets = self._before.sets - sum(file.rows for file in earlier) + new
+        return sets, self._before.emptied + index.emptied()
 
     def _lookup(self, own: Span, records: list[str]) -> None:
         values = {"records": records, "base": own.first}

@@ -22,18 +22,25 @@ from functions.snapshot.store import Reader
 _CHUNK = 1 << 20  # bytes
 _FILE = engine.table("$path")
 _ROW = f"hash({', '.join(schema.names('records'))})"
-_LISTINGS = (
-    "list_distinct(flatten(list_transform(sets, lambda s: list_transform("
+_LINEAGE = (
+    "list_distinct(flatten(list_transform({sets}, lambda s: list_transform("
     "range(1, len(string_split(s, ':')) + 1), "
     "lambda n: array_to_string(string_split(s, ':')[:n], ':')))))"
+)
+_LISTINGS = _LINEAGE.format(sets="list_concat(sets, left_sets)")
+_DEPARTED = (
+    "CASE WHEN len(left_sets) = 0 THEN [] ELSE list_filter("
+    f"{_LINEAGE.format(sets='left_sets')}, lambda s: NOT coalesce(list_bool_or("
+    "list_transform(sets, lambda o: o = s OR starts_with(o, s || ':'))), false)) END"
 )
 _TABLES = {
     # table: the columns that are kept of it, and how they come from its files
     "records": (
         "part INTEGER, position BIGINT, sequence INTEGER, kind VARCHAR, "
-        "deleted BOOLEAN, key BIGINT, name UBIGINT, listings VARCHAR[], content UBIGINT",
+        "deleted BOOLEAN, key BIGINT, name UBIGINT, listings VARCHAR[], departed VARCHAR[], "
+        "content UBIGINT",
         "file_row_number // $group, position, sequence, kind, deleted, "
-        f"{identifier.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_ROW}",
+        f"{identifier.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_DEPARTED}, {_ROW}",
     ),
     "copies": (
         "listing VARCHAR, position BIGINT, content UBIGINT",

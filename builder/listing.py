@@ -3,6 +3,9 @@
 A set whose records lie close together is read from the main files; one that is scattered thinly
 over many row groups gets a sorted copy of its records, so that a page of it is one read as well.
 Both are decided for each run of records anew when the run is written.
+
+A set lists what is in it, and what has left it since an earlier version: that has departed. Live is
+what is in the set and no tombstone.
 """
 
 from collections.abc import Sequence
@@ -24,37 +27,48 @@ _LINEAGE = (
     "CREATE TABLE lineage AS SELECT spec, unnest(list_transform(range(1, len(parts) + 1), "
     "lambda n: array_to_string(parts[:n], ':'))) AS listing FROM ("
     "SELECT DISTINCT spec, string_split(spec, ':') AS parts FROM ("
-    f"SELECT unnest(sets) AS spec FROM {_FILES} "
-    "UNION ALL SELECT unnest(sets) FROM superseded))"
+    f"SELECT unnest(sets) AS spec FROM {_FILES} UNION ALL SELECT unnest(left_sets) FROM {_FILES} "
+    "UNION ALL SELECT unnest(list_concat(sets, left_sets)) FROM superseded))"
+)
+
+# Of each set that tells an item's listings, whether it is live there. One that it has left may lie
+# below a parent that it is in.
+_SPECS = (
+    "(SELECT * EXCLUDE (sets, left_sets, deleted), unnest(sets) AS spec, NOT deleted AS live "
+    "FROM {items} UNION ALL SELECT * EXCLUDE (sets, left_sets, deleted), unnest(left_sets), false "
+    "FROM {items})"
 )
 
 # An item may be in two sets below one parent, and counts once there: such items go the long way.
 _CELLS = f"""
 CREATE TABLE cells AS
 WITH item AS (
-    SELECT file_index, file_row_number // $group AS part, position, sequence, kind, sets,
+    SELECT file_index, file_row_number // $group AS part, position, sequence, kind, deleted, sets,
+        left_sets, len(left_sets) > 0 OR
         list_unique(list_transform(sets, lambda s: split_part(s, ':', 1))) < len(sets) AS several
     FROM {_FILES}
 ),
 plain AS (
     SELECT file_index, part, sequence, kind, spec, count(*) AS records,
-        min(position) AS first, max(position) AS last
-    FROM (SELECT * EXCLUDE (several, sets), unnest(sets) AS spec FROM item WHERE NOT several)
+        count(*) FILTER (WHERE NOT deleted) AS live, min(position) AS first, max(position) AS last
+    FROM (SELECT * EXCLUDE (several, sets, left_sets), unnest(sets) AS spec
+          FROM item WHERE NOT several)
     GROUP BY ALL
 ),
 several AS (
-    SELECT DISTINCT file_index, part, sequence, kind, listing, position
-    FROM (SELECT * EXCLUDE (several, sets), unnest(sets) AS spec FROM item WHERE several)
-    JOIN lineage USING (spec)
+    SELECT file_index, part, sequence, kind, listing, position, bool_or(live)::BIGINT AS live
+    FROM {_SPECS.format(items="(SELECT * EXCLUDE (several) FROM item WHERE several)")}
+    JOIN lineage USING (spec) GROUP BY ALL
 )
 SELECT listing, $runs[file_index::BIGINT + 1]::BIGINT AS run,
     file_index::BIGINT * $most + part AS cell, sequence, kind,
-    sum(records)::BIGINT AS records, min(first) AS first, max(last) AS last
+    sum(records)::BIGINT AS records, sum(live)::BIGINT AS live,
+    min(first) AS first, max(last) AS last
 FROM (
-    SELECT listing, file_index, part, sequence, kind, records, first, last
+    SELECT listing, file_index, part, sequence, kind, records, live, first, last
     FROM plain JOIN lineage USING (spec)
     UNION ALL
-    SELECT listing, file_index, part, sequence, kind, 1, position, position FROM several
+    SELECT listing, file_index, part, sequence, kind, 1, live, position, position FROM several
 )
 GROUP BY ALL
 """
@@ -87,14 +101,15 @@ SELECT listing, min(first), max(last), true
 FROM cells JOIN spread USING (listing, run) WHERE copied GROUP BY listing, run
 """
 
-_COUNTS = """
+_COUNTS = f"""
 CREATE TABLE counts AS
-SELECT listing, sequence, kind, sum(records)::BIGINT AS records
+SELECT listing, sequence, kind, sum(records)::BIGINT AS records, sum(live)::BIGINT AS live
 FROM cells WHERE sequence = $sequence GROUP BY ALL
 UNION ALL
-SELECT listing, sequence, kind, -count(DISTINCT position)
-FROM (SELECT position, sequence, kind, unnest(sets) AS spec FROM superseded)
-JOIN lineage USING (spec) GROUP BY ALL
+SELECT listing, sequence, kind, -count(*), -count(*) FILTER (WHERE live)
+FROM (SELECT listing, sequence, kind, position, bool_or(live) AS live
+      FROM {_SPECS.format(items="superseded")} JOIN lineage USING (spec) GROUP BY ALL)
+GROUP BY ALL
 """
 
 _COPIES = f"""
@@ -102,7 +117,8 @@ SELECT listing, r.*
 FROM {_FILES} r
 JOIN (
     SELECT DISTINCT listing, position
-    FROM (SELECT position, unnest(sets) AS spec FROM {_FILES})
+    FROM (SELECT position, unnest(sets) AS spec FROM {_FILES}
+          UNION ALL SELECT position, unnest(left_sets) FROM {_FILES})
     JOIN lineage USING (spec) JOIN spread USING (listing) WHERE copied AND run = $run
 ) USING (position)
 ORDER BY listing, position
@@ -116,29 +132,45 @@ FROM (SELECT listing FROM cells UNION SELECT listing FROM counts)
 ASOF JOIN homes ON listing >= first ORDER BY home
 """
 
+_TURNS = "CREATE TABLE earlier (listing VARCHAR, turns INTEGER[])"
 _EARLIER = f"""
-INSERT INTO counts SELECT set_spec, c.sequence, c.kind, c.records
+INSERT INTO counts SELECT set_spec, c.sequence, c.kind, c.records, c.live
 FROM (SELECT set_spec, unnest(counts) AS c FROM {_SETS});
 """
+_EARLIER_TURNS = f"INSERT INTO earlier SELECT set_spec, turns FROM {_SETS}"
 _EARLIER_RANGES = f"""
 INSERT INTO ranges SELECT set_spec, r.first, r.last, r.copied
 FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS})
 WHERE NOT EXISTS (SELECT 1 FROM rewritten w WHERE r.first BETWEEN w.first AND w.last);
 """
 
+# An odd number of turns says that a set had live records before.
+_SUMMED = """
+CREATE TABLE summed AS
+SELECT listing, live, CASE WHEN (live > 0) = (coalesce(len(turns), 0) % 2 = 1) THEN turns
+    ELSE list_append(coalesce(turns, []), $sequence::INTEGER) END AS turns
+FROM (SELECT listing, sum(live)::BIGINT AS live FROM counts GROUP BY listing)
+LEFT JOIN earlier USING (listing)
+"""
+_EMPTIED = (
+    "SELECT (SELECT count(*) FROM summed WHERE live = 0), "
+    "(SELECT count(*) FROM earlier WHERE len(turns) % 2 = 0)"
+)
+
 # Sets of one home are dealt out evenly, so that a file that has just been divided has room.
 _ROWS = """
 WITH listed AS (
     SELECT listing AS set_spec, sum(records)::BIGINT AS records,
-        list({'sequence': sequence, 'kind': kind, 'records': records}
+        list({'sequence': sequence, 'kind': kind, 'records': records, 'live': live}
              ORDER BY sequence, kind) AS counts
-    FROM (SELECT listing, sequence, kind, sum(records)::BIGINT AS records
+    FROM (SELECT listing, sequence, kind, sum(records)::BIGINT AS records,
+              sum(live)::BIGINT AS live
           FROM counts GROUP BY ALL HAVING sum(records) > 0)
     GROUP BY listing
 ),
 found AS (
-    SELECT set_spec, records, counts, ranges
-    FROM listed JOIN (
+    SELECT set_spec, records, live, counts, ranges, turns
+    FROM listed JOIN (SELECT listing AS set_spec, live, turns FROM summed) USING (set_spec) JOIN (
         SELECT listing AS set_spec,
             list({'first': first, 'last': last, 'copied': copied} ORDER BY first) AS ranges
         FROM ranges GROUP BY listing
@@ -150,7 +182,7 @@ placed AS (
     FROM found ASOF JOIN homes ON set_spec >= homes.first
 )
 SELECT home * 1000000 + number * ceil(size / $most)::BIGINT // size AS part,
-    set_spec, records, counts, ranges
+    set_spec, records, live, counts, ranges, turns
 FROM placed ORDER BY set_spec
 """
 PART = "part"
@@ -176,6 +208,7 @@ class Index:
     ) -> None:
         self._connection = connection
         self._runs = runs
+        self._sequence = sequence
         files = [path for run in runs for path in run.paths]
         numbers = [number for number, run in enumerate(runs) for _ in run.paths]
         group = {"group": layout.GROUP_ROWS}
@@ -204,10 +237,18 @@ class Index:
         """Return the query of the new rows of sets; `earlier` are the paths of touched files."""
         values = {"sets": list(earlier)}
         with engine.reading("the index of sets"):
+            self._connection.execute(_TURNS)
             if earlier:
-                self._connection.execute(_EARLIER, values)
-                self._connection.execute(_EARLIER_RANGES, values)
+                for sql in (_EARLIER, _EARLIER_RANGES, _EARLIER_TURNS):
+                    self._connection.execute(sql, values)
+            self._connection.execute(_SUMMED, {"sequence": self._sequence})
         return _ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}
+
+    def emptied(self) -> int:
+        """Return how many more sets have no live record now, once `rows` was asked for."""
+        with engine.reading("the index of sets"):
+            ((now, before),) = self._connection.execute(_EMPTIED).fetchall()
+        return int(now) - int(before)
 
     @staticmethod
     def home(part: int) -> int:

@@ -34,6 +34,11 @@ _SPECIFIC = (
     "list_sort(list_filter(list_distinct({sets}), lambda s: NOT coalesce(list_bool_or("
     "list_transform({sets}, lambda o: starts_with(o, s || ':'))), false)))"
 )
+LEFT = (
+    f"list_filter({_SPECIFIC.format(sets='{earlier}')}, lambda s: NOT coalesce(list_bool_or("
+    "list_transform({now}, lambda t: t = s OR starts_with(t, s || ':'))), false))"
+)
+"""Which of the `earlier` sets are left by a version that is in the sets `now` (setspec.left)."""
 
 _GIVEN = (
     "SELECT 'oai:' || $namespace || ':' || identity AS identifier, * EXCLUDE (identity) "
@@ -85,8 +90,8 @@ def merge(
 
     `captures` are Parquet files with the columns of intake.CAPTURES, the earliest run's first;
     `draft` begins as the snapshot `before`. `fresh` has the columns of `records` but
-    position and sequence; `superseded` has position, sequence, kind, deleted and sets. `hushed` has
-    source and place of records of withdrawn items.
+    position and sequence; `superseded` has position, sequence, kind, deleted, sets and left_sets.
+    `hushed` has source and place of records of withdrawn items.
     """
     with engine.reading("the intake"):
         _gather(connection, captures, before.namespace)
@@ -206,18 +211,21 @@ def _revise(connection: engine.Connection) -> None:
     lists = f"CASE WHEN {leads} THEN [i.sets, o.sets] ELSE [o.sets, i.sets] END"
     sets = _SPECIFIC.format(sets=_FOLDED.format(lists=f"({lists})"))
     differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in ("sets", *_DESCRIBED))
+    left = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
     connection.execute(
         "CREATE TABLE revised AS WITH n AS (SELECT o.position AS old_position, o.identifier, "
         f"{sets} AS sets, {', '.join(columns)} FROM incoming i JOIN old o USING (identifier)) "
-        f"SELECT n.*, o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
+        f"SELECT n.*, CASE WHEN n.sets = o.sets THEN o.left_sets ELSE {left} END AS left_sets, "
+        f"o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
         "FROM n JOIN old o ON o.position = n.old_position"
     )
     connection.execute(
         "CREATE TABLE fresh AS SELECT identifier, 'capture' AS kind, false AS deleted, "
-        f"NULL::VARCHAR AS reason, sets, {_COLUMNS} FROM incoming "
+        f"NULL::VARCHAR AS reason, sets, []::VARCHAR[] AS left_sets, {_COLUMNS} FROM incoming "
         "WHERE identifier NOT IN (SELECT identifier FROM old) "
         "UNION ALL "
-        f"SELECT identifier, 'capture', false, NULL, sets, {_COLUMNS} FROM revised WHERE changed"
+        f"SELECT identifier, 'capture', false, NULL, sets, left_sets, {_COLUMNS} FROM revised "
+        "WHERE changed"
     )
     connection.execute(
         f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old "

@@ -28,8 +28,16 @@ _TYPES: dict[str, pa.DataType] = {
     "BLOB": pa.binary(),
     "TIMESTAMP": pa.timestamp("us"),
     "VARCHAR[]": pa.list_(pa.string()),
-    "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT)[]": pa.list_(
-        pa.struct([("sequence", pa.int32()), ("kind", pa.string()), ("records", pa.int64())])
+    "INTEGER[]": pa.list_(pa.int32()),
+    "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT, live BIGINT)[]": pa.list_(
+        pa.struct(
+            [
+                ("sequence", pa.int32()),
+                ("kind", pa.string()),
+                ("records", pa.int64()),
+                ("live", pa.int64()),
+            ]
+        )
     ),
     "STRUCT(first BIGINT, last BIGINT, copied BOOLEAN)[]": pa.list_(
         pa.struct([("first", pa.int64()), ("last", pa.int64()), ("copied", pa.bool_())])

@@ -25,17 +25,16 @@ _VIEWS = "".join(
 _LIVE = "CREATE OR REPLACE TEMP VIEW live AS SELECT * FROM records ANTI JOIN dead USING (position)"
 _MEMBERS = (
     "CREATE OR REPLACE TEMP VIEW members AS "
-    "SELECT * EXCLUDE (listings), unnest(listings) AS listing FROM live"
+    "SELECT * EXCLUDE (departed), NOT deleted AND NOT list_contains(departed, listing) AS lives "
+    "FROM (SELECT * EXCLUDE (listings), unnest(listings) AS listing FROM live)"
 )
 _HOMES = (
     "CREATE OR REPLACE TEMP TABLE homes AS SELECT unnest($files)::INTEGER AS file, "
     "unnest($leaves)::INTEGER AS leaf, unnest($firsts)::BIGINT AS first, "
     "unnest($lasts)::BIGINT AS last"
 )
-_SEQUENCES = (
-    "CREATE OR REPLACE TEMP TABLE sequences AS "
-    "SELECT unnest($numbers) AS number, unnest($firsts) AS first, unnest($lasts) AS last"
-)
+_SEQUENCES = """CREATE OR REPLACE TEMP TABLE sequences AS
+SELECT unnest($numbers) AS number, unnest($firsts) AS first, unnest($lasts) AS last"""
 _SUPERSEDED = """
 CREATE OR REPLACE TABLE superseded AS
 SELECT position, heir FROM records
@@ -45,20 +44,19 @@ USING (key, name) WHERE position < heir
 _CELLS = """
 CREATE OR REPLACE TABLE cells AS
 SELECT file, part, listing, sequence, kind, count(*) AS records,
-    min(position) AS first, max(position) AS last
+    count(*) FILTER (WHERE lives) AS live, min(position) AS first, max(position) AS last
 FROM members GROUP BY ALL
 """
 _RANGES = """
 CREATE OR REPLACE TABLE ranges AS
-SELECT file, set_spec AS listing, r.first AS first, r.last AS last, r.copied AS copied
+SELECT file, set_spec AS listing, unnest(r)
 FROM (SELECT file, set_spec, unnest(ranges) AS r FROM sets)
 """
 # Most sets can be told by the row groups' bounds; these are looked at record by record.
 _PLACED = """
 CREATE OR REPLACE TABLE placed AS
 WITH looked AS (
-    SELECT listing FROM ranges WHERE copied
-    UNION
+    SELECT listing FROM ranges WHERE copied UNION
     SELECT c.listing FROM cells c ASOF LEFT JOIN ranges r
     ON c.listing = r.listing AND c.first >= r.first
     WHERE r.last IS NULL OR c.last > r.last
@@ -92,8 +90,18 @@ _BY_FILE = (
     (
         "set-count",
         "{count:,} sets have counts that do not add up, the first {example}",
-        "SELECT file, count(*), min(set_spec) FROM sets WHERE records IS DISTINCT FROM "
-        "list_sum(list_transform(counts, lambda c: c.records)) GROUP BY file",
+        "SELECT file, count(*), min(set_spec) FROM sets WHERE "
+        "(records = list_sum(list_transform(counts, lambda c: c.records)) "
+        "AND live = list_sum(list_transform(counts, lambda c: c.live)) "
+        "AND turns[1] >= 1 AND turns = list_sort(list_distinct(turns)) AND turns[-1] <= $publishes "
+        "AND (len(turns) % 2 = 1) = (live > 0)) IS NOT TRUE GROUP BY file",
+    ),
+    (
+        "set-count",
+        "{count:,} versions have lost a set that their item was in, the first {example}",
+        "SELECT n.file, count(*), min(heir) FROM superseded JOIN records o USING (position) "
+        "JOIN records n ON n.position = heir "
+        "WHERE NOT list_has_all(n.listings, o.listings) GROUP BY n.file",
     ),
     (
         "set-range",
@@ -130,18 +138,19 @@ _FOREIGN = (
 
 _COUNTED = "SELECT sequence, kind, count(*) FROM live GROUP BY ALL"
 _SET_COUNTS = """
-SELECT listing, count(*), any_value(counted), any_value(said) FROM (
-    SELECT listing, coalesce(a.records, 0) AS counted, coalesce(b.records, 0) AS said
-    FROM (SELECT listing, sequence, kind, sum(records) AS records FROM cells GROUP BY ALL) a
+SELECT listing, what, any_value(counted), any_value(said) FROM (
+    SELECT listing, unnest(['records', 'live records']) AS what,
+        unnest([coalesce(a.records, 0), coalesce(a.live, 0)]) AS counted,
+        unnest([coalesce(b.records, 0), coalesce(b.live, 0)]) AS said
+    FROM (SELECT listing, sequence, kind, sum(records) AS records, sum(live) AS live
+          FROM cells GROUP BY ALL) a
     FULL JOIN (
-        SELECT listing, c.sequence AS sequence, c.kind AS kind, c.records AS records
-        FROM (SELECT set_spec AS listing, unnest(counts) AS c FROM sets)
+        SELECT listing, unnest(c) FROM (SELECT set_spec AS listing, unnest(counts) AS c FROM sets)
     ) b USING (listing, sequence, kind)
-) WHERE counted != said GROUP BY listing ORDER BY listing
+) WHERE counted != said GROUP BY listing, what ORDER BY listing, what DESC
 """
-_NOT_LISTED = (
-    "SELECT listing, position, count(*) OVER () FROM placed WHERE outside ORDER BY ALL LIMIT 1"
-)
+_NOT_LISTED = """
+SELECT listing, position, count(*) OVER () FROM placed WHERE outside ORDER BY ALL LIMIT 1"""
 _NOT_COPIED = (
     "SELECT listing, position, count(*) OVER () FROM placed ANTI JOIN copies "
     "USING (listing, position) WHERE copied AND NOT outside ORDER BY ALL LIMIT 1"
@@ -150,10 +159,8 @@ _NOT_DEAD = (
     "SELECT position, heir, count(*) OVER () FROM superseded ANTI JOIN dead USING (position) "
     "ORDER BY ALL LIMIT 1"
 )
-_NOT_FOUND = (
-    "SELECT key, position, count(*) OVER () FROM records ANTI JOIN lookup USING (key, position) "
-    "ORDER BY ALL LIMIT 1"
-)
+_NOT_FOUND = """SELECT key, position, count(*) OVER ()
+FROM records ANTI JOIN lookup USING (key, position) ORDER BY ALL LIMIT 1"""
 
 
 class Proof:
@@ -211,9 +218,9 @@ class Proof:
             self._connection.execute(sql)
 
     def _by_file(self) -> Iterator[Finding]:
-        last = self._manifest.last_position
+        last, publishes = self._manifest.last_position, len(self._manifest.sequences)
         for code, text, sql in _BY_FILE:
-            for number, count, example in self._rows(sql, last=last):
+            for number, count, example in self._rows(sql, last=last, publishes=publishes):
                 yield Finding(code, self._keys[number], text.format(count=count, example=example))
 
     def _by_leaf(self) -> Iterator[Finding]:
@@ -243,16 +250,17 @@ class Proof:
         for code, table, total, what in (
             ("records-count", "live WHERE deleted", self._manifest.tombstones, "tombstones"),
             ("set-count", "sets", self._manifest.sets, "sets"),
+            ("set-count", "sets WHERE live = 0", self._manifest.emptied, "sets without a record"),
         ):
             ((count,),) = self._rows(f"SELECT count(*) FROM {table}")
             if count != total:
                 yield Finding(code, self._key, f"there are {count:,} {what}, not {total:,}")
         told = set()
-        for spec, _, counted, given in self._rows(_SET_COUNTS):
+        for spec, what, counted, given in self._rows(_SET_COUNTS):
             key = self._home("sets", spec)
             if key not in told:
                 told.add(key)
-                problem = f"{spec} has {counted:,} records of a publish, not {given:,}"
+                problem = f"{spec} has {counted:,} {what} of a publish, not {given:,}"
                 yield Finding("set-count", key, problem)
 
     def _missing(self) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from builder import collection
 from builder.build import Build
 from builder.expire import snapshots
-from builder.merge import find
+from builder.merge import LEFT, find
 from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import NothingSelected, Selection, gather, names_of, rows_of
@@ -22,7 +22,7 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 
-_FIELDS = ", ".join(column.name for column in schema.CAPTURE)
+_FIELDS = ", ".join(f"r.{column.name}" for column in schema.CAPTURE)
 
 
 def restore(
@@ -121,10 +121,13 @@ def tombstones(
     with engine.reading("the last snapshot"):
         connection.execute(f"DELETE FROM recovered WHERE ({condition}) IS NOT TRUE", values)
         others = "false" if values else "true"
+        # What comes back may be older than the tombstone's last version, and of other sets.
+        left = LEFT.format(earlier="list_concat(w.sets, w.left_sets)", now="r.sets")
         connection.execute(
-            "CREATE TABLE fresh AS SELECT identifier, kind, false AS deleted, "
-            f"NULL::VARCHAR AS reason, sets, {_FIELDS} FROM recovered UNION ALL "
-            f"SELECT identifier, kind, true, NULL, sets, {EMPTY} FROM withdrawn WHERE "
+            "CREATE TABLE fresh AS SELECT r.identifier, r.kind, false AS deleted, "
+            f"NULL::VARCHAR AS reason, r.sets, {left} AS left_sets, {_FIELDS} "
+            "FROM recovered r JOIN withdrawn w USING (identifier) UNION ALL "
+            f"SELECT identifier, kind, true, NULL, sets, left_sets, {EMPTY} FROM withdrawn WHERE "
             f"{others} AND identifier NOT IN (SELECT identifier FROM recovered)"
         )
         connection.execute(

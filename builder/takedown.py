@@ -31,7 +31,7 @@ _HUSHED = (
 def versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
     """Make `versions`: every row with metadata that files hold of the items of table `wanted`.
 
-    It has position, sets, source and place; returns how many rows.
+    It has position, sets (those left as well), source and place; returns how many rows.
     """
     with engine.reading("the last snapshot"):
         connection.execute(f"CREATE OR REPLACE TABLE {_VERSIONS}")
@@ -39,8 +39,8 @@ def versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
         if not records:
             return 0
         connection.execute(
-            "INSERT INTO versions SELECT r.position, sets, warc_filename, warc_record_offset "
-            f"FROM {LOCATED} WHERE NOT deleted",
+            "INSERT INTO versions SELECT r.position, list_concat(sets, left_sets), "
+            f"warc_filename, warc_record_offset FROM {LOCATED} WHERE NOT deleted",
             {"records": records},
         )
         ((count,),) = connection.execute("SELECT count(*) FROM versions").fetchall()

@@ -107,7 +107,7 @@ class _Withdrawal:
                 count = rows_of(connection, "withdrawn")
                 connection.execute(
                     "CREATE TABLE fresh AS SELECT identifier, kind, true AS deleted, "
-                    f"$reason::VARCHAR AS reason, sets, {EMPTY} FROM withdrawn",
+                    f"$reason::VARCHAR AS reason, sets, left_sets, {EMPTY} FROM withdrawn",
                     {"reason": self.reason},
                 )
                 connection.execute(f"{SUPERSEDED} withdrawn")

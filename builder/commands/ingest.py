@@ -15,6 +15,7 @@ from builder.errors import UsageError
 from builder.progress import Progress
 from builder.sources.event import Rules
 from builder.sources.fault import CODES
+from builder.sources.rule import SetRule
 from builder.tally import tally
 from functions.snapshot import layout
 
@@ -42,13 +43,15 @@ def run(context: Context) -> int:
         raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
     if arguments.collection and not settings["sets.collection"]:
         raise UsageError("--collection is given, but sets.collection is false")
+    sets = ingest.collection_sets(arguments.collection)
     rules = Rules(
         redirects=settings["documents.redirects"],
         errors=settings["documents.errors"],
         domain_sets=settings["sets.domain"],
         mime_sets=settings["sets.mime"],
+        set_rules=tuple(map(SetRule.of, settings["sets.rules"])),
+        collections=sets,
     )
-    sets = ingest.collection_sets(arguments.collection)
     context.store.tag(layout.POINTER)  # a store out of reach is told of now, not after hours
     with tempfile.TemporaryDirectory(prefix="sheaf-stdin-") as scratch:
         sources = [_spooled(Path(scratch)) if s == "-" else s for s in arguments.sources]

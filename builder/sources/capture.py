@@ -76,7 +76,7 @@ class Captures:
             identity=self._identity(record.url, when.second, status, digest),
             url=where.url,
             url_surtkey=surt.key(where),
-            sets=self._sets(where, content.declared or content.detected),
+            sets=self._sets(where, content),
             url_bytes=where.raw,
             url_host_name=where.host.name if where.host else None,
             url_host_registered_domain=where.host.registered if where.host else None,
@@ -109,13 +109,21 @@ class Captures:
         self._seen[identity] = ordinal + 1
         return capture_identity(url, date, status, digest, ordinal) if ordinal else identity
 
-    def _sets(self, where: address.Address, media_type: str | None) -> tuple[str, ...]:
+    def _sets(self, where: address.Address, content: _Content) -> tuple[str, ...]:
+        media_type = content.declared or content.detected
         specs: list[str] = []
         if self._rules.domain_sets and where.host:
             specs.append(where.host.set_spec)
         if self._rules.mime_sets and media_type:
             specs.append(_mime_set(media_type))
-        return tuple(sorted(specs))  # neither is the other's ancestor
+        collections = self._rules.collections
+        specs += (
+            rule.set
+            for rule in self._rules.set_rules
+            if rule.fits(where, media_type, content.languages, collections)
+        )
+        # Only of sets by rules one may be another's ancestor.
+        return setspec.most_specific(specs) if self._rules.set_rules else tuple(sorted(specs))
 
     def faults(self, place: int | None, flaws: list[Flaw]) -> Iterator[Fault]:
         """Return flaws as faults of this file at `place`."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from builder.sources.rule import SetRule
+
 
 @dataclass(frozen=True, slots=True)
 class Capture:
@@ -85,12 +87,17 @@ Event = Capture | Skipped | Fault | Crawl
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What of an archive is published, and what a reader may spend on one record."""
+    """What of an archive is published, in which sets, and what a reader may spend on one record.
+
+    `collections` are the sets of the collections that all of it belongs to.
+    """
 
     redirects: bool = False
     errors: bool = False
     domain_sets: bool = True
     mime_sets: bool = True
+    set_rules: tuple[SetRule, ...] = ()
+    collections: tuple[str, ...] = ()
     head_bytes: int = field(default=1 << 18)
     """Bytes of a payload, before and after decoding, that are looked at for type and title."""
 

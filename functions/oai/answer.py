@@ -73,10 +73,19 @@ class FormatList:
 
 @dataclass(frozen=True, slots=True)
 class NamedSet:
-    """A set: its specification and its name for people."""
+    """A set: its specification, its name and what is to be said of it for people, and its numbers.
+
+    `records` are the live ones, `deleted` the other listed ones; `first` and `last` are the
+    datestamps between which all lie, None where there is none.
+    """
 
     spec: str
     name: str
+    descriptions: tuple[str, ...]
+    records: int
+    deleted: int
+    first: datetime | None
+    last: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,24 +10,31 @@ from typing import Any
 
 from functions.oai import engine
 from functions.oai.repository import Record, Selection, SetRow
-from functions.snapshot import identifier, position, schema
+from functions.snapshot import identifier, position, schema, setspec
 from functions.snapshot.errors import DamagedStore
-from functions.snapshot.manifest import (
-    DataFile,
-    Manifest,
-    RowGroup,
-    Span,
-    overlapping,
-)
+from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
 from functions.store.catalog import Cache, Catalogue
 
-_HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets")
+_HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets", "left_sets")
 _FIELDS = tuple(n for n in schema.names("records") if n not in {c.name for c in schema.ITEM})
 _FILE = engine.table("$file")
-_IN_SET = "len(list_filter(sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
+_IN_SET = (
+    "len(list_filter(list_concat(sets, left_sets), "
+    "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
+)
+_SETS = f"""
+SELECT set_spec, records, live, list_min(list_transform(counts, lambda c: c.sequence)),
+    list_max(list_transform(counts, lambda c: c.sequence))
+FROM {_FILE} WHERE set_spec > $after AND {{condition}} ORDER BY set_spec LIMIT $limit
+"""
+_LIVELY = "(live > 0) = $live"
+_LIVELY_BEFORE = (
+    "turns[1] <= $sequence AND (len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 1) = $live"
+)
+_BIRTHS = f"SELECT set_spec, turns[1] FROM {_FILE} WHERE list_contains($specs, set_spec)"
 _LIVE = (
     f"position NOT IN (SELECT position FROM {engine.table('$dead')} "
     "WHERE position BETWEEN $first AND $last)"
@@ -112,21 +119,45 @@ class DuckRepository:
                     return record
         return None
 
-    def sets(self, manifest: Manifest, after: str, limit: int) -> tuple[SetRow, ...]:
+    def sets(
+        self,
+        manifest: Manifest,
+        after: str,
+        limit: int,
+        sequence: int | None = None,
+        *,
+        live: bool = True,
+    ) -> tuple[SetRow, ...]:
         """Return up to `limit` sets whose specification sorts behind `after`."""
         found: list[SetRow] = []
+        stamps = self._stamps(manifest)
+        values: dict[str, Any] = {"after": after}
+        condition = "true"
+        if sequence is not None:
+            past = any(s.number > sequence for s in manifest.sequences[-1:])
+            condition = _LIVELY_BEFORE if past else _LIVELY
+            values |= {"live": live} | ({"sequence": sequence} if past else {})
+        sql = _SETS.format(condition=condition)
         for file, _ in self._catalogue.groups(manifest, "sets", after, None):
-            rows = self._rows(
-                f"SELECT set_spec, records FROM {_FILE} WHERE set_spec > $after "
-                "ORDER BY set_spec LIMIT $limit",
-                file,
-                after=after,
-                limit=limit - len(found),
-            )
-            found += [SetRow(spec, records) for spec, records in rows]
+            rows = self._rows(sql, file, limit=limit - len(found), **values)
+            found += [
+                SetRow(spec, records, count, stamps[first], stamps[last])
+                for spec, records, count, first, last in rows
+            ]
             if len(found) >= limit:
                 break
         return tuple(found)
+
+    def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
+        """Return, of these specifications, the snapshot's sets with the sequence they began in."""
+
+        def read() -> Mapping[str, int]:
+            groups = self._catalogue.groups
+            files = {f.key: f for s in specs for f, _ in groups(manifest, "sets", s, s)}
+            rows = (self._rows(_BIRTHS, file, specs=list(specs)) for file in files.values())
+            return dict(row for some in rows for row in some)
+
+        return self._cache.get((manifest.snapshot, tuple(specs)), read)
 
     def has_set(self, manifest: Manifest, spec: str) -> bool:
         """Tell whether the snapshot has the set."""
@@ -206,7 +237,8 @@ class DuckRepository:
             f"WHERE {' AND '.join(conditions)} ORDER BY position LIMIT $limit"
         )
         stamps = self._stamps(manifest)
-        return [_record(row, stamps) for row in self._rows(sql, file, _span(groups), **values)]
+        rows = self._rows(sql, file, _span(groups), **values)
+        return [_record(row, stamps, selection.set) for row in rows]
 
     def _dead(self, manifest: Manifest, first: int, last: int) -> list[str]:
         return [
@@ -259,11 +291,14 @@ def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
     return groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset
 
 
-def _record(row: tuple[Any, ...], stamps: dict[int, datetime]) -> Record:
-    place, sequence, name, kind, deleted, sets = row[:6]
+def _record(row: tuple[Any, ...], stamps: dict[int, datetime], spec: str | None) -> Record:
+    """Return a record as a list of the set `spec` has it; None: as all others have it."""
+    place, sequence, name, kind, deleted, sets, left = row[:7]
+    if left and spec is not None and not any(setspec.is_within(s, spec) for s in sets):
+        deleted, sets = True, [s for s in left if setspec.is_within(s, spec)]
     fields: dict[str, Any] = {}
     if not deleted and len(row) > len(_HEADER):
-        document, *values = row[6:]
+        document, *values = row[7:]
         fields = dict(zip(_FIELDS, values, strict=True)) if document is None else _loaded(document)
     return Record(place, name, kind, stamps[sequence], deleted, tuple(sets or ()), fields)
 

@@ -3,9 +3,10 @@
 OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
@@ -54,13 +55,16 @@ class _Walk:
             position=self.position,
             cursor=self.cursor,
             size=self.size,
+            namespace=self.manifest.namespace,
         ).to_text()
 
 
 class Lister:
     """Answers ListRecords and ListIdentifiers."""
 
-    def __init__(self, repository: Repository, formats: Formats):
+    def __init__(self, repository: Repository, formats: Formats, *, named_sets: bool = False):
+        """`named_sets`: the configuration names sets, which may have no record yet."""
+        self._named_sets = named_sets
         self._repository = repository
         self._formats = formats
 
@@ -68,7 +72,8 @@ class Lister:
         """Return the page that `request` asks for, as of `reading`, of up to `limit` records."""
         if request.token is None:
             return self._shown(self._begun(request, reading), reading, limit)
-        token = Token.from_text(request.token, request.verb)
+        namespace = self._repository.manifest(reading.entry.snapshot).namespace
+        token = Token.from_text(request.token, request.verb, namespace)
         walk = self._resumed(token, reading)
         try:
             return self._shown(walk, reading, limit)
@@ -85,7 +90,7 @@ class Lister:
         faults = []
         if row is None or row not in self._formats.offered(manifest.kinds()):
             faults.append(Fault(NO_FORMAT, f"There is no metadata format {shown(prefix)} here."))
-        if request.set is not None and not manifest.sets:
+        if request.set is not None and not manifest.sets and not self._named_sets:
             faults.append(Fault(NO_SETS, "This repository has no sets."))
         if row is None or faults:
             raise OAIError(*faults)
@@ -188,11 +193,16 @@ def kept_or_current(
     return repository.manifest(reading.entry.snapshot), True
 
 
-def named(repository: Repository, manifest: Manifest, token: Token) -> Token:
-    """Return the token with its set in full. Raises OAIError where there is no such set."""
+def named(
+    repository: Repository, manifest: Manifest, token: Token, more: Sequence[str] = ()
+) -> Token:
+    """Return the token with its set in full, one of the repository's or of `more`.
+
+    Raises OAIError where there is no such set.
+    """
     if token.shortened is None:
         return token
-    return token.named(_beginning(repository, manifest, token.shortened[0]))
+    return token.named(chain(more, _beginning(repository, manifest, token.shortened[0])))
 
 
 def _beginning(repository: Repository, manifest: Manifest, start: str) -> Iterator[str]:

@@ -3,23 +3,18 @@
 from collections.abc import Callable, Sequence
 
 from functions.oai import identity
-from functions.oai import token as tokens
 from functions.oai.answer import (
     Answer,
     Content,
     Failure,
     FormatList,
     Identify,
-    NamedSet,
     OneRecord,
-    Resumption,
-    SetList,
 )
 from functions.oai.errors import (
     NO_FORMAT,
     NO_FORMATS,
     NO_ITEM,
-    NO_SETS,
     UNREADABLE,
     Fault,
     OAIError,
@@ -27,9 +22,9 @@ from functions.oai.errors import (
     shown,
 )
 from functions.oai.format import Formats
-from functions.oai.listing import Lister, kept_or_current, known, named
+from functions.oai.listing import Lister
 from functions.oai.present import Present, Reading
-from functions.oai.repository import Repository, SetRow
+from functions.oai.repository import Repository
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -40,8 +35,7 @@ from functions.oai.request import (
     Request,
     parse,
 )
-from functions.oai.token import Token
-from functions.snapshot import setspec
+from functions.oai.setlist import SetLister, configured
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
@@ -61,11 +55,11 @@ class Provider:
         self._configuration = configuration
         self._formats = formats
         self._present = present
-        self._lister = Lister(repository, formats)
+        self._lister = Lister(repository, formats, named_sets=bool(configured(configuration)))
         self._verbs: dict[str, Callable[[Request, Reading, int], Content]] = {
             IDENTIFY: self._identify,
             LIST_FORMATS: self._list_formats,
-            LIST_SETS: self._list_sets,
+            LIST_SETS: SetLister(repository, configuration).page,
             GET_RECORD: self._get_record,
             LIST_IDENTIFIERS: self._lister.page,
             LIST_RECORDS: self._lister.page,
@@ -166,51 +160,3 @@ class Provider:
         if record is None or row is None or faults:
             raise OAIError(*faults)
         return OneRecord(record, row)
-
-    def _list_sets(self, request: Request, reading: Reading, limit: int) -> SetList:
-        """Section 4.6; the pages of one list come from one snapshot for as long as it is kept."""
-        token = None
-        if request.token is None:
-            snapshot, after, cursor = reading.entry.snapshot, "", 0
-        else:
-            token = Token.from_text(request.token, request.verb)
-            if not known(self._repository, token.snapshot, reading):
-                raise tokens.refusal()
-            snapshot, after, cursor = token.snapshot, token.after, token.cursor
-        manifest, retired = kept_or_current(self._repository, snapshot, reading)
-        if token is not None:
-            after = named(self._repository, manifest, token).after
-        try:
-            rows = self._sets(manifest, after, limit)
-        except MissingObject:
-            # The snapshot was retired after its manifest was read.
-            if snapshot >= reading.entry.snapshot:
-                raise
-            manifest, retired = self._manifest(reading), True
-            rows = self._sets(manifest, after, limit)
-        if not rows:
-            raise tokens.refusal()
-        more, rows = len(rows) > limit, rows[:limit]
-        reached = cursor + len(rows)
-        size = max(manifest.sets, reached + 1) if more else reached
-        text = ""
-        if more:
-            text = Token(
-                verb=request.verb,
-                snapshot=manifest.snapshot,
-                after=rows[-1].spec,
-                cursor=reached,
-                size=size,
-            ).to_text()
-        names = self._configuration["sets.names"]
-        return SetList(
-            tuple(NamedSet(row.spec, setspec.name(row.spec, names)) for row in rows),
-            Resumption(text, size, cursor) if more or cursor else None,
-            manifest.snapshot,
-            pinned=more and cursor > 0 and not retired,
-        )
-
-    def _sets(self, manifest: Manifest, after: str, limit: int) -> tuple[SetRow, ...]:
-        if not manifest.sets:
-            raise error(NO_SETS, "This repository has no sets.")
-        return self._repository.sets(manifest, after, limit + 1)

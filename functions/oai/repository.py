@@ -3,7 +3,7 @@
 Below it there is no XML, no HTTP and no clock; above it there is no SQL.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -25,8 +25,10 @@ class Selection:
 class Record:
     """A listed version of an item.
 
-    `sets` are the most specific ones, sorted. `fields` holds the columns of the item's kind
-    (schema.CAPTURE for a capture) and is empty for a tombstone and where only a header was asked.
+    `sets` are the most specific ones, sorted. In a list of a set that the item has left it is
+    `deleted`, and `sets` are those within that set which it left. `fields` holds the columns of the
+    item's kind (schema.CAPTURE for a capture) and is empty for what is deleted and where only a
+    header was asked.
     """
 
     position: int
@@ -40,10 +42,17 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SetRow:
-    """A set of a snapshot and how many records its listing has, tombstones included."""
+    """A set of a snapshot: the records in its listing, those that are live, and their datestamps.
+
+    Of the records that are not live the item was withdrawn, or has left the set. `first` and `last`
+    are the datestamps between which all lie.
+    """
 
     spec: str
     records: int
+    live: int
+    first: datetime
+    last: datetime
 
 
 class Repository(Protocol):
@@ -78,8 +87,24 @@ class Repository(Protocol):
         """Return the item's listed version, or None where the snapshot has no such item."""
         ...
 
-    def sets(self, manifest: Manifest, after: str, limit: int) -> tuple[SetRow, ...]:
-        """Return up to `limit` sets whose specification sorts behind `after` ("" for the start)."""
+    def sets(
+        self,
+        manifest: Manifest,
+        after: str,
+        limit: int,
+        sequence: int | None = None,
+        *,
+        live: bool = True,
+    ) -> tuple[SetRow, ...]:
+        """Return up to `limit` sets whose specification sorts behind `after` ("" for the start).
+
+        With a sequence only those of them that had live records as of that publish or, with
+        `live` false, those that were there and had none.
+        """
+        ...
+
+    def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
+        """Return, of these specifications, the snapshot's sets with the sequence they began in."""
         ...
 
     def has_set(self, manifest: Manifest, spec: str) -> bool:

@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 
 from functions.oai import request
 from functions.oai.errors import BAD_TOKEN, OAIError, error
+from functions.oai.place import Place
 from functions.snapshot import setspec
 
 LONGEST = 196
@@ -33,11 +34,12 @@ _VERBS = {letter: verb for verb, letter in _LETTERS.items()}
 _EPOCH = datetime(1, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
 _PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
-_SHORTENED = re.compile(r"([A-Za-z0-9\-_.!~*'():]*)/([0-9a-f]{16})")
+_SHORTENED = re.compile(r"([A-Za-z0-9\-_.!~*'():]*),([0-9a-f]{16})")
+_AFTER = re.compile(r"([0-9]*[^A-Za-z0-9]?)(.*)", re.DOTALL)  # a place: its beginning, and its set
 _HIGHEST = 2**63 - 1
 _LONGEST_READ = 8192
 _CHECK_BYTES = 4
-_DIGEST_LETTERS = 17  # with the slash before them
+_DIGEST_LETTERS = 17  # with the comma before them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +47,9 @@ class Token:
     """Where a list goes on, and what list it is.
 
     The next record is the first one at `position` or behind it in `snapshot`; the next set is the
-    one behind `after`. `cursor` records came before, `size` is what the whole list has. As read
-    from a text `set` and `after` may be shortened; `named` tells what they stand for.
+    one behind `after`, a place as text. `cursor` records came before, `size` is what the whole list
+    has. As read from a text `set` and `after` may be shortened; `named` tells what they stand for.
+    `namespace` is the repository's: another one refuses the token.
     """
 
     verb: str
@@ -59,6 +62,7 @@ class Token:
     end: datetime | None = None
     position: int = 0
     after: str = ""
+    namespace: str = ""
 
     def to_text(self) -> str:
         """Return the token as harvesters get it; equal tokens give the same text."""
@@ -68,10 +72,12 @@ class Token:
             short = replace(
                 self,
                 set=_shortened(self.set, excess) if self.set else None,
-                after=_shortened(self.after, excess) if self.after else "",
+                after=_begun(self.after) + _shortened(_set_of(self.after), excess)
+                if self.after
+                else "",
             )
             data = short._packed()
-        return base64.urlsafe_b64encode(_check(data) + data).rstrip(b"=").decode("ascii")
+        return _text(data, self.namespace)
 
     def named(self, specs: Iterable[str]) -> "Token":
         """Return the token with its set in full, which must be one of `specs`.
@@ -84,13 +90,15 @@ class Token:
         start, digest = wanted
         for spec in specs:
             if spec.startswith(start) and _digest(spec) == digest:
-                return replace(self, after=spec) if self.after else replace(self, set=spec)
+                if self.after:
+                    return replace(self, after=_begun(self.after) + spec)
+                return replace(self, set=spec)
         raise refusal()
 
     @property
     def shortened(self) -> tuple[str, str] | None:
         """The start and the digest of a set that was shortened, None where it is given in full."""
-        match = _SHORTENED.fullmatch(self.set or self.after)
+        match = _SHORTENED.fullmatch(self.set or _set_of(self.after))
         return (match[1], match[2]) if match else None
 
     def _packed(self) -> bytes:
@@ -106,11 +114,11 @@ class Token:
         )
 
     @staticmethod
-    def from_text(text: str, verb: str) -> "Token":
+    def from_text(text: str, verb: str, namespace: str) -> "Token":
         """Read what `to_text` wrote for `verb`. Raises OAIError badResumptionToken for the rest."""
-        token = _read(text)
+        token = _read(text, namespace)
         # One text for each token: base64 has spare bits that would otherwise be free.
-        if token is None or token.verb != verb or _text(token) != text:
+        if token is None or token.verb != verb or _text(token._packed(), namespace) != text:
             raise refusal()
         return token
 
@@ -120,35 +128,42 @@ def refusal() -> OAIError:
     return error(BAD_TOKEN, "This repository gave no such resumption token for this verb.")
 
 
-def _text(token: Token) -> str:
-    data = token._packed()
-    return base64.urlsafe_b64encode(_check(data) + data).rstrip(b"=").decode("ascii")
+def _text(data: bytes, namespace: str) -> str:
+    return base64.urlsafe_b64encode(_check(data, namespace) + data).rstrip(b"=").decode("ascii")
 
 
 def _shortened(spec: str, excess: int) -> str:
     kept = max(0, len(spec) - excess - _DIGEST_LETTERS)
-    return f"{spec[:kept]}/{_digest(spec)}"
+    return f"{spec[:kept]},{_digest(spec)}"
+
+
+def _begun(after: str) -> str:
+    return _AFTER.fullmatch(after)[1]  # type: ignore[index]
+
+
+def _set_of(after: str) -> str:
+    return _AFTER.fullmatch(after)[2]  # type: ignore[index]
 
 
 def _digest(spec: str) -> str:
     return hashlib.sha256(spec.encode("ascii")).hexdigest()[:16]
 
 
-def _read(text: str) -> Token | None:
+def _read(text: str, namespace: str) -> Token | None:
     if not text.isascii() or len(text) > _LONGEST_READ:
         return None
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         check, data = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
-        if check != _check(data):
+        if check != _check(data, namespace):
             return None
-        token = _unpacked(data)
+        token = _unpacked(data, namespace)
     except (binascii.Error, ValueError, IndexError, KeyError, OverflowError):
         return None
     return token if token is not None and _sound(token) else None
 
 
-def _unpacked(data: bytes) -> Token | None:
+def _unpacked(data: bytes, namespace: str) -> Token | None:
     """Return the token of packed fields; None, or any error of a look-up, for what is none."""
     numbers, place = [], 1
     for _ in range(7):
@@ -173,6 +188,7 @@ def _unpacked(data: bytes) -> Token | None:
         prefix=texts[0],
         set=texts[1] or None,
         after=texts[2],
+        namespace=namespace,
     )
 
 
@@ -182,7 +198,7 @@ def _sound(token: Token) -> bool:
         return False
     if token.verb == request.LIST_SETS:
         bare = token.position == 0 and not (token.prefix or token.set or token.start or token.end)
-        return bare and _is_set(token.after)
+        return bare and _is_place(token.after)
     return (
         token.position >= 1
         and not token.after
@@ -192,12 +208,16 @@ def _sound(token: Token) -> bool:
     )
 
 
+def _is_place(after: str) -> bool:
+    return _is_set(_set_of(after)) and Place.from_text(f"{_begun(after)}a") is not None
+
+
 def _is_set(text: str) -> bool:
     return setspec.is_valid(text) or _SHORTENED.fullmatch(text) is not None
 
 
-def _check(data: bytes) -> bytes:
-    return zlib.crc32(data).to_bytes(_CHECK_BYTES, "big")
+def _check(data: bytes, namespace: str) -> bytes:
+    return zlib.crc32(data, zlib.crc32(namespace.encode())).to_bytes(_CHECK_BYTES, "big")
 
 
 def _number(number: int) -> bytes:

@@ -111,8 +111,9 @@ def _check(source: str, name: str, value: Any, variable: str = "") -> None:
     key = _BY_NAME[name]
     if not key.test(value):
         where = f" ({variable})" if variable else ""
+        part, given, expected = (key.problem and key.problem(value)) or ("", value, key.expected)
         raise ConfigurationError(
-            f"{source}: {name}{where} is {_shown(value)}, expected {key.expected}"
+            f"{source}: {name}{part}{where} is {_shown(given)}, expected {expected}"
         )
 
 

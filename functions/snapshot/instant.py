@@ -2,11 +2,13 @@
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 FORM = "%Y-%m-%dT%H:%M:%SZ"
 _FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
+@lru_cache(maxsize=4096)  # a page has many, and few of them differ
 def to_text(instant: datetime) -> str:
     """Return `YYYY-MM-DDThh:mm:ssZ` for an aware datetime; a fraction of a second is cut off."""
     return instant.astimezone(UTC).strftime(FORM)

@@ -148,7 +148,7 @@ class Manifest:
     """A snapshot: what is in effect, from when, and the leaves of each table.
 
     `skipped` are numbers of snapshots before it that were written and never took effect;
-    `tombstones` counts the listed records that are deleted.
+    `tombstones` counts the listed records that are deleted, `emptied` the sets without a live one.
     """
 
     snapshot: int
@@ -160,6 +160,7 @@ class Manifest:
     libraries: Mapping[str, str] = field(default_factory=dict)
     skipped: tuple[int, ...] = ()
     tombstones: int = 0
+    emptied: int = 0
 
     @property
     def last_position(self) -> int:
@@ -200,6 +201,7 @@ class Manifest:
             "namespace": self.namespace,
             "sets": self.sets,
             "tombstones": self.tombstones,
+            "emptied": self.emptied,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
             "sequences": [
@@ -223,6 +225,7 @@ class Manifest:
                 namespace=str(document["namespace"]),
                 sets=int(document["sets"]),
                 tombstones=int(document.get("tombstones", 0)),
+                emptied=int(document.get("emptied", 0)),
                 libraries=dict(document["libraries"]),
                 skipped=tuple(map(int, document["skipped"])),
                 sequences=tuple(

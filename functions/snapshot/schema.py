@@ -28,6 +28,12 @@ ITEM = (
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL where it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
     Column("document", "VARCHAR", "what an item that is no capture holds, as JSON", "NULL"),
+    Column(
+        "left_sets",
+        "VARCHAR[]",
+        "most specific sets of earlier versions that this one is not in, sorted",
+        "[mime:text:plain]",
+    ),
 )
 
 CAPTURE = (
@@ -115,12 +121,13 @@ SOURCE = (
 
 SETS = (
     Column("set_spec", "VARCHAR", "the set", "mime:text:html"),
-    Column("records", "BIGINT", "records in the listing, tombstones included", "412"),
+    Column("records", "BIGINT", "records in the listing, deleted and departed included", "412"),
+    Column("live", "BIGINT", "those of them that are neither deleted nor departed", "409"),
     Column(
         "counts",
-        "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT)[]",
+        "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT, live BIGINT)[]",
         "records by publish and kind",
-        "[{1, capture, 412}]",
+        "[{1, capture, 412, 409}]",
     ),
     Column(
         "ranges",
@@ -128,10 +135,16 @@ SETS = (
         "positions between which its records lie, ascending",
         "[{1, 978, false}]",
     ),
+    Column(
+        "turns",
+        "INTEGER[]",
+        "publishes with which it came to have live records, to have none, and so on in turn",
+        "[1]",
+    ),
 )
 
 SUPERSEDED = (
-    "position, sequence, kind, deleted, sets, url_host_name, content_mime_type, "
+    "position, sequence, kind, deleted, sets, left_sets, url_host_name, content_mime_type, "
     "content_mime_detected, fetch_status, fetch_date, content_length"
 )
 """The columns that are needed of a version that is superseded: what it was counted by."""

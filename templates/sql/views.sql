@@ -15,7 +15,7 @@ SELECT identifier, datestamp, sets, {capture_columns}
 FROM records WHERE kind = 'capture' AND NOT deleted;
 
 CREATE OR REPLACE TEMP VIEW sets AS
-SELECT set_spec, records FROM {sets_files};
+SELECT set_spec, records, live FROM {sets_files};
 
 CREATE OR REPLACE TEMP VIEW faults AS
 SELECT * FROM {faults_files};

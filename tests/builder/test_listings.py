@@ -15,7 +15,7 @@ from functions.oai.repository import Selection
 from functions.snapshot import layout, setspec
 from functions.snapshot.manifest import Manifest, Span
 
-from .conftest import World, capture
+from .conftest import NAMESPACE, World, capture
 
 SPECS = ("mime:a:x", "mime:a:y", "mime:b:x", "domain:d:e", "domain:d", "collection:c", "rare:r")
 
@@ -36,9 +36,15 @@ def spread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
 
 @dataclass
 class Model:
-    """What the listing should be: item number -> (sequence of its version, title, sets)."""
+    """What the listing should be: item number -> (sequence of its version, title, sets).
+
+    `been` are the sets that it ever was in, with all above them, and `alive` for each sequence the
+    sets with a live record.
+    """
 
     items: dict[int, tuple[int, str, frozenset[str]]] = field(default_factory=dict)
+    been: dict[int, set[str]] = field(default_factory=dict)
+    alive: dict[int, set[str]] = field(default_factory=dict)
 
     def apply(self, sequence: int, batch: dict[int, tuple[str, frozenset[str]]]) -> bool:
         changed = False
@@ -47,16 +53,24 @@ class Model:
             united = frozenset(setspec.most_specific({*sets, *_kept(old_sets, sets)}))
             if (title, united) != (old_title, old_sets):
                 self.items[number] = (sequence, title, united)
+                self.been.setdefault(number, set()).update(*map(setspec.lineage, united))
                 changed = True
+        if changed:
+            every = (sets for _, _, sets in self.items.values())
+            self.alive[sequence] = {a for sets in every for s in sets for a in setspec.lineage(s)}
         return changed
 
     def members(self, spec: str | None, first: int, last: int) -> set[int]:
+        """Return what is listed: also what has left the set."""
         return {
             number
-            for number, (sequence, _, sets) in self.items.items()
-            if first <= sequence <= last
-            and (spec is None or any(spec in setspec.lineage(s) for s in sets))
+            for number, (sequence, _, _) in self.items.items()
+            if first <= sequence <= last and (spec is None or spec in self.been[number])
         }
+
+    def lives(self, spec: str | None, number: int) -> bool:
+        sets = self.items[number][2]
+        return spec is None or any(spec in setspec.lineage(s) for s in sets)
 
 
 def _kept(old: frozenset[str], new: frozenset[str]) -> Iterator[str]:
@@ -77,6 +91,10 @@ batches = st.lists(
     min_size=1,
     max_size=3,
 )
+
+
+def name_of(number: int) -> str:
+    return f"oai:{NAMESPACE}:{capture(number).identity}"
 
 
 def number_of(url: str) -> int:
@@ -114,12 +132,26 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
     manifest = repository.manifest(snapshot)
     count = len(manifest.sequences)
     specs = {a for s in SPECS for a in setspec.lineage(s)}
-    known = {row.spec: row.records for row in _all_sets(repository, manifest, limit)}
+    rows = {row.spec: row for row in _all_sets(repository, manifest, limit)}
+    known = {spec: row.records for spec, row in rows.items()}
     assert manifest.sets == len(known)
+    assert manifest.emptied == sum(row.live == 0 for row in rows.values())
+    for sequence in range(1, count + 1):
+        live, empty = (
+            {r.spec for r in _all_sets(repository, manifest, limit, sequence, live=live)}
+            for live in (True, False)
+        )
+        before = {spec for n in range(1, sequence) for spec in model.alive[n]}
+        assert live == model.alive[sequence]
+        assert empty == before - live
     for spec in (None, *sorted(specs)):
         everything = model.members(spec, 1, count)
         if spec is not None:
             assert known.get(spec, 0) == len(everything)
+            if spec in rows:
+                assert rows[spec].live == sum(model.lives(spec, n) for n in everything)
+                stamps = {manifest.sequences[model.items[n][0] - 1].effective for n in everything}
+                assert (rows[spec].first, rows[spec].last) == (min(stamps), max(stamps))
             assert repository.has_set(manifest, spec) == bool(everything)
         for first in range(1, count + 1):
             span = Span(manifest.sequences[first - 1].first, manifest.last_position)
@@ -128,13 +160,23 @@ def _check(repository: DuckRepository, snapshot: int, model: Model, limit: int) 
             assert repository.size(manifest, selection) == len(expected)
             records = list(_walk(repository, manifest, selection, limit))
             assert [r.position for r in records] == sorted({r.position for r in records})
-            assert {number_of(r.fields["url"]) for r in records} == expected
+            numbers = {name_of(number): number for number in expected}
+            assert {numbers[r.identifier] for r in records} == expected
             assert len(records) == len(expected)
             for record in records:
-                version, title, sets = model.items[number_of(record.fields["url"])]
+                number = numbers[record.identifier]
+                version, title, sets = model.items[number]
                 assert record.datestamp == manifest.sequences[version - 1].effective
-                assert record.fields["title"] == title
-                assert set(record.sets) == sets
+                assert record.deleted != model.lives(spec, number)
+                if not record.deleted:
+                    assert number_of(record.fields["url"]) == number
+                    assert record.fields["title"] == title
+                    assert set(record.sets) == sets
+                    continue
+                assert record.fields == {}
+                gone = {s for s in model.been[number] if not model.lives(s, number)}
+                below = {s for s in gone if setspec.is_within(s, str(spec))}
+                assert record.sets == setspec.most_specific(below)
     assert repository.page(manifest, selection_of("template", manifest), 5, headers=True) == ()
     for record in _walk(repository, manifest, selection_of("capture", manifest), 50):
         assert repository.record(manifest, record.identifier) == record
@@ -158,9 +200,9 @@ def _walk(repository, manifest, selection, limit):  # type: ignore[no-untyped-de
         position = page[-1].position + 1
 
 
-def _all_sets(repository, manifest, limit):  # type: ignore[no-untyped-def]
+def _all_sets(repository, manifest, limit, *sequence, live=True):  # type: ignore[no-untyped-def]
     after = ""
-    while rows := repository.sets(manifest, after, limit):
+    while rows := repository.sets(manifest, after, limit, *sequence, live=live):
         yield from rows
         after = rows[-1].spec
 

@@ -79,7 +79,7 @@ class Restoration:
             past = met.past(name)
             # Up to the newest that is still kept: those before it may have gone meanwhile.
             kept = next((i for i, (number, _) in enumerate(past) if number), len(past))
-            options = [old for _, old in past[: kept + 1]]
+            options = [item.moved(old) for _, old in past[: kept + 1]]
             if not _meets(self.selection, name, item):
                 continue
             if kept == len(past) and self.selection.digest is None:

@@ -137,7 +137,7 @@ class Chronicle:
             for table in ("records", "dead")
         }
         sql = (
-            "SELECT position, sequence, identifier, deleted, reason, sets, title, url "
+            "SELECT position, sequence, identifier, deleted, reason, sets, left_sets, title, url "
             f"FROM {engine.table('$records')} "
         )
         if paths["dead"]:
@@ -146,9 +146,9 @@ class Chronicle:
         found = self._connection.execute(f"{sql} ORDER BY position", values).fetchall()
         stamps = {s.number: s.effective for s in manifest.sequences}
         rows = []
-        for position, sequence, name, deleted, reason, sets, title, url in found:
+        for position, sequence, name, deleted, reason, sets, left, title, url in found:
             assert url == (None if deleted else url_of(name))
-            item = Item(title, tuple(sets), deleted, reason is not None)
+            item = Item(title, tuple(sets), deleted, reason is not None, tuple(left))
             rows.append(Row(position, name, stamps[sequence], item))
         return Snapshot(manifest.effective, self._hours.now, manifest.last_position, tuple(rows))
 

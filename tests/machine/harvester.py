@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from functions.oai.token import Token
 from functions.snapshot import instant
+from tests.builder.conftest import NAMESPACE
 from tests.oai.client import Page
 
 from .chronicle import Chronicle, Row
@@ -33,7 +34,7 @@ class Question:
         start = self.start and instant.from_text(self.start)
         end = self.end and instant.from_text(self.end)
         return (
-            row.item.within(self.spec)
+            row.item.listed(self.spec)
             and (not start or row.stamp >= start)
             and (not end or row.stamp <= end)
         )
@@ -61,7 +62,7 @@ class Walk:
     def go_on(self, chronicle: Chronicle, reader: Reader, meanwhile: Callable[[], None]) -> bool:
         """Ask for the next page; tell whether there was an answer."""
         kept = chronicle.kept()
-        token = Token.from_text(self.token, self.question.verb) if self.token else None
+        token = Token.from_text(self.token, self.question.verb, NAMESPACE) if self.token else None
         answered = reader.ask(chronicle, self._arguments(self.token), meanwhile)
         if answered is None:
             return False
@@ -82,7 +83,10 @@ class Walk:
         self._take(page, set(matches))
         self.asked, self.token, self.last = self.token, page.next, answered
         self.over = not page.next
-        if page.next and Token.from_text(page.next, self.question.verb).snapshot not in matches:
+        if (
+            page.next
+            and Token.from_text(page.next, self.question.verb, NAMESPACE).snapshot not in matches
+        ):
             self.estimated = False
         return True
 
@@ -90,7 +94,7 @@ class Walk:
         """Ask for the last page once more: while its snapshot is kept it has the same bytes."""
         if self.last is None or not self.asked:
             return
-        token = Token.from_text(self.asked, self.question.verb)
+        token = Token.from_text(self.asked, self.question.verb, NAMESPACE)
         if token.snapshot not in chronicle.kept():
             return
         answered = reader.ask(chronicle, self._arguments(self.asked))
@@ -99,7 +103,8 @@ class Walk:
         assert records(answered.page) == records(self.last.page)
         if (
             self.token
-            and Token.from_text(self.token, self.question.verb).snapshot == token.snapshot
+            and Token.from_text(self.token, self.question.verb, NAMESPACE).snapshot
+            == token.snapshot
         ):
             assert _undated(answered) == _undated(self.last)
 
@@ -118,11 +123,12 @@ class Walk:
         if page.codes:
             return not rows and set(page.codes) <= NONE and self._ended(chronicle, number, answered)
         given = records(page)
-        expected = [(r.name, held(r, self.question.verb)) for r in rows[: self.limit]]
+        verb, spec = self.question.verb, self.question.spec
+        expected = [(r.name, held(r, verb, spec)) for r in rows[: self.limit]]
         if given != expected or not given:
             return False
         reached, whole = cursor + len(given), cursor + len(rows)
-        onward = Token.from_text(page.next, self.question.verb) if page.next else None
+        onward = Token.from_text(page.next, self.question.verb, NAMESPACE) if page.next else None
         if onward is None:
             if len(rows) > self.limit or not self._ended(chronicle, number, answered):
                 return False
@@ -204,16 +210,16 @@ class Harvester:
     def check(self, rows: Sequence[Row]) -> None:
         """Check that it holds exactly the repository's state, or its set's.
 
-        What has left the set vanished from it without a word: that may be held still. Where a list
-        outlived its snapshot, what that one gave may have got another instant, as it had come too
-        late, and the list did not tell.
+        What has left the set is deleted there. Where a list outlived its snapshot, what that one
+        gave may have got another instant, as it had come too late, and the list did not tell.
         """
-        there = {r.name: held(r, self.verb) for r in rows if r.item.within(self.spec)}
-        left = {r.name for r in rows} - there.keys()
-        mine = {n: h for n, h in self.holdings.items() if n not in left}
+        there = {r.name: held(r, self.verb, self.spec) for r in rows if r.item.listed(self.spec)}
         if self.outlived:
-            there, mine = ({n: h.item for n, h in some.items()} for some in (there, mine))
-        assert there == mine
+            assert {n: h.item for n, h in there.items()} == {
+                n: h.item for n, h in self.holdings.items()
+            }
+            return
+        assert there == self.holdings
 
 
 def _undated(answered: Answered) -> bytes:

@@ -19,10 +19,14 @@ class Held:
     item: Item
 
 
-def held(row: Row, verb: str) -> Held:
-    """Return what a harvester is to hold of a row. Nobody is told why a tombstone is one."""
-    title = row.item.title if verb == "ListRecords" else None
-    return Held(row.stamp, replace(row.item, title=title, withdrawn=False))
+def held(row: Row, verb: str, spec: str | None = None) -> Held:
+    """Return what a harvester is to hold of a row, as a list of a set has it.
+
+    Nobody is told why a tombstone is one, nor what else an item left.
+    """
+    item = row.item.shown(spec)
+    title = item.title if verb == "ListRecords" else None
+    return Held(row.stamp, replace(item, title=title, withdrawn=False, left=()))
 
 
 def records(page: Page) -> list[tuple[str, Held]]:

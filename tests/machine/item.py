@@ -24,9 +24,32 @@ class Item:
     sets: tuple[str, ...]
     deleted: bool = False
     withdrawn: bool = False
+    left: tuple[str, ...] = ()
+    """The most specific sets that it was in before, and is not in now."""
 
     def within(self, spec: str | None) -> bool:
-        return spec is None or any((s + ":").startswith(spec + ":") for s in self.sets)
+        """Tell whether it is in a set, withdrawn or not."""
+        return spec is None or bool(_below(self.sets, spec))
+
+    def listed(self, spec: str | None) -> bool:
+        """Tell whether a set lists it, as it is or as one that has left."""
+        return self.within(spec) or bool(_below(self.left, str(spec)))
+
+    def shown(self, spec: str | None) -> "Item":
+        """Return it as a list of a set shows it."""
+        if self.within(spec):
+            return self
+        return replace(self, title=None, deleted=True, sets=_below(self.left, str(spec)))
+
+    def moved(self, now: "Item") -> "Item":
+        """Return what it has become, which keeps what it left."""
+        there = {above for s in now.sets for above in _lineage(s)}
+        left = _specific({s for s in (*self.sets, *self.left) if s not in there})
+        return replace(now, left=tuple(sorted(left)))
+
+    def listings(self) -> set[str]:
+        """Return all sets that list it."""
+        return {above for s in (*self.sets, *self.left) for above in _lineage(s)}
 
 
 State = Mapping[str, Item]
@@ -80,7 +103,7 @@ def ingested(state: State, runs: Sequence[Mapping[str, Given]]) -> dict[str, Ite
         if old is None:
             changed[name] = Item(found[0].title, sets)
         elif not old.withdrawn:
-            new = Item(found[0].title, _united((sets, old.sets)))
+            new = old.moved(Item(found[0].title, _united((sets, old.sets))))
             if new != old:
                 changed[name] = new
     return changed
@@ -103,6 +126,15 @@ def _united(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
         roots = {spec.split(":")[0] for spec in have}
         have += [s for s in more if s.startswith("collection:") or s.split(":")[0] not in roots]
     return tuple(sorted(_specific(have)))
+
+
+def _below(specs: Iterable[str], spec: str) -> tuple[str, ...]:
+    return tuple(s for s in specs if (s + ":").startswith(spec + ":"))
+
+
+def _lineage(spec: str) -> list[str]:
+    levels = spec.split(":")
+    return [":".join(levels[:n]) for n in range(1, len(levels) + 1)]
 
 
 def _specific(specs: Iterable[str]) -> set[str]:

@@ -1,6 +1,6 @@
 """A repository in memory: snapshots made of simple items, with the rules of the real one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -32,9 +32,13 @@ def capture(url: str, *sets: str, **fields: Any) -> Item:
 
 @dataclass(frozen=True)
 class Snapshot:
+    """`left` are the sets that earlier versions of an item were in, with all above them."""
+
     manifest: Manifest
     records: tuple[Record, ...]
-    sets: tuple[SetRow, ...]
+    left: Mapping[str, frozenset[str]]
+    members: Mapping[str, tuple[Record, ...]]
+    """For each set its records, deleted where they are not live in it."""
 
 
 class MemoryRepository:
@@ -54,6 +58,7 @@ class MemoryRepository:
         self.reads = 0
         self._items: dict[str, Item | None] = {}
         self._records: dict[str, Record] = {}
+        self._been: dict[str, frozenset[str]] = {}
         self._sequences: list[tuple[int, datetime, int, int]] = []
 
     def publish(
@@ -73,7 +78,9 @@ class MemoryRepository:
         number, first = len(self._sequences) + 1, self._last() + 1
         order = sorted(real, key=lambda name: (self._kind(name, real[name]), name))
         for position, name in enumerate(order, first):
-            self._records[name] = self._record(position, name, real[name], effective)
+            record = self._record(position, name, real[name], effective)
+            self._records[name] = record
+            self._been[name] = self._been.get(name, frozenset()) | _listings(record.sets)
         self._items.update(real)
         self._sequences.append((number, effective, first, first + len(order) - 1))
         self.snapshots[number] = self._snapshot(number, effective)
@@ -107,11 +114,40 @@ class MemoryRepository:
         records = self._at(manifest.snapshot).records
         return next((r for r in records if r.identifier == identifier), None)
 
-    def sets(self, manifest: Manifest, after: str, limit: int) -> tuple[SetRow, ...]:
-        return tuple(s for s in self._at(manifest.snapshot).sets if s.spec > after)[:limit]
+    def sets(
+        self,
+        manifest: Manifest,
+        after: str,
+        limit: int,
+        sequence: int | None = None,
+        *,
+        live: bool = True,
+    ) -> tuple[SetRow, ...]:
+        found = []
+        for spec, records in sorted(self._at(manifest.snapshot).members.items()):
+            if spec > after and (sequence is None or self._lived(spec, sequence) is live):
+                stamps = [record.datestamp for record in records]
+                count = sum(not record.deleted for record in records)
+                found.append(SetRow(spec, len(records), count, min(stamps), max(stamps)))
+        return tuple(found[:limit])
+
+    def _lived(self, spec: str, sequence: int) -> bool | None:
+        """Tell whether a set had live records as of a publish; None where it was not there yet."""
+        if sequence not in self.snapshots:
+            sequence = min(max(self.snapshots), sequence)
+        members = self.snapshots[sequence].members.get(spec) if sequence else None
+        return any(not record.deleted for record in members) if members else None
+
+    def births(self, manifest: Manifest, specs: Iterable[str]) -> Mapping[str, int]:
+        there = self._at(manifest.snapshot).members.keys()
+        return {
+            spec: min(n for n, snapshot in self.snapshots.items() if spec in snapshot.members)
+            for spec in specs
+            if spec in there
+        }
 
     def has_set(self, manifest: Manifest, spec: str) -> bool:
-        return any(row.spec == spec for row in self._at(manifest.snapshot).sets)
+        return spec in self._at(manifest.snapshot).members
 
     def state(self, snapshot: int | None = None) -> dict[str, bool]:
         """Return the identifiers of a snapshot's listing, each with whether it is deleted."""
@@ -124,12 +160,13 @@ class MemoryRepository:
         return self.snapshots[number]
 
     def _selected(self, manifest: Manifest, selection: Selection) -> list[Record]:
+        snapshot = self._at(manifest.snapshot)
+        spec = selection.set
         return [
             record
-            for record in self._at(manifest.snapshot).records
+            for record in (snapshot.records if spec is None else snapshot.members.get(spec, ()))
             if selection.span.first <= record.position <= selection.span.last
             and record.kind in selection.kinds
-            and (selection.set is None or _within(record, selection.set))
         ]
 
     def _record(self, position: int, name: str, item: Item | None, effective: datetime) -> Record:
@@ -149,12 +186,23 @@ class MemoryRepository:
             Sequence(n, when, first, last, _by_kind(records, first, last))
             for n, when, first, last in self._sequences
         )
-        counts: dict[str, int] = {}
+        left = {r.identifier: self._been[r.identifier] - _listings(r.sets) for r in records}
+        members: dict[str, tuple[Record, ...]] = {}
         for record in records:
-            for spec in {a for own in record.sets for a in setspec.lineage(own)}:
-                counts[spec] = counts.get(spec, 0) + 1
-        manifest = Manifest(number, effective, self.namespace, sequences, {}, len(counts))
-        return Snapshot(manifest, records, tuple(SetRow(s, counts[s]) for s in sorted(counts)))
+            gone = left[record.identifier]
+            for spec in _listings(record.sets) | gone:
+                shown = _departed(record, gone, spec) if spec in gone else record
+                members[spec] = (*members.get(spec, ()), shown)
+        manifest = Manifest(
+            number,
+            effective,
+            self.namespace,
+            sequences,
+            {},
+            len(members),
+            emptied=sum(all(r.deleted for r in some) for some in members.values()),
+        )
+        return Snapshot(manifest, records, left, members)
 
     def _kind(self, name: str, item: Item | None) -> str:
         return item.kind if item else self._records[name].kind
@@ -163,8 +211,17 @@ class MemoryRepository:
         return self._sequences[-1][3] if self._sequences else 0
 
 
-def _within(record: Record, spec: str) -> bool:
-    return any(s == spec or s.startswith(spec + ":") for s in record.sets)
+def _listings(sets: Iterable[str]) -> frozenset[str]:
+    """Return sets and all above them."""
+    levels = [spec.split(":") for spec in sets]
+    return frozenset(":".join(some[:n]) for some in levels for n in range(1, len(some) + 1))
+
+
+def _departed(record: Record, left: frozenset[str], spec: str) -> Record:
+    """Return a record as a list of the set `spec`, which it left, has it."""
+    within = [s for s in left if (s + ":").startswith(spec + ":")]
+    deepest = sorted(s for s in within if not any(o.startswith(s + ":") for o in within))
+    return replace(record, deleted=True, sets=tuple(deepest), fields={})
 
 
 def _by_kind(records: tuple[Record, ...], first: int, last: int) -> dict[str, int]:

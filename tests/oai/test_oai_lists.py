@@ -196,7 +196,7 @@ def test_the_loss_of_the_snapshot_in_effect_is_no_retirement(repository, clock):
 def test_tokens_that_this_repository_did_not_give(repository, clock):
     client = paged(repository, clock, 3)
     text = client.get("ListRecords", metadataPrefix="oai_dc").next
-    token = Token.from_text(text, "ListRecords")
+    token = Token.from_text(text, "ListRecords", "example.org")
     for wrong in (
         {"snapshot": 3},
         {"snapshot": 99},
@@ -214,7 +214,9 @@ def test_tokens_that_this_repository_did_not_give(repository, clock):
 
 def test_a_snapshot_that_is_not_in_effect_yet_is_not_gone_on_in(repository, clock):
     client = paged(repository, clock, 3)
-    token = Token.from_text(client.get("ListRecords", metadataPrefix="oai_dc").next, "ListRecords")
+    token = Token.from_text(
+        client.get("ListRecords", metadataPrefix="oai_dc").next, "ListRecords", "example.org"
+    )
     repository.publish({ALL[1]: None}, clock.now + timedelta(seconds=60))
     early = replace(token, snapshot=3).to_text()
     assert client.get("ListRecords", resumptionToken=early).codes == ["badResumptionToken"]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.oai.errors import OAIError
+from functions.oai.place import Place
 from functions.oai.token import LONGEST, Token, _text
 
 _LEVEL = st.text("AZaz09-_.!~*'()", min_size=1, max_size=8)
@@ -28,9 +29,11 @@ def tokens(draw):
     cursor = draw(_COUNT)
     common = {"snapshot": draw(_COUNT), "cursor": cursor, "size": cursor + draw(_COUNT)}
     if draw(st.booleans()):
-        return Token(verb="ListSets", after=draw(_SPEC), **common)
+        place = Place(draw(st.integers(0, 10**9)), draw(st.integers(0, 2)), draw(_SPEC))
+        return Token(verb="ListSets", after=place.to_text(), namespace="a.cz", **common)
     start, end = draw(_SPANS)
     return Token(
+        namespace="a.cz",
         verb=draw(st.sampled_from(["ListRecords", "ListIdentifiers"])),
         prefix=draw(_LEVEL),
         set=draw(st.none() | _SPEC),
@@ -42,25 +45,31 @@ def tokens(draw):
 
 
 TOKEN = Token(
-    verb="ListRecords", snapshot=7, cursor=1000, size=5000, prefix="oai_dc", position=1001
+    namespace="a.cz",
+    verb="ListRecords",
+    snapshot=7,
+    cursor=1000,
+    size=5000,
+    prefix="oai_dc",
+    position=1001,
 )
 
 
 def refused(text: str, verb: str = "ListRecords") -> bool:
     with pytest.raises(OAIError) as caught:
-        Token.from_text(text, verb)
+        Token.from_text(text, verb, "a.cz")
     return caught.value.code == "badResumptionToken"
 
 
 def forged(data: bytes) -> str:
-    raw = zlib.crc32(data).to_bytes(4, "big") + data
+    raw = zlib.crc32(data, zlib.crc32(b"a.cz")).to_bytes(4, "big") + data
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 @given(tokens())
 def test_a_token_comes_back_as_it_went(token):
     text = token.to_text()
-    assert Token.from_text(text, token.verb) == token
+    assert Token.from_text(text, token.verb, "a.cz") == token
     assert set(text) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
     assert text == replace(token).to_text()
 
@@ -118,7 +127,7 @@ def test_noise_is_bad_and_nothing_else(text):
 
 def forged_by(**fields) -> str:
     """Return a token with a right checksum and fields that no answer has."""
-    return _text(replace(TOKEN, **fields))
+    return _text(replace(TOKEN, **fields)._packed(), "a.cz")
 
 
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
@@ -139,14 +148,17 @@ START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
         {"prefix": ""},
         {"set": "a::b"},
         {"set": "a/b"},
-        {"set": "/" + "0" * 15},
-        {"after": "x"},
+        {"set": "," + "0" * 15},
+        {"after": "1+x"},
         {"verb": "ListSets"},
         {"verb": "ListSets", "position": 0, "prefix": ""},
-        {"verb": "ListSets", "position": 0, "prefix": "", "after": "a:"},
-        {"verb": "ListSets", "position": 0, "prefix": "", "after": "a", "set": "b"},
-        {"verb": "ListSets", "position": 0, "prefix": "", "after": "a", "end": END},
-        {"verb": "ListSets", "position": 1, "prefix": "", "after": "a"},
+        {"verb": "ListSets", "position": 0, "prefix": "", "after": "1+a:"},
+        {"verb": "ListSets", "position": 0, "prefix": "", "after": "a"},
+        {"verb": "ListSets", "position": 0, "prefix": "", "after": "1,a"},
+        {"verb": "ListSets", "position": 0, "prefix": "", "after": "01+a"},
+        {"verb": "ListSets", "position": 0, "prefix": "", "after": "1+a", "set": "b"},
+        {"verb": "ListSets", "position": 0, "prefix": "", "after": "1+a", "end": END},
+        {"verb": "ListSets", "position": 1, "prefix": "", "after": "1+a"},
     ],
     ids=str,
 )
@@ -178,10 +190,10 @@ def test_a_forged_packing_is_bad(data):
 
 
 def test_the_forgers_of_these_tests_can_forge():
-    assert Token.from_text(forged(PACKED), "ListRecords") == TOKEN
-    assert Token.from_text(forged_by(set="a:b"), "ListRecords") == replace(TOKEN, set="a:b")
-    sets = {"verb": "ListSets", "position": 0, "prefix": "", "after": "a"}
-    assert Token.from_text(forged_by(**sets), "ListSets").after == "a"
+    assert Token.from_text(forged(PACKED), "ListRecords", "a.cz") == TOKEN
+    assert Token.from_text(forged_by(set="a:b"), "ListRecords", "a.cz") == replace(TOKEN, set="a:b")
+    sets = {"verb": "ListSets", "position": 0, "prefix": "", "after": "1+a"}
+    assert Token.from_text(forged_by(**sets), "ListSets", "a.cz").after == "1+a"
 
 
 _LONG = st.integers(1, 300).flatmap(
@@ -191,10 +203,11 @@ _LONG = st.integers(1, 300).flatmap(
 
 @given(tokens(), _LONG, st.lists(_SPEC, max_size=3))
 def test_a_token_is_short_whatever_its_set(token, spec, others):
-    token = replace(token, **({"after": spec} if token.verb == "ListSets" else {"set": spec}))
+    is_place = token.verb == "ListSets"
+    token = replace(token, **({"after": f"12={spec}"} if is_place else {"set": spec}))
     text = token.to_text()
     assert len(text) <= LONGEST < 200
-    found = Token.from_text(text, token.verb)
+    found = Token.from_text(text, token.verb, "a.cz")
     assert found.named([*others, spec]) == token
     assert found.to_text() == text
     if found.shortened:
@@ -208,8 +221,14 @@ def test_a_token_is_short_whatever_its_set(token, spec, others):
 def test_a_set_of_the_usual_length_is_not_shortened():
     spec = "collection:serials:harvest_november07:topic!3Anews:regional:north"
     token = replace(TOKEN, set=spec, start=START, end=END, cursor=149_000_000, size=150_000_000)
-    assert Token.from_text(token.to_text(), "ListRecords") == token
+    assert Token.from_text(token.to_text(), "ListRecords", "a.cz") == token
 
 
 def test_a_token_of_any_length_is_bad_at_once():
     assert refused("A" * 1_000_000)
+
+
+@given(tokens(), st.sampled_from(["", "b.cz", "a.c", "A.cz"]))
+def test_a_token_of_another_repository_is_bad(token, namespace):
+    with pytest.raises(OAIError, match="badResumptionToken"):
+        Token.from_text(token.to_text(), token.verb, namespace)

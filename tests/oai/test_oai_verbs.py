@@ -4,11 +4,14 @@ from datetime import timedelta, timezone
 
 import pytest
 
+from functions.snapshot import instant
+
 from .client import BASE, START, Client, Clock
 from .memory import Item, MemoryRepository, capture
 from .validity import DC, OAI
 
-LIVE, CHANGED, DELETED = (f"oai:example.org:{n:02}" for n in (1, 3, 5))
+ALL = [f"oai:example.org:{n:02}" for n in range(10)]
+LIVE, CHANGED, DELETED = (ALL[n] for n in (1, 3, 5))
 
 
 @pytest.fixture
@@ -125,9 +128,16 @@ def test_a_set_may_be_named_by_the_configuration(repository):
     assert "By type" in client.get("ListSets").text("setName")
 
 
+def in_order(repository, snapshot: int) -> list[str]:
+    """Return a snapshot's sets, those with a live record first."""
+    members = repository.snapshots[snapshot].members
+    return sorted(members, key=lambda spec: (all(r.deleted for r in members[spec]), spec))
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 13, 26, 27, 28, 1000])
 def test_sets_by_pages(repository, size):
-    total = [s.spec for s in repository.snapshots[2].sets]
+    total = in_order(repository, 2)
+    assert total != sorted(total)  # one was emptied
     client = Client(repository, pages_sets=size)
     found = []
     for page in client.pages("ListSets"):
@@ -139,16 +149,150 @@ def test_sets_by_pages(repository, size):
     assert (page.token is None) == (size >= len(total))
 
 
-def test_sets_go_on_in_another_snapshot_where_theirs_was_retired(repository, clock):
-    client = Client(repository, clock, pages_sets=3)
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 26, 27])
+def test_sets_go_on_in_another_snapshot_where_theirs_was_retired(repository, clock, size):
+    """Sets are emptied, filled again and born meanwhile: the list stays what it was."""
+    names = {"zoo": "Animals", "other": "Never there"}
+    total = [*in_order(repository, 2), "other", "zoo"]
+    client = Client(repository, clock, pages_sets=size, sets_names=names)
+    found = []
     page = client.get("ListSets")
-    repository.publish({"oai:example.org:a": capture("http://n/", "zoo")}, clock.now)
-    repository.retire(1, 2)
-    clock.move(1)
-    found = page.text("setSpec")
-    for rest in client.pages("ListSets", resumptionToken=page.next):
-        found += rest.text("setSpec")
-    assert found == [s.spec for s in repository.snapshots[3].sets]
+    changes = [
+        {"oai:example.org:a": capture("http://n/", "zoo"), ALL[3]: None},
+        {ALL[0]: capture("http://n/", "mime:text:html"), ALL[5]: capture("http://5/", "mime:x")},
+        {ALL[3]: capture("http://3/", "domain:cz:a3")},
+    ]
+    while True:
+        found += page.text("setSpec")
+        if page.token is not None:
+            assert page.token.get("completeListSize") == str(len(total))
+        if not page.next:
+            break
+        if changes:
+            repository.publish(changes.pop(), clock.now)
+            repository.retire(*range(1, max(repository.snapshots)))
+            clock.move(60)
+        page = client.get("ListSets", resumptionToken=page.next)
+    assert found == total
+
+
+class Looking(MemoryRepository):
+    """Counts how often it is asked for sets without a live record."""
+
+    looked = 0
+
+    def sets(self, *args, live=True, **more):
+        self.looked += not live
+        return super().sets(*args, live=live, **more)
+
+
+def test_without_empty_sets_none_is_looked_for():
+    repository = Looking()
+    items = {name: capture(f"http://{name}/", "a:b") for name in ALL}
+    repository.publish(items, START - timedelta(hours=2))
+    client = Client(repository, pages_sets=1)
+    assert [page.text("setSpec") for page in client.pages("ListSets")] == [["a"], ["a:b"]]
+    assert repository.looked == 0
+    repository.publish({ALL[0]: capture("http://0/", "c")}, START - timedelta(hours=1))
+    repository.publish({ALL[0]: None}, START - timedelta(minutes=30))
+    found = [page.text("setSpec") for page in Client(repository, pages_sets=1).pages("ListSets")]
+    assert found == [["a"], ["a:b"], ["c"]]
+    assert repository.looked > 0
+
+
+def test_what_is_said_of_a_set(repository, clock):
+    """People are told in words, programs in numbers."""
+    clock.move(60)
+    repository.publish({ALL[3]: capture("http://3/", "mime:text:plain")}, clock.now)
+    clock.move(60)
+    client = Client(
+        repository,
+        clock,
+        sets_names={"topic": "A topic"},
+        sets_descriptions={"topic:b": "Not yet\n& <soon>", "mime": "By type"},
+        sets_rules=[{"set": "topic:a", "hosts": ["a.cz"]}],
+    )
+    page = client.get("ListSets")
+    said = {}
+    for one in page.root.iter(f"{OAI}set"):
+        numbers = next(one.iter("{urn:x-sheaf:set:1}statistics"))
+        location = numbers.get("{http://www.w3.org/2001/XMLSchema-instance}schemaLocation")
+        assert location == "urn:x-sheaf:set:1 https://oai.example.org/schema/set.xsd"
+        attributes = {k: v for k, v in numbers.attrib.items() if "}" not in k}
+        texts = [e.text for e in one.iter(f"{DC}description")]
+        said[one.findtext(f"{OAI}setSpec")] = (one.findtext(f"{OAI}setName"), texts, attributes)
+    dates = {"first": "2026-03-01T11:00:00Z", "last": "2026-03-01T12:01:00Z"}
+    told = "9 records, datestamps from 2026-03-01T11:00:00Z to 2026-03-01T12:01:00Z"
+    assert said["mime"][1:] == (["By type", told], {"records": "9", "deleted": "1", **dates})
+    told = "0 records, datestamps from 2026-03-01T12:01:00Z to 2026-03-01T12:01:00Z"
+    dates = {"first": "2026-03-01T12:01:00Z", "last": "2026-03-01T12:01:00Z"}
+    assert said["domain:cz:a3"][1:] == ([told], {"records": "0", "deleted": "1", **dates})
+    nothing = {"records": "0", "deleted": "0"}
+    assert said["topic"] == ("A topic", ["0 records"], nothing)
+    assert said["topic:a"] == ("topic / a", ["0 records"], nothing)
+    assert said["topic:b"] == ("topic / b", ["Not yet\n& <soon>", "0 records"], nothing)
+    assert list(said)[-3:] == ["topic", "topic:a", "topic:b"]
+
+
+@pytest.mark.parametrize("verb", ["ListRecords", "ListIdentifiers"])
+def test_what_left_a_set_is_deleted_there_and_live_elsewhere(repository, clock, verb):
+    client = Client(repository, clock)
+    name = ALL[1]
+    began = clock.move(60)
+    repository.publish({name: capture("http://1/", "mime:text:plain", "domain:cz:b:c")}, began)
+    clock.move(60)
+
+    def shown(spec: str | None) -> list[tuple[bool, list[str]]]:
+        arguments = {"set": spec} if spec else {}
+        page = client.get(verb, metadataPrefix="oai_dc", from_=instant.to_text(began), **arguments)
+        headers = page.root.iter(f"{OAI}header")
+        return [
+            (h.get("status") == "deleted", [s.text for s in h.iter(f"{OAI}setSpec")])
+            for h in headers
+        ]
+
+    here = (False, ["domain:cz:b:c", "mime:text:plain"])
+    for spec in (
+        None,
+        "mime",
+        "mime:text",
+        "mime:text:plain",
+        "domain",
+        "domain:cz",
+        "domain:cz:b",
+    ):
+        assert shown(spec) == [here]
+    assert shown("mime:text:html") == [(True, ["mime:text:html"])]
+    assert shown("domain:cz:a1") == [(True, ["domain:cz:a1:www"])]
+    page = client.get("GetRecord", metadataPrefix="oai_dc", identifier=name)
+    assert page.headers == [(name, False)]
+    assert page.text("setSpec") == here[1]
+    began = clock.move(60)
+    repository.publish({name: capture("http://1/", "mime:text:html")}, began)
+    clock.move(60)
+    assert shown("mime:text:html") == [(False, ["mime:text:html"])]
+    assert shown("mime:text:plain") == [(True, ["mime:text:plain"])]
+    assert shown("domain") == [(True, ["domain:cz:a1:www", "domain:cz:b:c"])]
+    began = clock.move(60)
+    repository.publish({name: None}, began)
+    clock.move(60)
+    assert shown("mime") == shown(None) == [(True, ["mime:text:html"])]
+    assert shown("domain:cz:b") == [(True, ["domain:cz:b:c"])]
+
+
+def test_a_set_that_is_only_configured_has_no_records(repository, bare: Client):
+    for named in (
+        {"sets_names": {"topic:news": "News"}},
+        {"sets_descriptions": {"topic:news": "News"}},
+        {"sets_rules": [{"set": "topic:news", "hosts": ["a.cz"]}]},
+    ):
+        for some in (repository, MemoryRepository()):
+            if some is not repository:
+                some.publish({}, START - timedelta(hours=1))
+            client = Client(some, **named)
+            assert client.get("ListSets").text("setSpec")[-1] == "topic:news"
+            page = client.get("ListRecords", metadataPrefix="oai_dc", set="topic:news")
+            assert page.codes == ["noRecordsMatch"]
 
 
 def test_without_sets_there_is_no_hierarchy(bare: Client):

@@ -55,6 +55,35 @@ def test_the_environment_overrides() -> None:
         ('[repository]\nadmin_emails = ["nobody"]', "e-mail"),
         ('[repository]\nbase_url = "ftp://x"', "expected an http"),
         ('[sets.names]\n"a b" = "x"', "set specifications"),
+        ('[sets.descriptions]\n"a b" = "x"', "set specifications"),
+        ('[sets.descriptions]\na = " \\n"', 'sets.descriptions is {"a" = " \\n"}, expected'),
+        ("[sets]\nrules = {}", "sets.rules is {}, expected a list of tables"),
+        ("[sets]\nrules = [1]", "sets.rules[0] is 1, expected a table with a set and one or more"),
+        (
+            '[[sets.rules]]\nhosts = ["a.cz"]',
+            'sets.rules[0] is {"hosts" = ["a.cz"]}, expected a set: a setSpec such as',
+        ),
+        (
+            '[[sets.rules]]\nset = "a"\nhosts = ["a.cz"]\n[[sets.rules]]\nset = "domain:x"',
+            'sets.rules[1].set is "domain:x", expected a setSpec such as topic:news, whose first '
+            "level is not domain, mime or collection",
+        ),
+        ('[[sets.rules]]\nset = "mime"\ntypes = ["a/b"]', 'sets.rules[0].set is "mime"'),
+        ('[[sets.rules]]\nset = "a b"\ntypes = ["a/b"]', 'sets.rules[0].set is "a b"'),
+        ("[[sets.rules]]\nset = 1", "sets.rules[0].set is 1"),
+        ('[[sets.rules]]\nset = "a"', "languages, collections besides the set"),
+        (
+            '[[sets.rules]]\nset = "a"\nhost = ["a.cz"]',
+            'sets.rules[0].host is ["a.cz"], expected a key that is known: set, hosts,',
+        ),
+        ('[[sets.rules]]\nset = "a"\nhosts = []', "expected a list of host names such as"),
+        ('[[sets.rules]]\nset = "a"\nhosts = "a.cz"', 'sets.rules[0].hosts is "a.cz"'),
+        ('[[sets.rules]]\nset = "a"\nhosts = ["http://a.cz"]', 'hosts is ["http://a.cz"]'),
+        ('[[sets.rules]]\nset = "a"\nhosts = ["škola.cz"]', "ones as punycode"),
+        ('[[sets.rules]]\nset = "a"\nurl_prefixes = ["a.cz/"]', "from the scheme on"),
+        ('[[sets.rules]]\nset = "a"\ntypes = ["*/*"]', "media types such as text/html"),
+        ('[[sets.rules]]\nset = "a"\nlanguages = ["česky"]', "language codes such as cs"),
+        ('[[sets.rules]]\nset = "a"\ncollections = ["a:"]', "collections as `sheaf ingest"),
         ("[repository", "sheaf.toml is not TOML"),
         ("[nonsense]\na = 1", "unknown key nonsense; known there: documents"),
     ],
@@ -64,6 +93,26 @@ def test_what_is_wrong_is_told_with_key_value_and_what_was_expected(text: str, s
         configuration.parse(text, {})
     assert said in str(refused.value)
     assert "\n" not in str(refused.value).strip()[:60]
+
+
+def test_rules_and_descriptions_of_sets() -> None:
+    text = r"""
+    [sets.descriptions]
+    "topic:news" = "News,\nof all papers"
+    [[sets.rules]]
+    set = "topic:news"
+    hosts = ["idnes.cz", "xn--kola-k1a.cz", "192.0.2.1", "2001:db8::1"]
+    url_prefixes = ["http://www.novinky.cz/", "https://a.cz/š"]
+    types = ["text/html", "image/*", "application/xhtml+xml"]
+    languages = ["cs", "en-GB"]
+    collections = ["serials:novinky", "a b"]
+    """
+    read = configuration.parse(text, {})
+    assert read["sets.rules"][0]["set"] == "topic:news"
+    assert read["sets.descriptions"] == {"topic:news": "News,\nof all papers"}
+    variable = '[{set = "a", hosts = ["a.cz"]}]'
+    read = configuration.parse("", {"SHEAF_SETS_RULES": variable})
+    assert read["sets.rules"] == [{"set": "a", "hosts": ["a.cz"]}]
 
 
 def test_a_wrong_variable_is_named() -> None:
