@@ -132,7 +132,7 @@ def _items(
 ) -> Iterator[tuple[str, str, bool, str | None]]:
     """Yield identifier, set, whether it is deleted, and document of the touched collections."""
     names = base.configuration["sets.names"]
-    descriptions: Mapping[str, str] = {}
+    descriptions = base.configuration["sets.descriptions"]
     crawls = _crawls(connection, draft)
     counts = {
         spec: {facet: list(rows) for facet, rows in groupby(some, key=lambda row: row[1])}
@@ -202,10 +202,10 @@ def _revise(connection: engine.Connection, draft: Draft) -> int:
     )
     connection.execute(
         f"INSERT INTO fresh BY NAME SELECT identifier, '{KIND}' AS kind, deleted, "
-        "[set_spec] AS sets, document FROM restated"
+        "[set_spec] AS sets, []::VARCHAR[] AS left_sets, document FROM restated"
     )
     connection.execute(
-        "INSERT INTO superseded BY NAME SELECT position, sequence, kind, deleted, sets FROM old "
+        f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "
         "WHERE identifier IN (SELECT identifier FROM restated)"
     )
     return rows_of(connection, "restated")

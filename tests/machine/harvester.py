@@ -62,7 +62,7 @@ class Walk:
     def go_on(self, chronicle: Chronicle, reader: Reader, meanwhile: Callable[[], None]) -> bool:
         """Ask for the next page; tell whether there was an answer."""
         kept = chronicle.kept()
-        token = Token.from_text(self.token, self.question.verb, NAMESPACE) if self.token else None
+        token = self._token(self.token) if self.token else None
         answered = reader.ask(chronicle, self._arguments(self.token), meanwhile)
         if answered is None:
             return False
@@ -83,10 +83,7 @@ class Walk:
         self._take(page, set(matches))
         self.asked, self.token, self.last = self.token, page.next, answered
         self.over = not page.next
-        if (
-            page.next
-            and Token.from_text(page.next, self.question.verb, NAMESPACE).snapshot not in matches
-        ):
+        if page.next and self._token(page.next).snapshot not in matches:
             self.estimated = False
         return True
 
@@ -94,19 +91,18 @@ class Walk:
         """Ask for the last page once more: while its snapshot is kept it has the same bytes."""
         if self.last is None or not self.asked:
             return
-        token = Token.from_text(self.asked, self.question.verb, NAMESPACE)
+        token = self._token(self.asked)
         if token.snapshot not in chronicle.kept():
             return
         answered = reader.ask(chronicle, self._arguments(self.asked))
         if answered is None:
             return
         assert records(answered.page) == records(self.last.page)
-        if (
-            self.token
-            and Token.from_text(self.token, self.question.verb, NAMESPACE).snapshot
-            == token.snapshot
-        ):
+        if self.token and self._token(self.token).snapshot == token.snapshot:
             assert _undated(answered) == _undated(self.last)
+
+    def _token(self, text: str) -> Token:
+        return Token.from_text(text, self.question.verb, NAMESPACE)
 
     def _arguments(self, token: str) -> dict[str, str]:
         if token:
@@ -128,7 +124,7 @@ class Walk:
         if given != expected or not given:
             return False
         reached, whole = cursor + len(given), cursor + len(rows)
-        onward = Token.from_text(page.next, self.question.verb, NAMESPACE) if page.next else None
+        onward = self._token(page.next) if page.next else None
         if onward is None:
             if len(rows) > self.limit or not self._ended(chronicle, number, answered):
                 return False
