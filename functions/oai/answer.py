@@ -81,6 +81,11 @@ class SetList:
     verb: ClassVar[str] = "ListSets"
     final: ClassVar[bool] = False
 
+    @property
+    def count(self) -> int:
+        """How many sets the page has."""
+        return len(self.sets)
+
 
 @dataclass(frozen=True, slots=True)
 class OneRecord:
@@ -99,6 +104,11 @@ class RecordList:
     records: tuple[Record, ...]
     crosswalks: Mapping[str, str] | None
     resumption: Resumption | None
+
+    @property
+    def count(self) -> int:
+        """How many records the page has."""
+        return len(self.records)
 
     @property
     def verb(self) -> str:

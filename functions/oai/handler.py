@@ -11,7 +11,7 @@ from typing import Any
 from functions.oai import event as http
 from functions.oai import format as formats
 from functions.oai import site
-from functions.oai.answer import RecordList
+from functions.oai.answer import RecordList, SetList
 from functions.oai.errors import OAIError
 from functions.oai.event import Call, Reply
 from functions.oai.present import Present
@@ -81,8 +81,8 @@ class Application:
             return Reply(200, _XML, self._renderer.document(refusal))
         answer = self._provider.answer(pairs, call.url)
         body = self._renderer.document(answer)
-        while len(body) > _LARGEST and isinstance(answer.content, RecordList):
-            count = len(answer.content.records)
+        while len(body) > _LARGEST and isinstance(answer.content, RecordList | SetList):
+            count = answer.content.count
             if count == 1:
                 break
             # A tenth below what should fit, for records differ in size.
