@@ -16,7 +16,7 @@ from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
 from functions.store.catalog import Cache, Catalogue
 
-_HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets", "left_sets")
+_HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets")
 _FIELDS = tuple(n for n in schema.names("records") if n not in {c.name for c in schema.ITEM})
 _FILE = engine.table("$file")
 _IN_SET = (
@@ -213,7 +213,8 @@ class DuckRepository:
         *,
         headers: bool,
     ) -> list[Record]:
-        columns = _HEADER if headers else _HEADER + _FIELDS
+        left = "NULL" if selection.set is None else "left_sets"
+        columns = (*_HEADER, left) if headers else (*_HEADER, left, *_FIELDS)
         low = position.in_key(groups[0].first, selection.set, part.first)
         high = position.in_key(groups[-1].last, selection.set, part.last)
         values: dict[str, Any] = {
