@@ -38,7 +38,7 @@ LEFT = (
     f"list_filter({_SPECIFIC.format(sets='{earlier}')}, lambda s: NOT coalesce(list_bool_or("
     "list_transform({now}, lambda t: t = s OR starts_with(t, s || ':'))), false))"
 )
-"""Which of the `earlier` sets are left by a version that is in the sets `now` (setspec.left)."""
+"""The most specific of the `earlier` sets that a version in the sets `now` is not in, sorted."""
 
 _GIVEN = (
     "SELECT 'oai:' || $namespace || ':' || identity AS identifier, * EXCLUDE (identity) "

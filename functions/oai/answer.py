@@ -99,6 +99,11 @@ class SetList:
     verb: ClassVar[str] = "ListSets"
     final: ClassVar[bool] = False
 
+    @property
+    def count(self) -> int:
+        """How many sets the page has."""
+        return len(self.sets)
+
 
 @dataclass(frozen=True, slots=True)
 class OneRecord:
@@ -123,6 +128,11 @@ class RecordList:
     resumption: Resumption | None
     snapshot: int = 0
     pinned: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many records the page has."""
+        return len(self.records)
 
     @property
     def verb(self) -> str:

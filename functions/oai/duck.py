@@ -1,6 +1,5 @@
 """The repository over DuckDB: answers from the Parquet files of a store's snapshots."""
 
-import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,18 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from functions.oai import engine
+from functions.oai import engine, version
 from functions.oai.repository import Record, Selection, SetRow
-from functions.snapshot import identifier, position, schema, setspec
-from functions.snapshot.errors import DamagedStore
+from functions.snapshot import identifier, position
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
 from functions.store.catalog import Cache, Catalogue
 
-_HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets", "left_sets")
-_FIELDS = tuple(n for n in schema.names("records") if n not in {c.name for c in schema.ITEM})
 _FILE = engine.table("$file")
 _IN_SET = (
     "len(list_filter(list_concat(sets, left_sets), "
@@ -215,7 +211,7 @@ class DuckRepository:
         *,
         headers: bool,
     ) -> list[Record]:
-        columns = _HEADER if headers else (*_HEADER, "document", *_FIELDS)
+        columns = version.columns(headers=headers, of_set=selection.set is not None)
         low = position.in_key(groups[0].first, selection.set, part.first)
         high = position.in_key(groups[-1].last, selection.set, part.last)
         values: dict[str, Any] = {
@@ -238,7 +234,7 @@ class DuckRepository:
         )
         stamps = self._stamps(manifest)
         rows = self._rows(sql, file, _span(groups), **values)
-        return [_record(row, stamps, selection.set) for row in rows]
+        return [version.read(row, stamps, selection.set) for row in rows]
 
     def _dead(self, manifest: Manifest, first: int, last: int) -> list[str]:
         return [
@@ -289,23 +285,3 @@ class DuckRepository:
 def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
     """Return offset and length of the bytes that hold neighbouring row groups."""
     return groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset
-
-
-def _record(row: tuple[Any, ...], stamps: dict[int, datetime], spec: str | None) -> Record:
-    """Return a record as a list of the set `spec` has it; None: as all others have it."""
-    place, sequence, name, kind, deleted, sets, left = row[:7]
-    if left and spec is not None and not any(setspec.is_within(s, spec) for s in sets):
-        deleted, sets = True, [s for s in left if setspec.is_within(s, spec)]
-    fields: dict[str, Any] = {}
-    if not deleted and len(row) > len(_HEADER):
-        document, *values = row[7:]
-        fields = dict(zip(_FIELDS, values, strict=True)) if document is None else _loaded(document)
-    return Record(place, name, kind, stamps[sequence], deleted, tuple(sets or ()), fields)
-
-
-def _loaded(document: str) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(document)
-    except ValueError as error:
-        raise DamagedStore(f"a document of the table records is damaged: {error}") from error
-    return found

@@ -13,7 +13,7 @@ from typing import Any
 from functions.oai import access, cache, cors, schemas, site, trial
 from functions.oai import event as http
 from functions.oai.access import AccessLog
-from functions.oai.answer import Answer, RecordList
+from functions.oai.answer import Answer, RecordList, SetList
 from functions.oai.document import document
 from functions.oai.errors import OAIError
 from functions.oai.event import Call, Reply
@@ -120,8 +120,8 @@ class Application:
             refusal = self._provider.refusal(failure, call.url)
             return self._found(call, refusal, self._renderer.document(refusal))
         answer, body = document(self._provider, self._renderer, pairs, call.url)
-        while len(body) > _LARGEST and isinstance(answer.content, RecordList):
-            count = len(answer.content.records)
+        while len(body) > _LARGEST and isinstance(answer.content, RecordList | SetList):
+            count = answer.content.count
             if count == 1:
                 break
             # A tenth below what should fit, for records differ in size.

@@ -60,15 +60,6 @@ def is_within(spec: str, above: str) -> bool:
     return spec == above or spec.startswith(f"{above}:")
 
 
-def left(earlier: Iterable[str], now: Iterable[str]) -> tuple[str, ...]:
-    """Return which of the `earlier` sets who is in the sets `now` is in no more.
-
-    Sorted, the most specific ones; where they have a common ancestor with `now`, it was not left.
-    """
-    there = {a for spec in now for a in lineage(spec)}
-    return most_specific(set(earlier) - there)
-
-
 def name(spec: str, names: dict[str, str]) -> str:
     """Return the set's name for people: the configured one, or one made of the levels."""
     return names.get(spec) or _made_name(split(spec))

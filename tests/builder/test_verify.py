@@ -435,8 +435,9 @@ def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: st
         (lambda d: d["sequences"][0].__setitem__(4, {"fileset": 1}), "records-count"),
         (lambda d: d.update(sets=d["sets"] + 1), "set-count"),
         (lambda d: d.update(tombstones=d["tombstones"] + 1), "records-count"),
+        (lambda d: d.update(emptied=d["emptied"] + 1), "set-count"),
     ],
-    ids=["count", "kind", "sets", "tombstones"],
+    ids=["count", "kind", "sets", "tombstones", "emptied"],
 )
 def test_a_manifest_with_a_wrong_count(
     sound: World, change: Callable[[Any], None], code: str
@@ -556,6 +557,44 @@ def test_a_set_with_a_wrong_count(sound: World) -> None:
     assert ("set-count", unequal) in found(sound)
     equal = rewritten(sound, unequal, with_column(one, "records", records))
     assert ("set-count", equal) in found(sound)
+
+
+def test_a_set_with_a_wrong_count_of_live_records(sound: World) -> None:
+    """The live ones of a publish are one less, and so are those of the whole set."""
+    key = files(sound, "sets")[0].key
+    rows = table_of(sound, key)
+    counts, live = (rows.column(name).to_pylist() for name in ("counts", "live"))
+    assert live[1] > 1
+    next(one for one in counts[1] if one["live"])["live"] -= 1
+    live[1] -= 1
+    unequal = rewritten(sound, key, with_column(rows, "counts", counts))
+    assert ("set-count", unequal) in found(sound)
+    both = with_column(with_column(rows, "counts", counts), "live", live)
+    assert ("set-count", rewritten(sound, unequal, both)) in found(sound)
+
+
+@pytest.mark.parametrize("turns", [[], None, [1, 2], [3, 2, 1], [0], [999]])
+def test_a_set_with_turns_that_it_cannot_have_taken(sound: World, turns: list[int] | None) -> None:
+    key = files(sound, "sets")[0].key
+    rows = table_of(sound, key)
+    every = rows.column("turns").to_pylist()
+    assert len(every[1]) == 1
+    every[1] = turns
+    assert ("set-count", rewritten(sound, key, with_column(rows, "turns", every))) in found(sound)
+
+
+def test_a_version_that_forgot_what_its_item_left(world: World) -> None:
+    """The file of the version is named, beside that of the sets whose counts are others."""
+    world.ingest([capture(n, sets=("m:x",)) for n in range(3)])
+    world.publish()
+    world.ingest([capture(0, sets=("m:y",))])
+    world.publish()
+    assert found(world) == set()
+    (key,) = (file.key for file in files(world, "records") if file.groups[0].first == 4)
+    rows = table_of(world, key)
+    assert rows.column("left_sets").to_pylist() == [["m:x"]]
+    new = rewritten(world, key, with_column(rows, "left_sets", [[]]))
+    assert ("set-count", new) in found(world)
 
 
 def test_a_set_that_is_missing(sound: World) -> None:

@@ -32,11 +32,8 @@ def capture(url: str, *sets: str, **fields: Any) -> Item:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`left` are the sets that earlier versions of an item were in, with all above them."""
-
     manifest: Manifest
     records: tuple[Record, ...]
-    left: Mapping[str, frozenset[str]]
     members: Mapping[str, tuple[Record, ...]]
     """For each set its records, deleted where they are not live in it."""
 
@@ -186,10 +183,9 @@ class MemoryRepository:
             Sequence(n, when, first, last, _by_kind(records, first, last))
             for n, when, first, last in self._sequences
         )
-        left = {r.identifier: self._been[r.identifier] - _listings(r.sets) for r in records}
         members: dict[str, tuple[Record, ...]] = {}
         for record in records:
-            gone = left[record.identifier]
+            gone = self._been[record.identifier] - _listings(record.sets)
             for spec in _listings(record.sets) | gone:
                 shown = _departed(record, gone, spec) if spec in gone else record
                 members[spec] = (*members.get(spec, ()), shown)
@@ -202,7 +198,7 @@ class MemoryRepository:
             len(members),
             emptied=sum(all(r.deleted for r in some) for some in members.values()),
         )
-        return Snapshot(manifest, records, left, members)
+        return Snapshot(manifest, records, members)
 
     def _kind(self, name: str, item: Item | None) -> str:
         return item.kind if item else self._records[name].kind

@@ -176,6 +176,19 @@ def test_sets_go_on_in_another_snapshot_where_theirs_was_retired(repository, clo
     assert found == total
 
 
+def test_a_page_of_sets_ends_where_it_would_be_too_large(clock):
+    repository = MemoryRepository()
+    specs = [f"s{n:02}" for n in range(90)]
+    repository.publish(
+        {f"oai:example.org:{spec}": capture("http://a/", spec) for spec in specs},
+        START - timedelta(hours=1),
+    )
+    client = Client(repository, clock, sets_descriptions=dict.fromkeys(specs, "&" * 20_000))
+    pages = [page.text("setSpec") for page in client.pages("ListSets")]
+    assert [spec for page in pages for spec in page] == specs
+    assert len(pages) == 3  # of nine million bytes
+
+
 class Looking(MemoryRepository):
     """Counts how often it is asked for sets without a live record."""
 

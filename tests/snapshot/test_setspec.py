@@ -39,3 +39,10 @@ def test_names_for_people() -> None:
     assert setspec.name("domain:cz:webarchiv:www", {}) == "Captures of www.webarchiv.cz"
     assert setspec.name("mime:text:html", {}) == "Captures of type text/html"
     assert setspec.name("collection:a:b", {"collection:a:b": "Serials"}) == "Serials"
+
+
+def test_what_is_within_a_set() -> None:
+    assert setspec.is_within("a:b", "a:b")
+    assert setspec.is_within("a:b:c", "a:b")
+    assert not setspec.is_within("a:bc", "a:b")
+    assert not setspec.is_within("a", "a:b")

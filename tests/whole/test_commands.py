@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.request import urlopen
 
 import duckdb
 import pytest
@@ -50,6 +52,23 @@ def test_three_commands_from_files_to_an_endpoint(home: Home, tmp_path: Path) ->
         assert harvest(url, set="collection:serials").records == 4
         assert harvest(url, set="domain:cz:knihovna:www").records == 2
         assert harvest(url, set="mime:image").records == 0
+
+
+def test_sets_by_rules_from_the_documents_example(home: Home, tmp_path: Path) -> None:
+    """The rules that docs/oai-pmh.md shows, in the configuration, make sets of what is ingested."""
+    document = (Path(__file__).parents[2] / "docs" / "oai-pmh.md").read_text("utf-8")
+    (example,) = re.findall(r"```toml\n(\[sets\.descriptions\].*?)```", document, re.DOTALL)
+    home.config.write_text(f"{home.config.read_text()}\n{example}")
+    pages = {f"http://{host}/": b"<html>x</html>" for host in ("www.idnes.cz", "a.cz")}
+    assert home("ingest", warc(tmp_path / "a.warc.gz", pages)).code == 0
+    assert home("publish").code == 0
+    rows = home("query", "SELECT set_spec, records, live FROM sets WHERE set_spec LIKE 'topic%'")
+    assert rows.out == "set_spec,records,live\ntopic,1,1\ntopic:news,1,1\n"
+    with home.served() as url, urlopen(f"{url}?verb=ListSets") as answer:
+        text = answer.read().decode()
+    specs = re.findall("<setSpec>([^<]*)<", text)
+    assert specs[-4:] == ["mime:text:html", "topic", "topic:news", "topic:images"]
+    assert "<dc:description>Czech newspapers on the web.</dc:description>" in text
 
 
 def test_json_is_one_document_and_nothing_else(home: Home, tmp_path: Path) -> None:
