@@ -16,8 +16,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Publish what was ingested as the next snapshot."""
-    trial.opened(context.configuration)  # what is published is to be served
-    built = publish(context.store, context.configuration, context.surroundings())
+    formats, renderer = trial.opened(context.configuration)
+    digests = {row.prefix: renderer.digest(row) for row in formats.rows}
+    built = publish(context.store, context.configuration, context.surroundings(), digests)
     context.result(_account(built), _document(built))
     return 0
 

@@ -73,21 +73,26 @@ class SetList:
 
 @dataclass(frozen=True, slots=True)
 class OneRecord:
-    """A single record in a format (section 4.1)."""
+    """A single record in a format (section 4.1), with no earlier datestamp than `since`."""
 
     record: Record
     format: Format
+    since: datetime | None = None
     verb: ClassVar[str] = "GetRecord"
     final: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordList:
-    """A page of records or, where `format` is None, of headers (sections 4.3 and 4.5)."""
+    """A page of records or, where `format` is None, of headers (sections 4.3 and 4.5).
+
+    None has an earlier datestamp than `since`.
+    """
 
     records: tuple[Record, ...]
     format: Format | None
     resumption: Resumption | None
+    since: datetime | None = None
 
     @property
     def verb(self) -> str:

@@ -171,7 +171,7 @@ class Provider:
             faults.append(Fault(NO_FORMAT, f"There is no such record as {shown(prefix)}."))
         if record is None or row is None or faults:
             raise OAIError(*faults)
-        return OneRecord(record, row)
+        return OneRecord(record, row, manifest.since(row.prefix))
 
     def _list_sets(self, request: Request, reading: Reading, limit: int) -> SetList:
         """Section 4.6; the pages of one list come from one snapshot for as long as it is kept."""

@@ -8,6 +8,7 @@ from typing import Any
 from functions.oai.repository import Record, Selection, SetRow
 from functions.snapshot import schema, setspec
 from functions.snapshot.errors import MissingObject
+from functions.snapshot.making import Making
 from functions.snapshot.manifest import Manifest, Sequence
 from functions.snapshot.pointer import Entry, Pointer
 
@@ -52,6 +53,7 @@ class MemoryRepository:
         self.retired: set[int] = set()
         self.current = Pointer()
         self.reads = 0
+        self.formats: dict[str, Making] = {}
         self._items: dict[str, Item | None] = {}
         self._records: dict[str, Record] = {}
         self._sequences: list[tuple[int, datetime, int, int]] = []
@@ -76,10 +78,13 @@ class MemoryRepository:
             self._records[name] = self._record(position, name, real[name], effective)
         self._items.update(real)
         self._sequences.append((number, effective, first, first + len(order) - 1))
-        self.snapshots[number] = self._snapshot(number, effective)
-        entry = Entry(number, effective)
-        self.current = self.current.moved(entry, now or effective - timedelta(seconds=2))
-        return number
+        return self._published(effective, now)
+
+    def remake(self, prefix: str, effective: datetime, now: datetime | None = None) -> int:
+        """Publish that a format is made otherwise from then on; return the snapshot's number."""
+        number = max(self.snapshots) + 1
+        self.formats[prefix] = Making(str(number), effective, number)
+        return self._published(effective, now)
 
     def retire(self, *numbers: int) -> None:
         """Remove snapshots that are in effect no more."""
@@ -118,6 +123,13 @@ class MemoryRepository:
         records = self._at(snapshot or max(self.snapshots)).records
         return {record.identifier: record.deleted for record in records}
 
+    def _published(self, effective: datetime, now: datetime | None) -> int:
+        number = max(self.snapshots, default=0) + 1
+        self.snapshots[number] = self._snapshot(number, effective)
+        entry = Entry(number, effective)
+        self.current = self.current.moved(entry, now or effective - timedelta(seconds=2))
+        return number
+
     def _at(self, number: int) -> Snapshot:
         if number in self.retired or number not in self.snapshots:
             raise MissingObject(f"snapshot {number} is not there")
@@ -154,6 +166,7 @@ class MemoryRepository:
             for spec in {a for own in record.sets for a in setspec.lineage(own)}:
                 counts[spec] = counts.get(spec, 0) + 1
         manifest = Manifest(number, effective, self.namespace, sequences, {}, len(counts))
+        manifest = replace(manifest, formats=dict(self.formats))
         return Snapshot(manifest, records, tuple(SetRow(s, counts[s]) for s in sorted(counts)))
 
     def _kind(self, name: str, item: Item | None) -> str:

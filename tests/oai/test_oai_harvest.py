@@ -15,6 +15,12 @@ def test_a_harvester_has_the_repository_s_state(seed):
     assert Run(seed).right()
 
 
+@settings(max_examples=250, deadline=None)
+@given(st.integers(0, 2**32))
+def test_a_harvester_has_every_record_anew_whose_format_is_made_otherwise(seed):
+    assert Run(seed, remade=True).right()
+
+
 def lost(runs: int, **settings: float) -> bool:
     return any(Run(seed, **settings).wrong() for seed in range(runs))
 
