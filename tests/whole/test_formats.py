@@ -34,6 +34,10 @@ def formatted(home: Home, tmp_path: Path) -> Home:
     return home
 
 
+def instants(text: str) -> str:
+    return re.sub(r"[0-9-]{10}T[0-9:]{8}Z", "INSTANT", text)
+
+
 def read(url: str) -> bytes:
     with urlopen(url) as answer:
         return bytes(answer.read())
@@ -43,7 +47,9 @@ def test_a_format_of_ones_own_as_documented(formatted: Home) -> None:
     (command, looked_over), _, (curl, answer) = SHOWN
     assert command == "sheaf publish"
     found = formatted("publish")
-    assert (found.code, found.out) == (0, looked_over)
+    assert found.code == 0, found.err
+    assert instants(found.out) == instants(looked_over)
+    assert formatted("publish").out.startswith("nothing new to publish")
     port, path = re.findall(r"http://127\.0\.0\.1:(\d+)(/[^']*)", curl)[0]
     with formatted.served() as url:
         body = read(url.removesuffix("/oai") + path).decode()
@@ -78,3 +84,20 @@ def test_the_folder_is_seen_from_the_configuration_and_the_environment_may_name_
     assert found.err == (
         f"sheaf: formats.templates is {formatted.folder}/nowhere, expected a folder that is there\n"
     )
+
+
+def test_a_changed_crosswalk_gives_its_records_new_datestamps(formatted: Home) -> None:
+    assert formatted("publish").code == 0
+    crosswalk = formatted.folder / "formats" / "crosswalks" / "capture-simple.xml"
+    crosswalk.write_text(crosswalk.read_text().replace("<seen>", "<seen >"))
+    built = formatted("publish", "--json")
+    assert "simple makes other XML now: all its records are stamped anew" in built.err
+    document = built.json
+    assert (document["snapshot"], document["new"], document["changed"]) == (3, 0, 0)
+    with formatted.served() as url:
+        for prefix, same in (("simple", True), ("oai_dc", False)):
+            body = read(f"{url}?verb=ListIdentifiers&metadataPrefix={prefix}")
+            stamp = etree.fromstring(body).findtext(".//{*}datestamp")
+            assert (stamp == document["effective"]) is same
+    assert formatted("verify").code == 0
+    assert formatted("publish").out.startswith("nothing new to publish")
