@@ -1,13 +1,17 @@
 """What `sheaf publish` writes down of the formats: since when they are made as they are."""
 
+import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from builder import consistency
 from builder.publish import publish
 from builder.revision import Built
 from functions.oai import trial
 from functions.oai.render import Renderer
+from functions.snapshot.errors import DamagedStore
 from functions.snapshot.making import Making
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -107,6 +111,33 @@ def test_the_manifest_is_read_as_it_was_written(world: World) -> None:
     published(world, a="2", b="1")
     manifest = newest(world)
     assert Manifest.from_json(manifest.to_json()) == manifest
+
+
+def test_a_format_that_takes_effect_after_its_manifest_is_damage(world: World) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1")
+    manifest = newest(world)
+    for making in (
+        Making("1", manifest.effective + timedelta(seconds=1), 1),
+        Making("1", manifest.effective, 2),
+    ):
+        wrong = replace(manifest, formats={"a": making})
+        (finding,) = consistency.of_manifest(1, wrong, ())
+        assert finding.code == "manifest-wrong"
+        assert finding.problem == "its format a takes effect after it"
+    right = replace(manifest, formats={"a": Making("1", manifest.effective, 1)})
+    assert not [*consistency.of_manifest(1, right, ())]
+
+
+@pytest.mark.parametrize("formats", [5, ["a"], {"a": ["1"]}, {"a": ["1", "2026", 1]}])
+def test_a_manifest_with_damaged_formats_is_damaged(world: World, formats: object) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1")
+    document = json.loads(newest(world).to_json())
+    with pytest.raises(DamagedStore):
+        Manifest.from_json(json.dumps({**document, "formats": formats}).encode())
+    del document["formats"]  # as an earlier Sheaf wrote it
+    assert Manifest.from_json(json.dumps(document).encode()).formats == {}
 
 
 def test_a_digest_is_of_what_makes_the_xml(tmp_path) -> None:

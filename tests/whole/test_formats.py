@@ -7,7 +7,8 @@ from urllib.request import urlopen
 import pytest
 from lxml import etree
 
-from .conftest import Home, warc
+from ..oai.validity import valid
+from .conftest import ARCHIVES, Home, warc
 
 DOCS = Path(__file__).parents[2] / "docs" / "oai-pmh.md"
 SECTION = DOCS.read_text("utf-8").partition("### A format of one's own\n")[2].partition("\n### ")[0]
@@ -101,3 +102,23 @@ def test_a_changed_crosswalk_gives_its_records_new_datestamps(formatted: Home) -
             assert (stamp == document["effective"]) is same
     assert formatted("verify").code == 0
     assert formatted("publish").out.startswith("nothing new to publish")
+
+
+@pytest.mark.skipif(not ARCHIVES.is_dir(), reason="the archives are not on this machine")
+def test_real_captures_are_valid_in_every_format(home: Home) -> None:
+    text = home.config.read_text()
+    for key in ("redirects", "errors"):
+        text = text.replace(f"# {key} = false", f"{key} = true")
+    home.config.write_text(text)
+    assert home("ingest", ARCHIVES).code in (0, 1)
+    records = home("publish", "--json").json["records"]
+    assert records > 1000
+    with home.served() as url:
+        for prefix in ("oai_dc", "capture", "mods"):
+            query, count = f"metadataPrefix={prefix}", 0
+            while query:
+                root = valid(read(f"{url}?verb=ListRecords&{query}"))
+                count += len(root.findall(".//{*}metadata"))
+                token = root.findtext(".//{*}resumptionToken")
+                query = f"resumptionToken={token}" if token else ""
+            assert count == records
