@@ -16,8 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Publish what was ingested as the next snapshot."""
-    formats, renderer = trial.opened(context.configuration)
-    digests = {row.prefix: renderer.digest(row) for row in formats.rows}
+    digests = trial.digests(context.configuration)
     built = publish(context.store, context.configuration, context.surroundings(), digests)
     context.result(_account(built), _document(built))
     return 0

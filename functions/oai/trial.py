@@ -44,6 +44,12 @@ def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
     return _tried(Path(folder), offered, name)
 
 
+def digests(configuration: Configuration) -> Mapping[str, str]:
+    """Return by prefix a digest of what makes each format. Raises as `opened` does."""
+    formats, renderer = opened(configuration)
+    return {row.prefix: renderer.digest(row) for row in formats.rows}
+
+
 @lru_cache(maxsize=16)
 def _shipped(offered: tuple[str, ...], name: str) -> tuple[Formats, Renderer]:
     return _tried(None, offered, name)
