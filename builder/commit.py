@@ -30,8 +30,8 @@ _FARTHEST = timedelta(hours=2)  # publish.lead is an hour at most
 class Ready:
     """A manifest that is whole but for its number and instant.
 
-    `since` is the first instant that is to be chosen anew: sequences of that one or a later one
-    take effect with this snapshot. `keys` are the objects that were written for it.
+    `since` is the first instant that is to be chosen anew: sequences and formats of that one or a
+    later one take effect with this snapshot. `keys` are the objects that were written for it.
     """
 
     manifest: Manifest
@@ -131,7 +131,7 @@ def _effective(now: datetime, lead: int, newest: Entry | None) -> datetime:
 
 
 def _stamped(ready: Ready, number: int, effective: datetime, skipped: list[int]) -> Manifest:
-    """Return the manifest as snapshot `number`, with the sequences that take effect with it."""
+    """Return the manifest as snapshot `number`, with what of it takes effect with it."""
     return replace(
         ready.manifest,
         snapshot=number,
@@ -141,6 +141,12 @@ def _stamped(ready: Ready, number: int, effective: datetime, skipped: list[int])
             for s in ready.manifest.sequences
         ),
         skipped=(*ready.manifest.skipped, *skipped),
+        formats={
+            prefix: replace(m, since=effective, snapshot=number)
+            if m.since is not None and m.since >= ready.since
+            else m
+            for prefix, m in ready.manifest.formats.items()
+        },
     )
 
 

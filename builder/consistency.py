@@ -91,6 +91,11 @@ def _sequences(manifest: Manifest) -> Iterator[str]:
         last, effective = s.last, s.effective
     if effective is not None and effective > manifest.effective:
         yield "its last sequence takes effect after it"
+    for prefix, making in manifest.formats.items():
+        if making.snapshot > manifest.snapshot or (making.since or manifest.effective) > (
+            manifest.effective
+        ):
+            yield f"its format {prefix} takes effect after it"
 
 
 def _tables(manifest: Manifest) -> Iterator[str]:

@@ -1,11 +1,16 @@
 """Publish: the intake becomes the next snapshot, which takes effect at an instant just ahead."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from builder import collection, intake, merge, provenance
 from builder.build import Build
 from builder.revision import Base, Built, revise
 from builder.surroundings import Surroundings
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, SheafError, StoreError
+from functions.snapshot.making import Making
+from functions.snapshot.manifest import UNSTAMPED, Manifest
 from functions.snapshot.store import Writer
 
 
@@ -13,19 +18,28 @@ class NothingToPublish(SheafError):
     """There is no intake, and nothing is published either."""
 
 
-def publish(store: Writer, configuration: Configuration, outside: Surroundings) -> Built:
+def publish(
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    formats: Mapping[str, str] | None = None,
+) -> Built:
     """Publish the intake of `store` and return when the new snapshot is in effect.
+
+    `formats` says by prefix the digest of what makes each format that is offered now. Where it is
+    another than before, there is a new snapshot, from whose instant on the format is so.
 
     Raises NothingToPublish and what revision.revise raises.
     """
-    return revise(store, configuration, outside, _Intake(store, outside))
+    return revise(store, configuration, outside, _Intake(store, outside, formats or {}))
 
 
 class _Intake:
     """The change that the finished runs of the intake are; implements revision.Change."""
 
-    def __init__(self, store: Writer, outside: Surroundings) -> None:
+    def __init__(self, store: Writer, outside: Surroundings, formats: Mapping[str, str]) -> None:
         self._store = store
+        self._digests = formats
         self._outside = outside
         self._runs: list[intake.Run] = []
 
@@ -35,7 +49,10 @@ class _Intake:
         if not self._runs and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
         if not self._runs:
-            return Built(None, sum(base.before.kinds().values()))
+            formats = self._formats(base.before)
+            same = formats == base.before.formats
+            changed = None if same else replace(base.before, formats=formats)
+            return Built(changed, sum(base.before.kinds().values()))
         held = intake.held(self._store, self._runs)
         try:
             return self._built(base)
@@ -73,9 +90,9 @@ class _Intake:
                     f"writing {merged.new:,} new and {merged.changed:,} changed records"
                 )
                 after = Build(connection, draft, before).items(self._outside.progress)
-            manifest = None
-            if after is not before or faults or sources:
-                manifest = base.manifest(after, draft)
+            manifest, formats = None, self._formats(before)
+            if after is not before or faults or sources or formats != before.formats:
+                manifest = base.manifest(replace(after, formats=formats), draft)
         return Built(
             manifest,
             sum(after.kinds().values()),
@@ -86,6 +103,18 @@ class _Intake:
             faults,
             keys=tuple(draft.written),
         )
+
+    def _formats(self, before: Manifest) -> Mapping[str, Making]:
+        """Return what makes the formats now; one that was made otherwise is so from now on."""
+        found = dict(before.formats)
+        for prefix, digest in self._digests.items():
+            known = found.get(prefix)
+            if known is None:
+                found[prefix] = Making(digest)
+            elif known.digest != digest:
+                self._outside.say(f"{prefix} makes other XML now: all its records are stamped anew")
+                found[prefix] = Making(digest, UNSTAMPED)
+        return found
 
     def _files(self, table: str) -> list[str]:
         return [path for run in self._runs for path in intake.files(self._store, run, table)]

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -170,7 +171,7 @@ def _carried_out(
         built = change.build(base)
     except NothingSelected as error:  # what the last publish began is completed all the same
         built, refusal = Built(None, 0), error
-    if built.manifest is None and any(s.effective >= since for s in before.sequences):
+    if built.manifest is None and _begins(before, since):
         outside.say(f"snapshot {before.snapshot} came too late for its instant: it gets another")
         built = replace(built, manifest=before)
     if built.manifest is not None:
@@ -184,6 +185,13 @@ def _carried_out(
     if refusal is not None:
         raise refusal
     return built
+
+
+def _begins(manifest: Manifest, since: datetime) -> bool:
+    """Tell whether a sequence or a format takes effect at `since` or later."""
+    instants = [s.effective for s in manifest.sequences]
+    instants += [m.since for m in manifest.formats.values() if m.since is not None]
+    return any(instant >= since for instant in instants)
 
 
 def _check(before: Manifest, namespace: str) -> None:

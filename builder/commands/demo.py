@@ -21,6 +21,7 @@ from builder.sources.event import Rules
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
 from builder.tally import tally
+from functions.oai import trial
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration
@@ -66,7 +67,7 @@ def run(context: Context) -> int:
     context.say("publishing ...")
     libraries = {"publicsuffixlist": domain.version()}
     outside = Surroundings(context.now, context.sleep, lambda text: None, libraries)
-    built = publish(store, settings, outside)
+    built = publish(store, settings, outside, trial.digests(settings))
     repository = DuckRepository(store)
     application = Application(repository, settings, context.now)
     server = LocalServer(application, "127.0.0.1", arguments.port, threads=4)

@@ -16,8 +16,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Publish what was ingested as the next snapshot."""
-    trial.opened(context.configuration)  # what is published is to be served
-    built = publish(context.store, context.configuration, context.surroundings())
+    digests = trial.digests(context.configuration)
+    built = publish(context.store, context.configuration, context.surroundings(), digests)
     context.result(_account(built), _document(built))
     return 0
 

@@ -107,10 +107,11 @@ class SetList:
 
 @dataclass(frozen=True, slots=True)
 class OneRecord:
-    """A single record in a format (section 4.1)."""
+    """A single record in a format (section 4.1), with no earlier datestamp than `since`."""
 
     record: Record
     format: Format
+    since: datetime | None = None
     verb: ClassVar[str] = "GetRecord"
     final: ClassVar[bool] = False
 
@@ -120,7 +121,8 @@ class RecordList:
     """A page of records or, where `format` is None, of headers (sections 4.3 and 4.5).
 
     It was read from `snapshot`. A `pinned` one is what its token gives for as long as that snapshot
-    is kept, whatever is published: one that the token names, and in which the list goes on.
+    is kept, whatever is published: one that the token names, and in which the list goes on. None of
+    its records has an earlier datestamp than `since`.
     """
 
     records: tuple[Record, ...]
@@ -128,6 +130,7 @@ class RecordList:
     resumption: Resumption | None
     snapshot: int = 0
     pinned: bool = False
+    since: datetime | None = None
 
     @property
     def count(self) -> int:

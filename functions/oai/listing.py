@@ -5,7 +5,7 @@ OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 
 from functions.oai import token as tokens
@@ -39,7 +39,7 @@ class _Walk:
 
     def selection(self) -> Selection:
         """Return what is left of the list in its snapshot."""
-        chosen = self.manifest.selected(self.start, self.end)
+        chosen = self.manifest.selected(self.start, self.end, self.format.prefix)
         span = Span(max(chosen[0].first, self.position), chosen[-1].last) if chosen else Span(1, 0)
         return Selection(tuple(self.format.crosswalks), span, self.set)
 
@@ -81,7 +81,8 @@ class Lister:
             # The snapshot was retired after its manifest was read.
             if walk.manifest.snapshot >= reading.entry.snapshot:
                 raise
-            return self._shown(self._moved(walk, reading), reading, limit)
+            moved = self._moved(walk, reading, walk.manifest.snapshot)
+            return self._shown(moved, reading, limit)
 
     def _begun(self, request: Request, reading: Reading) -> _Walk:
         manifest = self._repository.manifest(reading.entry.snapshot)
@@ -122,12 +123,18 @@ class Lister:
         )
         if token.position > manifest.last_position:
             raise tokens.refusal()
-        return self._moved(walk, reading) if retired else walk
+        return self._moved(walk, reading, token.snapshot) if retired else walk
 
-    def _moved(self, walk: _Walk, reading: Reading) -> _Walk:
-        """Go on in the snapshot in effect, by position: what changed since comes again, later."""
+    def _moved(self, walk: _Walk, reading: Reading, snapshot: int) -> _Walk:
+        """Go on in the snapshot in effect, by position: what changed since comes again, later.
+
+        Where the format is made otherwise since `snapshot`, all of it did: the list begins anew.
+        """
         manifest = self._repository.manifest(reading.entry.snapshot)
-        moved = replace(walk, manifest=manifest, pinned=False)
+        making = manifest.formats.get(walk.format.prefix)
+        anew = making is not None and making.snapshot > snapshot
+        place = 1 if anew else walk.position
+        moved = replace(walk, manifest=manifest, position=place, pinned=False)
         return replace(moved, size=walk.cursor + self._size(moved))
 
     def _shown(self, walk: _Walk, reading: Reading, limit: int) -> RecordList:
@@ -154,7 +161,8 @@ class Lister:
             resumption = Resumption("", reached, walk.cursor)
         shown = None if headers else walk.format
         pinned = walk.pinned and more
-        return RecordList(records, shown, resumption, walk.manifest.snapshot, pinned)
+        floor = walk.manifest.since(walk.format.prefix)
+        return RecordList(records, shown, resumption, walk.manifest.snapshot, pinned, floor)
 
     def _rolled(self, walk: _Walk, reading: Reading) -> _Walk | None:
         """Return how an ended list goes on in what was published since, if it does."""
@@ -162,7 +170,9 @@ class Lister:
             return None
         newer = self._repository.manifest(reading.entry.snapshot)
         # Not only what is behind: what came too late for its instant was given a later one.
-        since = [s.first for s in newer.sequences if s.effective > walk.manifest.effective]
+        # And all that is there, where their format is made otherwise since.
+        behind = walk.manifest.effective + timedelta(seconds=1)
+        since = [s.first for s in newer.selected(behind, None, walk.format.prefix)]
         onward = replace(walk, manifest=newer, position=min(since, default=newer.last_position + 1))
         added = self._size(onward)
         return replace(onward, size=walk.cursor + added) if added else None

@@ -159,4 +159,4 @@ class Provider:
             faults.append(Fault(NO_FORMAT, f"There is no such record as {shown(prefix)}."))
         if record is None or row is None or faults:
             raise OAIError(*faults)
-        return OneRecord(record, row)
+        return OneRecord(record, row, manifest.since(row.prefix))

@@ -1,7 +1,10 @@
 """Rendering: answers to XML, and the page for people to HTML."""
 
+import hashlib
+import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -53,9 +56,10 @@ class Renderer:
         content = answer.content
         items = ""
         if isinstance(content, RecordList):
-            items = self._items(content.records, content.format, answer.base_url)
+            items = self._items(content.records, content.format, answer.base_url, content.since)
         elif isinstance(content, OneRecord):
-            items = self._items((content.record,), content.format, answer.base_url)
+            one = (content.record,)
+            items = self._items(one, content.format, answer.base_url, content.since)
         values = {"answer": answer, "content": content, "items": Markup(_PLACE)}
         frame = self.templates.text(f"oai/{content.verb}.xml", values)
         if not items:
@@ -80,10 +84,25 @@ class Renderer:
                 f"{self.templates.path(name)}, line {line}: {error}"
             ) from error
 
-    def _items(self, records: Sequence[Record], row: Format | None, base_url: str) -> str:
-        """Return records or, without a format, headers."""
+    def digest(self, row: Format) -> str:
+        """Return a digest of what makes the XML of a format: equal for equal XML."""
+        made = [f"{row.namespace} {row.schema}"]
+        for kind, name in sorted(row.crosswalks.items()):
+            made += [kind, *self.templates.makings(f"crosswalks/{name}")]
+        if any("repository_name" in text for text in made):
+            made.append(self._name)
+        return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
+
+    def _items(
+        self,
+        records: Sequence[Record],
+        row: Format | None,
+        base_url: str,
+        since: datetime | None,
+    ) -> str:
+        """Return records or, without a format, headers; none is dated before `since`."""
         if row is None:
-            return self.templates.loop("oai/header.xml").render(records, {})
+            return self.templates.loop("oai/header.xml").render(records, {}, since)
         constants = self._constants(row, base_url)
         parts = []
         # By position a publish's records of one kind lie together: few runs, mostly one.
@@ -91,20 +110,25 @@ class Renderer:
             run = [*some]
             loop = self.templates.loop(RECORD, f"crosswalks/{row.crosswalks[kind]}")
             try:
-                parts.append(loop.render(run, constants))
+                parts.append(loop.render(run, constants, since))
             except FAULTS:
-                parts += self._bearable(loop, run, row, constants)
+                parts += self._bearable(loop, run, row, constants, since)
         if not any(parts):
             raise NothingLeft(f"no record of {len(records)} could be made in {row.prefix}")
         return "".join(parts)
 
     def _bearable(
-        self, loop: Loop, records: Sequence[Record], row: Format, constants: Mapping[str, str]
+        self,
+        loop: Loop,
+        records: Sequence[Record],
+        row: Format,
+        constants: Mapping[str, str],
+        since: datetime | None,
     ) -> Iterator[str]:
         """Yield the records that can be made, one by one; the log tells of the others."""
         for record in records:
             try:
-                yield loop.render([record], constants)
+                yield loop.render([record], constants, since)
             except FAULTS as error:
                 name, line = loop.place(error)
                 _LOG.error(

@@ -7,6 +7,7 @@ over rows, in which the columns that the templates name are plain local variable
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,16 @@ class Templates:
                 f"there are {', '.join((*columns, *_ITEM, *sorted(_CONSTANT)))}"
             )
 
+    def makings(self, name: str) -> list[str]:
+        """Return what a template's output comes of: its lines, and the tables that it names."""
+        source = "".join(line for line, _, _ in _pieces(self._environment, name, "", ()))
+        tables = {
+            str(node.args[0].value)
+            for node in self._environment.parse(source).find_all(jinja2.nodes.Filter)
+            if node.name == "lookup" and node.args and isinstance(node.args[0], jinja2.nodes.Const)
+        }
+        return [source, *(repr(sorted(self._tables.rows(t).items())) for t in sorted(tables))]
+
     def path(self, name: str) -> str:
         """Return where the template of that name lies."""
         return _source(self._environment, name)[1]
@@ -149,9 +160,14 @@ class Loop:
         # for it to be joined to a plain text next.
         self._template.root_render_func.__globals__["escape"] = text.escape
 
-    def render(self, records: Sequence[Record], constants: Mapping[str, str]) -> str:
-        """Return the text of all records."""
-        columns = [self._column(name, records) for name in self.names]
+    def render(
+        self,
+        records: Sequence[Record],
+        constants: Mapping[str, str],
+        since: datetime | None = None,
+    ) -> str:
+        """Return the text of all records, none of which is dated before `since`."""
+        columns = [self._column(name, records, since) for name in self.names]
         return self._template.render(constants, _rows=zip(records, *columns, strict=True))
 
     def place(self, error: BaseException) -> tuple[str, int]:
@@ -171,9 +187,10 @@ class Loop:
     def _at(self, line: int) -> tuple[str, int]:
         return self._places[min(line, len(self._places)) - 1]
 
-    def _column(self, name: str, records: Sequence[Record]) -> list[Any]:
+    def _column(self, name: str, records: Sequence[Record], since: datetime | None) -> list[Any]:
         if name == "datestamp":  # records of a page share a few: each is written once
-            texts = {d: instant.to_text(d) for d in {record.datestamp for record in records}}
+            dates = {record.datestamp for record in records}
+            texts = {d: instant.to_text(max(d, since or d)) for d in dates}
             return [texts[record.datestamp] for record in records]
         if name in self._abouts:
             say = self._abouts[name]

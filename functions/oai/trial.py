@@ -46,6 +46,12 @@ def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
     return formats, Renderer(own=own, repository_name=name, abouts=abouts)
 
 
+def digests(configuration: Configuration) -> Mapping[str, str]:
+    """Return by prefix a digest of what makes each format. Raises as `opened` does."""
+    formats, renderer = opened(configuration)
+    return {row.prefix: renderer.digest(row) for row in formats.rows}
+
+
 @lru_cache(maxsize=16)
 def _shipped(offered: tuple[str, ...]) -> Formats:
     return _tried(None, offered)  # what is shipped does not change while this process runs

@@ -14,6 +14,7 @@ from typing import Any
 
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import DamagedStore, NewerSchema
+from functions.snapshot.making import Making
 
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 
@@ -148,7 +149,8 @@ class Manifest:
     """A snapshot: what is in effect, from when, and the leaves of each table.
 
     `skipped` are numbers of snapshots before it that were written and never took effect;
-    `tombstones` counts the listed records that are deleted, `emptied` the sets without a live one.
+    `tombstones` counts the listed records that are deleted, `emptied` the sets without a live one;
+    `formats` says by prefix what makes a metadata format, also one that is not offered any more.
     """
 
     snapshot: int
@@ -161,6 +163,7 @@ class Manifest:
     skipped: tuple[int, ...] = ()
     tombstones: int = 0
     emptied: int = 0
+    formats: Mapping[str, Making] = field(default_factory=dict)
 
     @property
     def last_position(self) -> int:
@@ -184,12 +187,23 @@ class Manifest:
         """Return the number of rows in the data files of `table`."""
         return sum(leaf.rows for leaf in self.tables.get(table, ()))
 
-    def selected(self, start: datetime | None, end: datetime | None) -> tuple[Sequence, ...]:
-        """Return the sequences whose datestamp lies between `start` and `end`, both included."""
+    def since(self, prefix: str) -> datetime | None:
+        """Return the instant before which no record has a datestamp in a format, if any."""
+        return self.formats[prefix].since if prefix in self.formats else None
+
+    def selected(
+        self, start: datetime | None, end: datetime | None, prefix: str = ""
+    ) -> tuple[Sequence, ...]:
+        """Return the sequences whose datestamp lies between `start` and `end`, both included.
+
+        The datestamp is that of records in the format of that prefix.
+        """
+        since = self.since(prefix)
         return tuple(
             s
             for s in self.sequences
-            if (start is None or s.effective >= start) and (end is None or s.effective <= end)
+            for stamp in (s.effective if since is None else max(s.effective, since),)
+            if (start is None or stamp >= start) and (end is None or stamp <= end)
         )
 
     def to_json(self) -> bytes:
@@ -204,6 +218,7 @@ class Manifest:
             "emptied": self.emptied,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
+            "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
             "sequences": [
                 [s.number, instant.to_text(s.effective), s.first, s.last, dict(s.records)]
                 for s in self.sequences
@@ -228,6 +243,10 @@ class Manifest:
                 emptied=int(document.get("emptied", 0)),
                 libraries=dict(document["libraries"]),
                 skipped=tuple(map(int, document["skipped"])),
+                formats={
+                    str(prefix): Making.from_json(made)
+                    for prefix, made in document.get("formats", {}).items()
+                },
                 sequences=tuple(
                     Sequence(
                         int(number),

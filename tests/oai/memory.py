@@ -8,6 +8,7 @@ from typing import Any
 from functions.oai.repository import Record, Selection, SetRow
 from functions.snapshot import schema, setspec
 from functions.snapshot.errors import MissingObject
+from functions.snapshot.making import Making
 from functions.snapshot.manifest import Manifest, Sequence
 from functions.snapshot.pointer import Entry, Pointer
 
@@ -53,6 +54,7 @@ class MemoryRepository:
         self.retired: set[int] = set()
         self.current = Pointer()
         self.reads = 0
+        self.formats: dict[str, Making] = {}
         self._items: dict[str, Item | None] = {}
         self._records: dict[str, Record] = {}
         self._been: dict[str, frozenset[str]] = {}
@@ -80,10 +82,13 @@ class MemoryRepository:
             self._been[name] = self._been.get(name, frozenset()) | _listings(record.sets)
         self._items.update(real)
         self._sequences.append((number, effective, first, first + len(order) - 1))
-        self.snapshots[number] = self._snapshot(number, effective)
-        entry = Entry(number, effective)
-        self.current = self.current.moved(entry, now or effective - timedelta(seconds=2))
-        return number
+        return self._published(effective, now)
+
+    def remake(self, prefix: str, effective: datetime, now: datetime | None = None) -> int:
+        """Publish that a format is made otherwise from then on; return the snapshot's number."""
+        number = max(self.snapshots) + 1
+        self.formats[prefix] = Making(str(number), effective, number)
+        return self._published(effective, now)
 
     def retire(self, *numbers: int) -> None:
         """Remove snapshots that are in effect no more."""
@@ -151,6 +156,13 @@ class MemoryRepository:
         records = self._at(snapshot or max(self.snapshots)).records
         return {record.identifier: record.deleted for record in records}
 
+    def _published(self, effective: datetime, now: datetime | None) -> int:
+        number = max(self.snapshots, default=0) + 1
+        self.snapshots[number] = self._snapshot(number, effective)
+        entry = Entry(number, effective)
+        self.current = self.current.moved(entry, now or effective - timedelta(seconds=2))
+        return number
+
     def _at(self, number: int) -> Snapshot:
         if number in self.retired or number not in self.snapshots:
             raise MissingObject(f"snapshot {number} is not there")
@@ -197,6 +209,7 @@ class MemoryRepository:
             {},
             len(members),
             emptied=sum(all(r.deleted for r in some) for some in members.values()),
+            formats=dict(self.formats),
         )
         return Snapshot(manifest, records, members)
 

@@ -23,7 +23,10 @@ ALLOWANCE = 6
 
 
 class Run:
-    """One run by a seed. `skew` bounds how far any clock is off, `allowance` is what is served."""
+    """One run by a seed. `skew` bounds how far any clock is off, `allowance` is what is served.
+
+    `remade` tells whether the format is now and then made otherwise, too.
+    """
 
     def __init__(
         self,
@@ -31,7 +34,9 @@ class Run:
         allowance: float = ALLOWANCE,
         skew: float = ALLOWANCE / 2 - 0.1,
         cached: bool = False,
+        remade: bool = False,
     ):
+        self.remade = remade
         self.random = random.Random(seed)
         pick = self.random
         self.now = START
@@ -71,6 +76,9 @@ class Run:
         newest = self.repository.current.newest()
         if newest is not None and newest.effective >= effective:
             effective = newest.effective + timedelta(seconds=1)
+        if self.remade and newest is not None and pick.random() < 0.4:
+            self.repository.remake("oai_dc", effective, own)
+            return
         changes = {}
         for n in pick.sample(range(20), pick.randint(1, most)):
             page = capture(f"http://{n}/{pick.random()}", pick.choice(SETS))
@@ -158,7 +166,11 @@ class Run:
     def expected(self) -> dict[str, tuple[str, bool]]:
         newest = self.repository.snapshots[max(self.repository.snapshots)]
         listed = newest.records if self.set is None else newest.members.get(self.set, ())
-        return {r.identifier: (instant.to_text(r.datestamp), r.deleted) for r in listed}
+        since = newest.manifest.since("oai_dc")
+        return {
+            r.identifier: (instant.to_text(max(r.datestamp, since or r.datestamp)), r.deleted)
+            for r in listed
+        }
 
 
 def _distorted(factor: float, size: int) -> int:

@@ -7,7 +7,8 @@ from urllib.request import urlopen
 import pytest
 from lxml import etree
 
-from .conftest import Home, warc
+from ..oai.validity import valid
+from .conftest import ARCHIVES, Home, warc
 
 DOCS = Path(__file__).parents[2] / "docs" / "oai-pmh.md"
 SECTION = DOCS.read_text("utf-8").partition("### A format of one's own\n")[2].partition("\n### ")[0]
@@ -34,6 +35,10 @@ def formatted(home: Home, tmp_path: Path) -> Home:
     return home
 
 
+def instants(text: str) -> str:
+    return re.sub(r"[0-9-]{10}T[0-9:]{8}Z", "INSTANT", text)
+
+
 def read(url: str) -> bytes:
     with urlopen(url) as answer:
         return bytes(answer.read())
@@ -43,7 +48,9 @@ def test_a_format_of_ones_own_as_documented(formatted: Home) -> None:
     (command, looked_over), _, (curl, answer) = SHOWN
     assert command == "sheaf publish"
     found = formatted("publish")
-    assert (found.code, found.out) == (0, looked_over)
+    assert found.code == 0, found.err
+    assert instants(found.out) == instants(looked_over)
+    assert formatted("publish").out.startswith("nothing new to publish")
     port, path = re.findall(r"http://127\.0\.0\.1:(\d+)(/[^']*)", curl)[0]
     with formatted.served() as url:
         body = read(url.removesuffix("/oai") + path).decode()
@@ -78,3 +85,40 @@ def test_the_folder_is_seen_from_the_configuration_and_the_environment_may_name_
     assert found.err == (
         f"sheaf: formats.templates is {formatted.folder}/nowhere, expected a folder that is there\n"
     )
+
+
+def test_a_changed_crosswalk_gives_its_records_new_datestamps(formatted: Home) -> None:
+    assert formatted("publish").code == 0
+    crosswalk = formatted.folder / "formats" / "crosswalks" / "capture-simple.xml"
+    crosswalk.write_text(crosswalk.read_text().replace("<seen>", "<seen >"))
+    built = formatted("publish", "--json")
+    assert "simple makes other XML now: all its records are stamped anew" in built.err
+    document = built.json
+    assert (document["snapshot"], document["new"], document["changed"]) == (3, 0, 0)
+    with formatted.served() as url:
+        for prefix, same in (("simple", True), ("oai_dc", False)):
+            body = read(f"{url}?verb=ListIdentifiers&metadataPrefix={prefix}")
+            stamp = etree.fromstring(body).findtext(".//{*}datestamp")
+            assert (stamp == document["effective"]) is same
+    assert formatted("verify").code == 0
+    assert formatted("publish").out.startswith("nothing new to publish")
+
+
+@pytest.mark.skipif(not ARCHIVES.is_dir(), reason="the archives are not on this machine")
+def test_real_captures_are_valid_in_every_format(home: Home) -> None:
+    text = home.config.read_text()
+    for key in ("redirects", "errors"):
+        text = text.replace(f"# {key} = false", f"{key} = true")
+    home.config.write_text(text)
+    assert home("ingest", ARCHIVES).code in (0, 1)
+    records = home("publish", "--json").json["records"]
+    assert records > 1000
+    with home.served() as url:
+        for prefix in ("oai_dc", "capture", "mods"):
+            query, count = f"metadataPrefix={prefix}", 0
+            while query:
+                root = valid(read(f"{url}?verb=ListRecords&{query}"))
+                count += len(root.findall(".//{*}metadata"))
+                token = root.findtext(".//{*}resumptionToken")
+                query = f"resumptionToken={token}" if token else ""
+            assert count == records
