@@ -391,10 +391,10 @@ def test_an_edited_manifest(sound: World, change: Callable[[Any], None]) -> None
 @pytest.mark.parametrize(
     ("table", "span"),
     [
-        ("copies", [102, 108]),  # readers would find no copy
-        ("lookup", [109, 110]),
-        ("dead", [1, 33]),
-        ("dead", [109, 110]),
+        ("copies", [110, 121]),  # readers would find no copy
+        ("lookup", [119, 121]),
+        ("dead", [1, 35]),
+        ("dead", [119, 121]),
     ],
 )
 def test_a_run_of_other_publishes_than_its_rows_are_of(

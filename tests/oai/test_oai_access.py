@@ -81,8 +81,8 @@ def test_a_resumed_page_tells_how_far_it_is_and_no_token(log, repository, clock)
     ("query", "told"),
     [
         ("verb=Identify", {"rows": 0, "errors": []}),
-        ("verb=ListSets", {"rows": 25}),
-        ("verb=ListMetadataFormats", {"rows": 1}),
+        ("verb=ListSets", {"rows": 27}),
+        ("verb=ListMetadataFormats", {"rows": 3}),
         (
             "verb=GetRecord&metadataPrefix=oai_dc&identifier=oai:example.org:01",
             {"rows": 1, "identifier": "oai:example.org:01", "metadataPrefix": "oai_dc"},
