@@ -1,9 +1,10 @@
 """Collections as items: what each one holds, made anew from its captures when these change.
 
 A publish, a withdrawal or a restoration adds to and takes from the tallies of the collections that
-it touches: captures and bytes by host, media type, status and day. Out of the tallies, and out of
-what the archive files say of their crawl, comes the collection's document; where that differs
-from the published one, it is a new version of the item. A collection without captures is deleted.
+it touches, and of those above them: captures and bytes by host, media type, status and day. Out of
+the tallies, and out of what the archive files say of their crawl, comes the collection's document;
+where that differs from the published one, it is a new version of the item. A collection without
+captures is deleted.
 """
 
 import json
@@ -35,10 +36,16 @@ _COUNTED = (
     "content_length"
 )
 _FILES = engine.table("$files")
-_OF_COLLECTION = "starts_with(s, 'collection:')"
+# The collections that a list of sets names, and those above them, each once.
+_WITHIN = (
+    "unnest(list_distinct(flatten(list_transform("
+    "list_filter({sets}, lambda s: starts_with(s, 'collection:')), lambda s: list_transform("
+    "range(2, len(string_split(s, ':')) + 1), lambda n: "
+    "array_to_string(string_split(s, ':')[:n], ':'))))))"
+)
 _SHOWN = f"""
 CREATE TABLE shown AS
-SELECT unnest(list_filter(sets, lambda s: {_OF_COLLECTION})) AS collection, sign,
+SELECT {_WITHIN.format(sets="sets")} AS collection, sign,
     coalesce(content_length, 0) AS bytes,
     {", ".join(f"coalesce({source}, '') AS {facet}" for facet, source in FACETS.items())}
 FROM (
@@ -52,11 +59,10 @@ _CHANGES = " UNION ALL ".join(
     f"sum(sign * bytes) AS bytes FROM shown GROUP BY ALL"
     for facet in FACETS
 )
-_TOUCHED = """
-CREATE TABLE touched AS
-SELECT DISTINCT collection FROM shown
-UNION SELECT DISTINCT unnest(collections) FROM {added}
-"""
+_TOUCHED = (
+    "CREATE TABLE touched AS SELECT DISTINCT collection FROM shown "
+    f"UNION SELECT DISTINCT {_WITHIN.format(sets='collections')} FROM "
+)
 _TALLIED = """
 CREATE TABLE tallied AS
 SELECT collection, facet, value, sum(captures)::BIGINT AS captures, sum(bytes)::BIGINT AS bytes
@@ -75,10 +81,11 @@ FROM (
     FROM tallied WINDOW facet_of AS (PARTITION BY collection, facet)
 ) WHERE rank <= {SHOWN} ORDER BY collection, facet, rank
 """
-_CRAWLS = """
-SELECT collection, count(*), sum(bytes), {fields} FROM (
-    SELECT DISTINCT ON (collection, digest) unnest(collections) AS collection, *
-    FROM {sources} ORDER BY collection, digest, source
+_CRAWLS = f"""
+SELECT collection, count(*), sum(bytes), {{fields}} FROM (
+    SELECT DISTINCT ON (collection, digest) * FROM (
+        SELECT {_WITHIN.format(sets="collections")} AS collection, * FROM {_FILES}
+    ) ORDER BY collection, digest, source
 ) WHERE collection IN (SELECT collection FROM touched) GROUP BY collection
 """
 _CRAWL_FIELDS = ("operator", "software", "part_of", "description")
@@ -95,7 +102,7 @@ def restate(connection: engine.Connection, draft: Draft, base: Base, added: str 
         connection.execute("ALTER TABLE fresh ADD COLUMN document VARCHAR")
         connection.execute(_SHOWN)
         nothing = "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
-        connection.execute(_TOUCHED.format(added=added or nothing))
+        connection.execute(_TOUCHED + (added or nothing))
         connection.execute(
             "CREATE TABLE collections (identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, "
             "document VARCHAR)"
@@ -159,7 +166,7 @@ def _crawls(connection: engine.Connection, draft: Draft) -> dict[str, tuple[Any,
     if not files:
         return {}
     fields = ", ".join(f"list_sort(list(DISTINCT {name}))[:{SHOWN}]" for name in _CRAWL_FIELDS)
-    sql = _CRAWLS.format(fields=fields, sources=_FILES)
+    sql = _CRAWLS.format(fields=fields)
     return {row[0]: row[1:] for row in connection.execute(sql, {"files": files}).fetchall()}
 
 

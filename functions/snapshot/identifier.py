@@ -41,9 +41,10 @@ def to_oai(namespace: str, local: str) -> str:
 def collection(namespace: str, spec: str) -> str:
     """Return the identifier of the item that the collection with that setSpec is.
 
-    No setSpec holds a slash, and no capture's local part does, so no two are alike.
+    No setSpec holds a comma, and no capture's local part does, so no two are alike; and it can be
+    the name of a file, as harvesters may want it.
     """
-    return to_oai(namespace, spec.replace(":", "/"))
+    return to_oai(namespace, spec.replace(":", ","))
 
 
 def lookup_key(identifier: str) -> int:

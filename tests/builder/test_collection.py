@@ -18,6 +18,7 @@ from functions.oai.repository import Record
 from functions.oai.repository import Selection as Selected
 from functions.snapshot import identifier, schema, setspec
 from functions.snapshot.manifest import Span
+from functions.snapshot.setspec import is_within
 from functions.store.catalog import Catalogue
 
 from .conftest import NAMESPACE, World, capture
@@ -25,6 +26,7 @@ from .test_verify import verified
 from .test_withdraw import held, newest, taken
 
 NEWS, OLD = "collection:news", "collection:serials:harvest_november07"
+SERIALS, OTHER = "collection:serials", "collection:serials:harvest_december07"
 
 
 def records(world: World) -> dict[str, Record]:
@@ -58,7 +60,7 @@ def counted(world: World, spec: str) -> dict[str, Any]:
     inside = [
         r.fields
         for r in records(world).values()
-        if r.kind == "capture" and not r.deleted and spec in r.sets
+        if r.kind == "capture" and not r.deleted and any(is_within(s, spec) for s in r.sets)
     ]
     found: dict[str, Any] = {
         "captures": len(inside),
@@ -95,6 +97,16 @@ def test_a_collection_is_an_item_of_its_set(world: World) -> None:
     assert told(world, NEWS) == counted(world, NEWS)
     assert found.fields["name"] == setspec.name(NEWS, {})
     assert found.fields["captures"] == 40
+
+
+def test_a_collection_above_others_has_what_they_have_once(world: World) -> None:
+    world.ingest([hosted(n) for n in range(10)], (OLD,), digest="a")
+    world.ingest([hosted(n) for n in range(5, 12)], (OTHER,), digest="b")
+    world.publish()
+    assert [told(world, s)["captures"] for s in (OLD, OTHER, SERIALS)] == [10, 7, 12]
+    assert told(world, SERIALS) == counted(world, SERIALS)
+    assert [document(world, s)["files"] for s in (OLD, OTHER, SERIALS)] == [1, 1, 2]
+    assert item(world, "collection") is None
 
 
 def test_what_changes_nothing_in_a_collection_leaves_its_datestamp(world: World) -> None:
@@ -206,7 +218,7 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Non
             if how == "publish":
                 types = ["text/html", None, "image/png"]
                 some = [hosted(n, content_mime_type=pick.choice(types)) for n in numbers]
-                world.ingest(some, tuple(pick.sample([NEWS, OLD], pick.randint(0, 2))))
+                world.ingest(some, tuple(pick.sample([NEWS, OLD, OTHER], pick.randint(0, 3))))
                 world.publish()
                 continue
             selection = pick.choice(
@@ -219,7 +231,7 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Non
                     restore(world.store, world.configuration(), world.outside(), selection)
             except NothingSelected:
                 continue
-        for spec in (NEWS, OLD):
+        for spec in (NEWS, OLD, SERIALS):
             expected = counted(world, spec)
             found = item(world, spec)
             if expected["captures"]:

@@ -17,7 +17,7 @@ from functions.snapshot.manifest import Manifest, Span
 
 from .conftest import NAMESPACE, World, capture
 
-SPECS = ("mime:a:x", "mime:a:y", "mime:b:x", "domain:d:e", "domain:d", "collection:c", "rare:r")
+SPECS = ("mime:a:x", "mime:a:y", "mime:b:x", "domain:d:e", "domain:d", "topic:c", "rare:r")
 
 
 @pytest.fixture(autouse=True)

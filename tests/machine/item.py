@@ -8,9 +8,9 @@ from tests.builder.conftest import NAMESPACE, capture
 
 COUNT = 24
 MIMES = ("mime:text:html", "mime:text:plain", "mime:image:png")
-COLLECTIONS = ("collection:a", "collection:a:b", "collection:c")
+COLLECTIONS = ("topic:a", "topic:a:b", "topic:c")
 SETS = (
-    "mime", "mime:text", *MIMES, "domain:cz:example", "domain:cz:example:h1", "collection",
+    "mime", "mime:text", *MIMES, "domain:cz:example", "domain:cz:example:h1", "topic",
     *COLLECTIONS,
 )  # fmt: skip
 DIGESTS = ("A", "B", "C")

@@ -143,12 +143,13 @@ class Reader:
     def _current(self, chronicle: Chronicle, began: datetime, ended: datetime) -> frozenset[int]:
         """Return what may be in effect at some instant of a span, by this clock; 0 is nothing.
 
-        A pointer that came late is followed by those who read it after it came.
+        A pointer that came late is followed by those who read it after it came; who reads it at
+        the very instant may be before or behind it.
         """
         found = {0}
         for number in sorted(chronicle.snapshots):
             snapshot = chronicle.snapshots[number]
-            if max(snapshot.effective, snapshot.written + self._skew) <= began:
+            if snapshot.effective <= began and snapshot.written + self._skew < began:
                 found = {number}
             elif snapshot.effective <= ended:
                 found.add(number)

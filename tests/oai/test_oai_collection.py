@@ -19,7 +19,7 @@ HARVEST = "{urn:x-sheaf:harvest:1}"
 SCHEMA = etree.XMLSchema(
     etree.parse(Path(__file__).parents[2] / "templates" / "schemas" / "harvest.xsd")
 )
-NAME = "oai:example.org:collection/news"
+NAME = "oai:example.org:collection,news"
 WHOLE: dict[str, Any] = {
     "name": "News <& more>",
     "set_spec": "collection:news",
