@@ -7,6 +7,7 @@ small runs before it are merged (see compaction), and the files of sets that are
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 from builder import compaction, listing, merge
@@ -105,7 +106,9 @@ class Build:
         rows = self._counted("SELECT kind, count(*) FROM fresh GROUP BY kind ORDER BY kind")
         kinds = dict(rows)
         last = self._base + sum(kinds.values()) - 1
-        return Sequence(self._number, UNSTAMPED, self._base, last, kinds)
+        starts = dict(zip(kinds, accumulate(kinds.values(), initial=self._base), strict=False))
+        several = starts if len(starts) > 1 else {}
+        return Sequence(self._number, UNSTAMPED, self._base, last, kinds, several)
 
     def _tombstones(self) -> int:
         new, gone = (

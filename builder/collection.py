@@ -16,9 +16,10 @@ from builder import compaction
 from builder.merge import find, narrowed
 from builder.revision import Base
 from builder.selection import rows_of
-from builder.snapshot import Draft, Query
+from builder.snapshot import Draft
 from functions.oai import engine
 from functions.snapshot import identifier, schema, setspec
+from functions.snapshot.manifest import LeafReference
 
 KIND = "collection"
 SHOWN = 100
@@ -36,6 +37,7 @@ _COUNTED = (
     "content_length"
 )
 _FILES = engine.table("$files")
+_AT_ONCE = 256  # collections whose documents are in memory
 # The collections that a list of sets names, and those above them, each once.
 _WITHIN = (
     "unnest(list_distinct(flatten(list_transform("
@@ -78,15 +80,16 @@ FROM (
         count(*) OVER facet_of AS different, sum(captures) OVER facet_of AS all_captures,
         sum(bytes) OVER facet_of AS all_bytes,
         min(nullif(value, '')) OVER facet_of AS low, max(nullif(value, '')) OVER facet_of AS high
-    FROM tallied WINDOW facet_of AS (PARTITION BY collection, facet)
-) WHERE rank <= {SHOWN} ORDER BY collection, facet, rank
+    FROM tallied WHERE list_contains($some, collection)
+    WINDOW facet_of AS (PARTITION BY collection, facet)
+) WHERE rank <= if(facet = 'day', 1, {SHOWN}) ORDER BY collection, facet, rank
 """
 _CRAWLS = f"""
 SELECT collection, count(*), sum(bytes), {{fields}} FROM (
     SELECT DISTINCT ON (collection, digest) * FROM (
         SELECT {_WITHIN.format(sets="collections")} AS collection, * FROM {_FILES}
-    ) ORDER BY collection, digest, source
-) WHERE collection IN (SELECT collection FROM touched) GROUP BY collection
+    ) WHERE list_contains($some, collection) ORDER BY collection, digest, source
+) GROUP BY collection
 """
 _CRAWL_FIELDS = ("operator", "software", "part_of", "description")
 
@@ -95,11 +98,9 @@ def restate(connection: engine.Connection, draft: Draft, base: Base, added: str 
     """Add to `fresh` and `superseded` the collections that other items there change; say how many.
 
     `added` is a table of archive files that were read, with their `collections`, which are looked
-    at as well. `fresh` gets the column `document`; `restated` has the identifiers of collections
-    that got another version.
+    at as well.
     """
     with engine.reading("the collections"):
-        connection.execute("ALTER TABLE fresh ADD COLUMN document VARCHAR")
         connection.execute(_SHOWN)
         nothing = "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
         connection.execute(_TOUCHED + (added or nothing))
@@ -107,11 +108,19 @@ def restate(connection: engine.Connection, draft: Draft, base: Base, added: str 
             "CREATE TABLE collections (identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, "
             "document VARCHAR)"
         )
-        if rows_of(connection, "touched"):
-            _tally(connection, draft)
-            rows = list(_items(connection, draft, base))
+        if not rows_of(connection, "touched"):
+            return 0
+        _tally(connection, draft)
+        touched = connection.execute("SELECT collection FROM touched ORDER BY ALL").fetchall()
+        names = [name for (name,) in touched]
+        for start in range(0, len(names), _AT_ONCE):
+            rows = list(_items(connection, draft, base, names[start : start + _AT_ONCE]))
             connection.executemany("INSERT INTO collections VALUES ($1, $2, $3, $4)", rows)
-        return _revise(connection, draft)
+        count = _revise(connection, draft)
+        if count:
+            query = "SELECT identifier, document FROM restated WHERE NOT deleted"
+            _put(connection, draft, "documents", "identifier", "restated", query)
+        return count
 
 
 def _tally(connection: engine.Connection, draft: Draft) -> None:
@@ -120,32 +129,51 @@ def _tally(connection: engine.Connection, draft: Draft) -> None:
     values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
     earlier = _FILES if files else _NOTHING
     connection.execute(_TALLIED.format(changes=_CHANGES, earlier=earlier), values)
-    draft.substitute("tallies", {file.key: () for file in files})
-    others = f"SELECT * FROM {earlier} WHERE collection NOT IN (SELECT collection FROM touched)"
-    count = rows_of(connection, "tallied") + sum(file.rows for file in files)
-    leaves = draft.tables.get("tallies", ())
-    merged = compaction.tail([leaf.rows for leaf in leaves], count, compaction.RECORDS_RATIO)
-    kept, joined = leaves[: len(leaves) - merged], leaves[len(leaves) - merged :]
-    sql = f"SELECT * FROM tallied UNION ALL {others}"
-    if joined:
-        sql += f" UNION ALL SELECT * FROM {engine.table('$joined')}"
-        values["joined"] = draft.paths(draft.files(joined))
-    query: Query = (f"SELECT * FROM ({sql}) ORDER BY collection, facet, value", values)
-    draft.tables["tallies"] = (*kept, *draft.leaves(draft.write("tallies", [query])))
+    _put(connection, draft, "tallies", "collection", "touched", "SELECT * FROM tallied")
+
+
+def _put(
+    connection: engine.Connection, draft: Draft, table: str, key: str, touched: str, query: str
+) -> None:
+    """Put rows in the place of those of a table whose key is one of the table `touched`.
+
+    Files that have such rows are written anew; where there are none, small ones before them join.
+    """
+    files = narrowed(connection, draft, table, (f"SELECT {key} FROM {touched}", {}))
+    leaves = draft.tables.get(table, ())
+    joined: tuple[LeafReference, ...] = ()
+    if not files:
+        ((count,),) = connection.execute(f"SELECT count(*) FROM ({query})").fetchall()
+        rows = [leaf.rows for leaf in leaves]
+        joined = leaves[len(leaves) - compaction.tail(rows, count, compaction.RECORDS_RATIO) :]
+    values: dict[str, Any] = {}
+    sql = query
+    if files or joined:
+        values = {"files": draft.paths(files or draft.files(joined))}
+        sql += f" UNION ALL SELECT * FROM {_FILES} WHERE {key} NOT IN (SELECT {key} FROM {touched})"
+    order = ", ".join(schema.ORDER[table])
+    written = draft.write(table, [(f"SELECT * FROM ({sql}) ORDER BY {order}", values)])
+    if files:
+        found = {file.key: () for file in files}
+        draft.substitute(table, {**found, files[0].key: tuple(written)})
+    else:
+        kept = leaves[: len(leaves) - len(joined)]
+        draft.tables[table] = (*kept, *draft.leaves(written))
 
 
 def _items(
-    connection: engine.Connection, draft: Draft, base: Base
+    connection: engine.Connection, draft: Draft, base: Base, some: list[str]
 ) -> Iterator[tuple[str, str, bool, str | None]]:
-    """Yield identifier, set, whether it is deleted, and document of the touched collections."""
+    """Yield identifier, set, whether it is deleted, and document of some of what is touched."""
     names = base.configuration["sets.names"]
     descriptions = base.configuration["sets.descriptions"]
-    crawls = _crawls(connection, draft)
+    crawls = _crawls(connection, draft, some)
+    ranked = connection.execute(_RANKED, {"some": some}).fetchall()
     counts = {
-        spec: {facet: list(rows) for facet, rows in groupby(some, key=lambda row: row[1])}
-        for spec, some in groupby(connection.execute(_RANKED).fetchall(), key=lambda row: row[0])
+        spec: {facet: list(rows) for facet, rows in groupby(found, key=lambda row: row[1])}
+        for spec, found in groupby(ranked, key=lambda row: row[0])
     }
-    for (spec,) in connection.execute("SELECT collection FROM touched ORDER BY ALL").fetchall():
+    for spec in some:
         name = identifier.collection(base.before.namespace, spec)
         if spec not in counts:
             yield name, spec, True, None
@@ -160,14 +188,17 @@ def _items(
         yield name, spec, False, json.dumps(document, ensure_ascii=False)
 
 
-def _crawls(connection: engine.Connection, draft: Draft) -> dict[str, tuple[Any, ...]]:
-    """Return what the archive files of each touched collection say, behind their number, bytes."""
+def _crawls(
+    connection: engine.Connection, draft: Draft, some: list[str]
+) -> dict[str, tuple[Any, ...]]:
+    """Return what the archive files of some collections say, behind their number and bytes."""
     files = draft.paths(draft.files(draft.tables.get("sources", ())))
     if not files:
         return {}
     fields = ", ".join(f"list_sort(list(DISTINCT {name}))[:{SHOWN}]" for name in _CRAWL_FIELDS)
     sql = _CRAWLS.format(fields=fields)
-    return {row[0]: row[1:] for row in connection.execute(sql, {"files": files}).fetchall()}
+    rows = connection.execute(sql, {"files": files, "some": some}).fetchall()
+    return {row[0]: row[1:] for row in rows}
 
 
 def _described(crawl: tuple[Any, ...] | None, description: str | None) -> dict[str, Any]:
@@ -200,16 +231,22 @@ def _counted(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
 
 
 def _revise(connection: engine.Connection, draft: Draft) -> int:
-    find(connection, draft, "collections")
+    """Make `restated`: the collections that get another version; say how many these are."""
+    find(connection, draft, "collections", newest=True)
+    files = draft.files(draft.tables.get("documents", ()))
+    values = {"files": draft.paths(files)} if files else {}
+    told = _FILES if files else "(SELECT NULL AS identifier, NULL AS document WHERE false)"
     # One that never was is not deleted.
     connection.execute(
         "CREATE TABLE restated AS SELECT c.* FROM collections c LEFT JOIN old o USING (identifier) "
+        f"LEFT JOIN {told} d USING (identifier) "
         "WHERE CASE WHEN o.identifier IS NULL THEN NOT c.deleted "
-        "ELSE c.deleted != o.deleted OR c.document IS DISTINCT FROM o.document END"
+        "ELSE c.deleted != o.deleted OR c.document IS DISTINCT FROM d.document END",
+        values,
     )
     connection.execute(
         f"INSERT INTO fresh BY NAME SELECT identifier, '{KIND}' AS kind, deleted, "
-        "[set_spec] AS sets, []::VARCHAR[] AS left_sets, document FROM restated"
+        "[set_spec] AS sets, []::VARCHAR[] AS left_sets FROM restated"
     )
     connection.execute(
         f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "

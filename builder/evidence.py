@@ -53,9 +53,7 @@ _TABLES = {
     "lookup": ("key BIGINT, position BIGINT", "key, position"),
     "dead": ("position BIGINT", "position"),
 }
-_FIELDS = " OR ".join(
-    f"{name} IS NOT NULL" for name in ("document", *(column.name for column in schema.CAPTURE))
-)
+_FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CAPTURE)
 _FULL = (
     f"SELECT count(*), min(position) FROM {_FILE} "
     f"WHERE (deleted AND ({_FIELDS})) OR (NOT deleted AND reason IS NOT NULL)"

@@ -107,13 +107,14 @@ def merge(
     return Merged(incoming - matched, changed, matched - changed, given - incoming)
 
 
-def find(connection: engine.Connection, draft: Draft, wanted: str) -> None:
+def find(connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False) -> None:
     """Make `old`: the listed versions of the items that the table `wanted` names.
 
     `wanted` has rows with an `identifier` each. Of the last snapshot only those files are read
-    that can hold them.
+    that can hold them; with `newest` only those that can hold the version with the highest
+    position, for items that have very many.
     """
-    records = locate(connection, draft, wanted)
+    records = locate(connection, draft, wanted, newest=newest)
     if not records:
         types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
         connection.execute(f"CREATE OR REPLACE TABLE old ({types})")
@@ -130,8 +131,10 @@ def find(connection: engine.Connection, draft: Draft, wanted: str) -> None:
     )
 
 
-def locate(connection: engine.Connection, draft: Draft, wanted: str) -> list[str]:
-    """Make `places`: where versions of the wanted items may lie, superseded ones too.
+def locate(
+    connection: engine.Connection, draft: Draft, wanted: str, *, newest: bool = False
+) -> list[str]:
+    """Make `places`: where versions of the wanted items may lie, or only where the newest may.
 
     Returns the paths of the files for $records in LOCATED, which has these versions; none where
     there are none.
@@ -144,6 +147,11 @@ def locate(connection: engine.Connection, draft: Draft, wanted: str) -> list[str
             f"INSERT INTO places SELECT identifier, l.position FROM {engine.table('$lookup')} l "
             f"JOIN {wanted} ON l.key = {identifier.LOOKUP_KEY}",
             {"lookup": lookup},
+        )
+    if newest:
+        connection.execute(
+            "CREATE OR REPLACE TABLE places AS "
+            "SELECT identifier, max(position) AS position FROM places GROUP BY identifier"
         )
     return draft.paths(narrowed(connection, draft, "records", _POSITIONS))
 

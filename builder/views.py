@@ -17,7 +17,7 @@ TABLES = {
     "sets": ("sets",),
     "faults": ("faults",),
     "sources": ("sources",),
-    "collections": ("records", "dead"),
+    "collections": ("records", "dead", "documents"),
     "tallies": ("tallies",),
 }
 

@@ -24,12 +24,6 @@ from functions.snapshot.store import Writer
 EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
 SUPERSEDED = f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM "
 
-_CONCERNED = (
-    "CREATE VIEW concerned AS SELECT identifier FROM withdrawn "
-    "UNION ALL SELECT identifier FROM restated"
-)
-"""Items of whose versions something must vanish: a collection's document names hosts."""
-
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
@@ -117,9 +111,7 @@ class _Withdrawal:
                 self.standing = _reason(connection)
                 return Built(None, records)
             collection.restate(connection, draft, base)
-            with engine.reading("the last snapshot"):
-                connection.execute(_CONCERNED)
-            takedown.versions(connection, draft, "concerned")
+            takedown.versions(connection, draft, "withdrawn")
             after = Build(connection, draft, base.before).items(base.outside.progress)
             takedown.scrub(connection, draft)
             return Built(

@@ -94,11 +94,11 @@ class DuckRepository:
         for part in self._ranges(manifest, selection):
             for file, groups in self._runs(manifest, part, selection.set, limit):
                 if len(found) >= limit:
-                    return tuple(found)
+                    return self._filled(manifest, found)
                 found += self._read(
                     manifest, selection, part, file, groups, limit - len(found), headers=headers
                 )
-        return tuple(found[:limit])
+        return self._filled(manifest, found)
 
     def record(self, manifest: Manifest, identifier_: str) -> Record | None:
         """Return the item's listed version, or None where the snapshot has no such item."""
@@ -159,16 +159,28 @@ class DuckRepository:
         """Tell whether the snapshot has the set."""
         return self._listing(manifest, spec).counts != ()
 
+    def _filled(self, manifest: Manifest, records: list[Record]) -> tuple[Record, ...]:
+        """Return the records, with what documents have of those that are no captures."""
+        names = version.lacking(records)
+        if not names:
+            return tuple(records)
+        found: dict[str, str] = {}
+        sql = f"SELECT * FROM {_FILE} WHERE list_contains($names, identifier)"
+        for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
+            found.update(self._rows(sql, file, _span(groups), names=names))
+        return tuple(version.filled(records, found))
+
     def _ranges(self, manifest: Manifest, selection: Selection) -> Iterator[Range]:
         """Yield where the selection's records lie, without publishes of which none is left."""
         span = selection.span
         if selection.set is None:
             parts: tuple[Range, ...] = (Range(span.first, span.last, copied=False),)
-            living = {s.number for s in manifest.sequences if any(s.records.values())}
+            living = position.living(manifest, selection.kinds)
         else:
             listing = self._listing(manifest, selection.set)
-            parts, living = listing.ranges, {number for number, _, _ in listing.counts}
-        stretches = position.stretches(manifest, living)
+            parts = listing.ranges
+            living = {number for number, kind, _ in listing.counts if kind in selection.kinds}
+        stretches = position.stretches(manifest, living, selection.kinds)
         for part in parts:
             first, last = max(part.first, span.first), min(part.last, span.last)
             for stretch in overlapping(stretches, first, last):

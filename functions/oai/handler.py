@@ -105,7 +105,8 @@ class Application:
         try:
             return self._document(call) if is_oai else self._page(call)
         except NothingPublished as error:
-            return self._unavailable(f"{error}.")
+            _LOG.error("%s", error)
+            return self._unavailable("Nothing is published here yet; try again later.")
         except StoreError as error:
             # What is wrong is for the operator to know, not for strangers.
             _LOG.error("%s: %s", type(error).__name__, error)

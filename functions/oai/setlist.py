@@ -92,7 +92,7 @@ class SetLister:
                 namespace=manifest.namespace,
             ).to_text()
         return SetList(
-            tuple(self._named(place.spec, row) for place, row in rows),
+            tuple(self._named(manifest, place.spec, row) for place, row in rows),
             Resumption(text, size, cursor) if more or cursor else None,
             manifest.snapshot,
         )
@@ -137,8 +137,11 @@ class SetLister:
         births = self._repository.births(manifest, self._configured)
         return [s for s in self._configured if s not in births or births[s] > sequence]
 
-    def _named(self, spec: str, row: SetRow | None) -> NamedSet:
+    def _named(self, manifest: Manifest, spec: str, row: SetRow | None) -> NamedSet:
         live, deleted = (row.live, row.records - row.live) if row else (0, 0)
+        if row:  # in a format that is made otherwise since, no datestamp is older
+            floors = [m.since for m in manifest.formats.values() if m.since]
+            row = replace(row, last=max([row.last, *floors]))
         told = "1 record" if live == 1 else f"{live} records"
         if row:
             dates = map(instant.to_text, (row.first, row.last))

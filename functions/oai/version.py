@@ -1,7 +1,8 @@
 """Versions: rows of the table of records, read as the records that they are."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -16,27 +17,37 @@ _FIELDS = tuple(n for n in schema.names("records") if n not in {c.name for c in 
 def columns(*, headers: bool, of_set: bool) -> tuple[str, ...]:
     """Return what is read of a row, for a list of headers or of records, of a set or of all."""
     header = (*_HEADER, "left_sets" if of_set else "NULL")
-    return header if headers else (*header, "document", *_FIELDS)
+    return header if headers else (*header, *_FIELDS)
 
 
 def read(row: tuple[Any, ...], stamps: Mapping[int, datetime], spec: str | None) -> Record:
     """Return a row of `columns` as a list of the set `spec` has it; None: as all others have it.
 
-    `stamps` are the datestamps by sequence. Raises DamagedStore for a document that is none.
+    `stamps` are the datestamps by sequence. What is no capture has its fields in a document.
     """
-    place, sequence, name, kind, deleted, sets, left, *rest = row
+    place, sequence, name, kind, deleted, sets, left, *values = row
     if left and spec is not None and not any(setspec.is_within(s, spec) for s in sets):
         deleted, sets = True, [s for s in left if setspec.is_within(s, spec)]
-    fields: dict[str, Any] = {}
-    if rest and not deleted:
-        document, *values = rest
-        fields = dict(zip(_FIELDS, values, strict=True)) if document is None else _loaded(document)
+    bare = deleted or not values
+    fields = {} if bare else dict(zip(_FIELDS, values, strict=True))
     return Record(place, name, kind, stamps[sequence], deleted, tuple(sets or ()), fields)
 
 
-def _loaded(document: str) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(document)
-    except ValueError as error:
-        raise DamagedStore(f"a document of the table records is damaged: {error}") from error
-    return found
+def lacking(records: Sequence[Record]) -> list[str]:
+    """Return the identifiers, sorted, of the records whose fields are in a document."""
+    return sorted(r.identifier for r in records if r.kind != "capture" and r.fields)
+
+
+def filled(records: Sequence[Record], documents: Mapping[str, str]) -> Iterator[Record]:
+    """Yield the records with the fields of their documents, JSON by identifier.
+
+    Raises DamagedStore for a document that is none, or is not there.
+    """
+    for record in records:
+        if record.kind == "capture" or not record.fields:
+            yield record
+            continue
+        try:
+            yield replace(record, fields=json.loads(documents[record.identifier]))
+        except (KeyError, ValueError) as error:
+            raise DamagedStore(f"the document of {record.identifier} is damaged") from error

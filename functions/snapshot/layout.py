@@ -36,7 +36,7 @@ _NAMED = re.compile(
 
 def file_groups(table: str) -> int:
     """Return how many row groups a data file of `table` has at most."""
-    return SETS_GROUPS if table == "sets" else FILE_GROUPS
+    return SETS_GROUPS if table in ("sets", "documents") else FILE_GROUPS
 
 
 def manifest_key(snapshot: int) -> str:

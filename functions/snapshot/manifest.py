@@ -15,6 +15,8 @@ from typing import Any
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import DamagedStore, NewerSchema
 from functions.snapshot.making import Making
+from functions.snapshot.sequence import Sequence as Sequence
+from functions.snapshot.sequence import Span as Span
 
 _MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 
@@ -115,33 +117,11 @@ class LeafReference:
         """Tell whether its rows can lie between first and last; `last` of None: to the end."""
         return not (self.last < first or (last is not None and self.first > last))  # type: ignore[operator]
 
-    def within(self, span: "Span | None") -> bool:
+    def within(self, span: Span | None) -> bool:
         """Tell whether its rows can have positions of `span`."""
         if span is None or self.span is None:
             return True
         return self.span[0] <= span.last and self.span[1] >= span.first
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """A publish: number, the instant of its effect, its positions, and what is listed of them.
-
-    `records` counts, by kind, the versions of this sequence that are still in the listing.
-    """
-
-    number: int
-    effective: datetime
-    first: int
-    last: int
-    records: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Positions from `first` to `last`, both included; empty where last < first."""
-
-    first: int
-    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +201,7 @@ class Manifest:
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
             "sequences": [
                 [s.number, instant.to_text(s.effective), s.first, s.last, dict(s.records)]
+                + ([dict(s.starts)] if s.starts else [])
                 for s in self.sequences
             ],
             "tables": {
@@ -253,9 +234,9 @@ class Manifest:
                         instant.from_text(effective),
                         int(first),
                         int(last),
-                        {str(kind): int(count) for kind, count in records.items()},
+                        *({str(kind): int(n) for kind, n in counts.items()} for counts in by_kind),
                     )
-                    for number, effective, first, last, records in document["sequences"]
+                    for number, effective, first, last, *by_kind in document["sequences"]
                 ),
                 tables={
                     table: tuple(

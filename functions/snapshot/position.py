@@ -1,5 +1,6 @@
 """Positions: where the versions of a listing lie, and how much of a publish a span holds."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from functions.snapshot.manifest import Key, Manifest, RowGroup, Span
@@ -14,15 +15,23 @@ class Range:
     copied: bool
 
 
-def stretches(manifest: Manifest, living: set[int]) -> list[Span]:
-    """Return the positions of the sequences whose numbers are `living`, neighbours joined."""
+def living(manifest: Manifest, kinds: Collection[str]) -> set[int]:
+    """Return the numbers of the sequences of which an item of `kinds` is still listed."""
+    return {s.number for s in manifest.sequences if any(s.records.get(kind) for kind in kinds)}
+
+
+def stretches(manifest: Manifest, living: set[int], kinds: Collection[str]) -> list[Span]:
+    """Return the positions that items of `kinds` may have, neighbours joined, ascending.
+
+    Only sequences whose numbers are `living` are looked at.
+    """
     found: list[Span] = []
     for s in manifest.sequences:
-        if s.number in living:
-            if found and found[-1].last == s.first - 1:
-                found[-1] = Span(found[-1].first, s.last)
+        for span in s.spans(kinds) if s.number in living else ():
+            if found and found[-1].last == span.first - 1:
+                found[-1] = Span(found[-1].first, span.last)
             else:
-                found.append(Span(s.first, s.last))
+                found.append(span)
     return found
 
 

@@ -27,7 +27,6 @@ ITEM = (
     Column("deleted", "BOOLEAN", "true for a tombstone, which keeps only these columns", "false"),
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL where it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
-    Column("document", "VARCHAR", "what an item that is no capture holds, as JSON", "NULL"),
     Column(
         "left_sets",
         "VARCHAR[]",
@@ -86,7 +85,7 @@ COLLECTION = (
     Column("media_type", "JSON", "the same by media type, declared else detected", _COUNTS),
     Column("status", "JSON", "the same by HTTP status", _COUNTS),
 )
-"""What the `document` of a collection holds. A value of null among counts is one not known."""
+"""What the document of a collection holds. A value of null among counts is one not known."""
 
 KINDS: dict[str, tuple[Column, ...]] = {"capture": CAPTURE, "collection": COLLECTION}
 """The columns that items of each kind have of their own, besides ITEM."""
@@ -156,6 +155,11 @@ LOOKUP = (
 
 DEAD = (Column("position", "BIGINT", "a position whose item has a later version", "17"),)
 
+DOCUMENTS = (
+    Column("identifier", "VARCHAR", "a listed item that is no capture", "oai:a.cz:collection,x"),
+    Column("document", "VARCHAR", "what it holds, as JSON", "{...}"),
+)
+
 TALLIES = (
     Column("collection", "VARCHAR", "the collection's set", "collection:serials"),
     Column("facet", "VARCHAR", "host, media_type, status or day", "media_type"),
@@ -175,6 +179,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "faults": FAULT,
     "sources": SOURCE,
     "tallies": TALLIES,
+    "documents": DOCUMENTS,
 }
 
 ORDER: dict[str, tuple[str, ...]] = {
@@ -186,6 +191,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "faults": ("source", "place", "code", "field", "detail"),
     "sources": ("source", "digest"),
     "tallies": ("collection", "facet", "value"),
+    "documents": ("identifier",),
 }
 """The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
 
@@ -198,6 +204,7 @@ KEY: dict[str, int] = {
     "faults": 1,
     "sources": 1,
     "tallies": 1,
+    "documents": 1,
 }
 """How many of a table's ORDER columns bound its row groups."""
 

@@ -27,7 +27,8 @@ CREATE OR REPLACE TEMP VIEW collections AS
 SELECT identifier, datestamp, document ->> '$.set_spec' AS set_spec, document ->> '$.name' AS name,
     (document ->> '$.captures')::BIGINT AS captures, (document ->> '$.bytes')::BIGINT AS bytes,
     document ->> '$.first_date' AS first_date, document ->> '$.last_date' AS last_date, document
-FROM records WHERE kind = 'collection' AND NOT deleted;
+FROM records JOIN {documents_files} USING (identifier)
+WHERE kind = 'collection' AND NOT deleted;
 
 CREATE OR REPLACE TEMP VIEW tallies AS
 SELECT * FROM {tallies_files};

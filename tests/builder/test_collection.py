@@ -10,18 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.collection import SHOWN
+from builder.publish import publish
 from builder.restore import restore
 from builder.selection import NothingSelected, Selection
 from builder.sources.event import Capture
 from functions.oai import engine
+from functions.oai.duck import DuckRepository
 from functions.oai.repository import Record
 from functions.oai.repository import Selection as Selected
-from functions.snapshot import identifier, schema, setspec
+from functions.snapshot import identifier, layout, schema, setspec
 from functions.snapshot.manifest import Span
 from functions.snapshot.setspec import is_within
 from functions.store.catalog import Catalogue
 
 from .conftest import NAMESPACE, World, capture
+from .test_bounds import Watched
 from .test_verify import verified
 from .test_withdraw import held, newest, taken
 
@@ -52,7 +55,7 @@ def document(world: World, spec: str) -> dict[str, Any]:
 
 def hosted(number: int, **changes: Any) -> Capture:
     host = f"h{number % 17}.example.cz"
-    return capture(number, url_host_name=host, content_length=number, **changes)
+    return capture(number, **{"url_host_name": host, "content_length": number, **changes})
 
 
 def counted(world: World, spec: str) -> dict[str, Any]:
@@ -243,14 +246,86 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Non
         world.close()
 
 
-def test_a_document_is_json_with_the_columns_of_the_schema(world: World) -> None:
-    world.ingest([hosted(n) for n in range(4)], (NEWS,))
-    world.publish()
-    catalogue = Catalogue(world.store)
+def documents(world: World) -> dict[str, str]:
+    catalogue, manifest = Catalogue(world.store), newest(world)
+    files = [str(world.store.local(f.key)) for f in catalogue.files(manifest, "documents")]
+    if not files:
+        return {}
     connection = engine.connect()
-    files = [str(world.store.local(f.key)) for f in catalogue.files(newest(world), "records")]
-    rows = connection.execute(
-        f"SELECT document FROM {engine.table('$f')} WHERE kind = 'collection'", {"f": files}
-    ).fetchall()
+    rows = connection.execute(f"SELECT * FROM {engine.table('$f')}", {"f": files}).fetchall()
     connection.close()
-    assert [json.loads(d).keys() for (d,) in rows] == [{c.name for c in schema.COLLECTION}]
+    return dict(rows)
+
+
+def test_there_is_a_document_of_each_listed_collection_and_of_no_other(world: World) -> None:
+    world.ingest([hosted(n) for n in range(4)], (NEWS,))
+    world.ingest([hosted(n) for n in range(9)], (OLD,))
+    world.publish()
+    known = {identifier.collection(NAMESPACE, s) for s in (NEWS, OLD, SERIALS)}
+    assert documents(world).keys() == known
+    columns = {c.name for c in schema.COLLECTION}
+    assert all(json.loads(d).keys() == columns for d in documents(world).values())
+    taken(world, Selection(set=NEWS))
+    taken(world, Selection(set=OLD))
+    assert documents(world) == {}
+
+
+def test_what_was_in_a_collection_above_before_leaves_no_trace_there(world: World) -> None:
+    secret = hosted(3, url_host_name="secret.example.cz")
+    world.ingest([hosted(n) for n in range(20, 60)] + [secret], (SERIALS,))
+    world.publish()
+    world.ingest([secret], (OLD,))
+    world.publish()
+    assert b"secret" in held(world, newest(world))
+    taken(world, Selection(identifiers=(f"oai:{NAMESPACE}:{secret.identity}",)))
+    assert b"secret" not in held(world, newest(world))
+    assert told(world, SERIALS) == counted(world, SERIALS)
+
+
+def test_what_one_collection_touches_leaves_the_others_files_alone(world: World) -> None:
+    for spec in ("collection:a", "collection:b"):
+        world.ingest([hosted(n, url_host_name=f"{spec[-1]}{n}.cz") for n in range(3_000)], (spec,))
+        world.publish()
+    catalogue = Catalogue(world.store)
+    before = {t: {f.key for f in catalogue.files(newest(world), t)} for t in ("tallies", "sources")}
+    world.ingest([hosted(9_999, url_host_name="a9.cz")], ("collection:a",))
+    world.publish()
+    after = {f.key for f in catalogue.files(newest(world), "tallies")}
+    assert len(before["tallies"] & after) == len(before["tallies"]) - 1
+    assert told(world, "collection:a") == counted(world, "collection:a")
+
+
+def test_a_publish_into_an_old_collection_reads_little(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 64)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    for n in range(12):
+        world.ingest([hosted(k) for k in range(400 * n, 400 * (n + 1))], (NEWS,))
+        world.publish()
+    store, base = Watched(world.root), newest(world)
+    records = {f.key: f.bytes for f in Catalogue(world.store).files(base, "records")}
+    world.ingest([hosted(999_999)], (NEWS,))
+    publish(store, world.configuration(), world.outside())
+    read = sum(size for key, size in records.items() if key in store.asked)
+    assert read < sum(records.values()) / 10
+
+
+def test_a_list_of_collections_alone_reads_where_they_are(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 64)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    world.ingest([hosted(k) for k in range(5_000)], (NEWS,))
+    world.publish()
+    store, manifest = Watched(world.root), newest(world)
+    repository = DuckRepository(store)
+    for spec in (None, "collection", NEWS):
+        selection = Selected(("collection",), Span(1, manifest.last_position), spec)
+        found = repository.page(manifest, selection, 10, headers=False)
+        assert [r.identifier for r in found] == [identifier.collection(NAMESPACE, NEWS)]
+        assert found[0].fields["captures"] == 5_000
+    repository.close()
+    records = {f.key for f in Catalogue(world.store).files(manifest, "records")}
+    assert len(records) > 30
+    assert len(records & store.asked) == 1

@@ -103,7 +103,7 @@ class Reader:
         if reply["statusCode"] == 503 and failed:
             return None
         if reply["statusCode"] == 503:
-            assert "nothing is published" in reply["body"], reply
+            assert "Nothing is published" in reply["body"], reply
             assert 0 in self._current(chronicle, oldest, ended)
             return None
         assert reply["statusCode"] == 200, reply

@@ -240,7 +240,7 @@ def test_a_store_with_nothing_in_it(path, query):
     reply = Client(MemoryRepository()).raw(query, path=path)
     assert reply["statusCode"] == 503
     assert int(reply["headers"]["Retry-After"]) > 0
-    assert "nothing is published" in reply["body"]
+    assert "Nothing is published" in reply["body"]
     assert reply["headers"]["Content-Type"].startswith("text/plain")
 
 

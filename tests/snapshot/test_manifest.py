@@ -53,10 +53,30 @@ def test_the_share_of_a_span_in_each_publish() -> None:
     assert position.shares(MANIFEST, Span(121, 130)) == {}
 
 
+KINDS = ("capture",)
+
+
 def test_living_stretches_join_their_neighbours() -> None:
-    assert position.stretches(MANIFEST, {1, 2}) == [Span(1, 120)]
-    assert position.stretches(MANIFEST, {2}) == [Span(101, 120)]
-    assert position.stretches(MANIFEST, set()) == []
+    assert position.stretches(MANIFEST, {1, 2}, KINDS) == [Span(1, 120)]
+    assert position.stretches(MANIFEST, {2}, KINDS) == [Span(101, 120)]
+    assert position.stretches(MANIFEST, set(), KINDS) == []
+
+
+def test_kinds_have_stretches_of_their_own() -> None:
+    first, second = SEQUENCES
+    some = replace(second, starts={"capture": second.first, "collection": second.last})
+    manifest = replace(MANIFEST, sequences=(first, some))
+    assert Manifest.from_json(manifest.to_json()) == manifest
+    both = {1, 2}
+    assert position.stretches(manifest, both, ("collection",)) == [
+        Span(first.first, first.last),  # of which nothing is said
+        Span(second.last, second.last),
+    ]
+    assert position.stretches(manifest, both, KINDS) == [Span(first.first, second.last - 1)]
+    assert position.stretches(manifest, both, ("capture", "collection")) == [
+        Span(first.first, second.last)
+    ]
+    assert position.living(manifest, ("collection",)) == set()
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=20), st.integers(0, 110), st.integers(0, 9))
