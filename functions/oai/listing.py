@@ -10,6 +10,7 @@ from itertools import chain
 
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
+from functions.oai.drift import Drift
 from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, Fault, OAIError, error, shown
 from functions.oai.format import Format, Formats
 from functions.oai.present import Reading
@@ -62,9 +63,12 @@ class _Walk:
 class Lister:
     """Answers ListRecords and ListIdentifiers."""
 
-    def __init__(self, repository: Repository, formats: Formats, *, named_sets: bool = False):
+    def __init__(
+        self, repository: Repository, formats: Formats, drift: Drift, *, named_sets: bool = False
+    ):
         """`named_sets`: the configuration names sets, which may have no record yet."""
         self._named_sets = named_sets
+        self._drift = drift
         self._repository = repository
         self._formats = formats
 
@@ -96,7 +100,7 @@ class Lister:
         if row is None or faults:
             raise OAIError(*faults)
         if request.set is not None and not self._repository.has_set(manifest, request.set):
-            raise error(NO_RECORDS, f"There is no set {shown(request.set)}.")
+            raise error(NO_RECORDS, f"There are no records in a set {shown(request.set)}.")
         walk = _Walk(request.verb, row, request.set, request.start, request.end, manifest)
         size = self._size(walk)
         if not size:
@@ -147,6 +151,8 @@ class Lister:
             records = self._repository.page(walk.manifest, selection, limit + 1, headers=headers)
         if not records:
             raise _nothing()
+        if not headers:
+            self._drift.check(walk.manifest, walk.format.prefix)
         more, records = len(records) > limit, records[:limit]
         reached = walk.cursor + len(records)
         onward = replace(walk, position=records[-1].position + 1, cursor=reached, size=reached)

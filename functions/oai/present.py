@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from functions.oai.repository import Repository
-from functions.snapshot.errors import StoreUnavailable
+from functions.snapshot.errors import NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import Entry, Pointer
 
 STALE = timedelta(minutes=5)
@@ -102,7 +102,12 @@ class Present:
     def _read(self) -> Reading:
         now = self._clock().astimezone(UTC)
         pointer = self._repository.pointer()
-        entry = pointer.at(now)
+        try:
+            entry = pointer.at(now)
+        except NothingPublished as error:
+            if self._kept is None:
+                raise
+            raise StoreUnavailable("the store's pointer is not there any more") from error
         reached = pointer.at(now + self._allowance).snapshot
         known = now if pointer.copied is None else min(now, pointer.copied)
         response_date = (known - self._allowance).replace(microsecond=0)

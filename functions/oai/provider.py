@@ -1,6 +1,6 @@
 """The data provider: a request in, an answer out; neither XML nor HTTP (OAI-PMH 2.0, section 4)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from functions.oai import identity
 from functions.oai.answer import (
@@ -11,6 +11,7 @@ from functions.oai.answer import (
     Identify,
     OneRecord,
 )
+from functions.oai.drift import Drift
 from functions.oai.errors import (
     NO_FORMAT,
     NO_FORMATS,
@@ -50,12 +51,16 @@ class Provider:
         configuration: Configuration,
         formats: Formats,
         present: Present,
+        digests: Mapping[str, str] | None = None,
     ):
+        """`digests` are those of what makes each format here, by prefix."""
         self._repository = repository
+        self._drift = Drift(digests or {})
         self._configuration = configuration
         self._formats = formats
         self._present = present
-        self._lister = Lister(repository, formats, named_sets=bool(configured(configuration)))
+        named_sets = bool(configured(configuration))
+        self._lister = Lister(repository, formats, self._drift, named_sets=named_sets)
         self._verbs: dict[str, Callable[[Request, Reading, int], Content]] = {
             IDENTIFY: self._identify,
             LIST_FORMATS: self._list_formats,
@@ -156,7 +161,8 @@ class Provider:
         if record is None:
             faults.append(Fault(NO_ITEM, f"There is no item {shown(name)}."))
         if row is None or (record is not None and record.kind not in row.crosswalks):
-            faults.append(Fault(NO_FORMAT, f"There is no such record as {shown(prefix)}."))
+            faults.append(Fault(NO_FORMAT, f"This item has no format {shown(prefix)}."))
         if record is None or row is None or faults:
             raise OAIError(*faults)
+        self._drift.check(manifest, row.prefix)
         return OneRecord(record, row, manifest.since(row.prefix))

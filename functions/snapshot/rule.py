@@ -28,7 +28,7 @@ CONDITIONS: dict[str, tuple[Callable[[str], bool], str]] = {
         "beginnings of URLs, from the scheme on, such as http://www.idnes.cz/news/",
     ),
     "types": (_like(rf"{_TYPE}/(\*|{_TYPE})"), "media types such as text/html or image/*"),
-    "languages": (_like(r"[a-z]{1,8}(-[a-z0-9]{1,8})*"), "language codes such as cs or en-GB"),
+    "languages": (_like(r"[a-z]{1,8}"), "language codes without a region, such as cs or en"),
     "collections": (
         lambda text: all(text.split(":")) and text.isprintable(),
         "collections as `sheaf ingest --collection` has them, such as serials:novinky",

@@ -66,6 +66,8 @@ def name(spec: str, names: dict[str, str]) -> str:
 
 
 def _made_name(levels: Sequence[str]) -> str:
+    if levels[:2] == ("domain", "ip"):
+        return "Captures of " + (".".join(levels[2:]) or "addresses without a name")
     if levels[0] == "domain":
         return "Captures of " + (".".join(reversed(levels[1:])) or "all web sites")
     if levels[0] == "mime":

@@ -87,7 +87,7 @@ class MemoryRepository:
     def remake(self, prefix: str, effective: datetime, now: datetime | None = None) -> int:
         """Publish that a format is made otherwise from then on; return the snapshot's number."""
         number = max(self.snapshots) + 1
-        self.formats[prefix] = Making(str(number), effective, number)
+        self.formats[prefix] = Making("made otherwise", effective, number)
         return self._published(effective, now)
 
     def retire(self, *numbers: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from functions.oai.present import Present
 from functions.snapshot.errors import NothingPublished, StoreUnavailable
+from functions.snapshot.pointer import Pointer
 
 from .client import START, Clock
 from .memory import MemoryRepository, capture
@@ -164,3 +165,20 @@ def test_the_first_snapshot_is_waited_for(clock):
     repository.publish({A: capture("http://a/")}, START + timedelta(seconds=1))
     with pytest.raises(NothingPublished):
         present(repository, clock).reading()
+
+
+def test_a_pointer_that_vanished_is_a_store_out_of_reach(repository, clock):
+    """A folder that was moved, or whose disk is gone, is not one that was never published to."""
+    present = Present(repository, clock, 0, 5)
+    before = present.reading()
+    repository.current = Pointer()
+    clock.move(60)
+    assert present.reading().entry == before.entry
+    assert present.reading().response_date == before.response_date
+    with pytest.raises(StoreUnavailable):
+        present.reading(fresh=True)
+    clock.move(600)
+    with pytest.raises(StoreUnavailable):
+        present.reading()
+    with pytest.raises(NothingPublished):
+        Present(repository, clock, 0, 5).reading()

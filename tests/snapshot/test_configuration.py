@@ -82,7 +82,10 @@ def test_the_environment_overrides() -> None:
         ('[[sets.rules]]\nset = "a"\nhosts = ["škola.cz"]', "ones as punycode"),
         ('[[sets.rules]]\nset = "a"\nurl_prefixes = ["a.cz/"]', "from the scheme on"),
         ('[[sets.rules]]\nset = "a"\ntypes = ["*/*"]', "media types such as text/html"),
-        ('[[sets.rules]]\nset = "a"\nlanguages = ["česky"]', "language codes such as cs"),
+        (
+            '[[sets.rules]]\nset = "a"\nlanguages = ["česky"]',
+            "language codes without a region, such as cs",
+        ),
         ('[[sets.rules]]\nset = "a"\ncollections = ["a:"]', "collections as `sheaf ingest"),
         ("[repository", "sheaf.toml is not TOML"),
         ("[nonsense]\na = 1", "unknown key nonsense; known there: documents"),
@@ -104,7 +107,7 @@ def test_rules_and_descriptions_of_sets() -> None:
     hosts = ["idnes.cz", "xn--kola-k1a.cz", "192.0.2.1", "2001:db8::1"]
     url_prefixes = ["http://www.novinky.cz/", "https://a.cz/š"]
     types = ["text/html", "image/*", "application/xhtml+xml"]
-    languages = ["cs", "en-GB"]
+    languages = ["cs", "en"]
     collections = ["serials:novinky", "a b"]
     """
     read = configuration.parse(text, {})

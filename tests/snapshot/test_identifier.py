@@ -1,5 +1,5 @@
 import duckdb
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.snapshot import identifier
@@ -37,6 +37,7 @@ def test_different_captures_have_different_identities(
     assert same == (plain(one) == plain(other))
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_the_lookup_key_is_the_same_in_python_and_in_sql(text: str) -> None:
     if "\0" in text:

@@ -46,3 +46,9 @@ def test_what_is_within_a_set() -> None:
     assert setspec.is_within("a:b:c", "a:b")
     assert not setspec.is_within("a:bc", "a:b")
     assert not setspec.is_within("a", "a:b")
+
+
+def test_the_sets_of_addresses_have_names_of_their_own() -> None:
+    assert setspec.name("domain:ip", {}) == "Captures of addresses without a name"
+    assert setspec.name("domain:ip:10.0.0.1", {}) == "Captures of 10.0.0.1"
+    assert setspec.name(setspec.join("domain", "ip", "::1"), {}) == "Captures of ::1"
