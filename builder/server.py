@@ -11,6 +11,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import MultiSocketServer, TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
@@ -83,6 +84,18 @@ class LocalServer:
         self._server.close()
 
 
+class _Request(HTTPRequestParser):
+    """A request; what waitress itself would stumble over is 400, and so is more than one host."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:
+            raise ParsingError("Invalid address or length") from error
+        if "," in self.headers.get("HOST", ""):  # so waitress joins what is repeated
+            raise ParsingError("More than one Host")
+
+
 class _Connection(HTTPChannel):
     """A connection whose next request is taken up when the last answer is sent, not before.
 
@@ -90,6 +103,7 @@ class _Connection(HTTPChannel):
     asks many times and reads nothing, and hold many answers for it.
     """
 
+    parser_class = _Request
     held = False
     """Whether a request waits for that."""
 

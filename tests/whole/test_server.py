@@ -208,7 +208,11 @@ BEYOND = {
     ),
     "nonsense": lambda: iter([b"\x16\x03\x01\x02\x00\r\n\r\n"]),
     "length": lambda: iter([START + b"Content-Length: -1\r\n\r\n"]),
+    "digits": lambda: iter([START + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n"]),
     "lengths": lambda: iter([START + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n"]),
+    "host": lambda: iter([b"GET /oai HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"]),
+    "same host": lambda: iter([b"GET /oai HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"]),
+    "target": lambda: iter([b"GET http://[/oai HTTP/1.1\r\nHost: a\r\n\r\n"]),
     "coding": lambda: iter([START + b"Transfer-Encoding: x\r\n\r\n"]),
 }
 
