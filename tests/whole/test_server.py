@@ -359,6 +359,26 @@ def test_a_full_disk_is_told_of_and_harvests_go_on(published: Home) -> None:
     assert "Traceback" not in text
 
 
+def test_without_standard_error_requests_are_answered(published: Home, tmp_path: Path) -> None:
+    """As `sheaf serve 2>&-` has it; what is opened next has its number, and is not written to."""
+    told = tmp_path / "told"
+    line = [sys.executable, "-m", "builder.cli", "serve", "--config", published.config, "--port=0"]
+    shell = f'exec {" ".join(map(str, line))} --json > "{told}" 2>&-'
+    with subprocess.Popen(["sh", "-c", shell]) as process:
+        try:
+            end = time.monotonic() + SECONDS
+            while not (told.exists() and told.read_text().rstrip().endswith("}")):
+                assert process.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            text = told.read_text()
+            for _ in range(3):
+                fetched(json.loads(text)["oai"])
+            assert told.read_text() == text
+        finally:
+            process.terminate()
+
+
 def test_the_command_has_a_thread_left_to_tell_who_is_too_many(published: Home) -> None:
     """A pipe in the pointer's place holds a request up until it is written to."""
     pointer = published.folder / "store" / "current.json"
