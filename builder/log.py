@@ -56,7 +56,9 @@ class LogFile:
 
 
 def to_standard_error(line: str) -> None:
-    """Write a line to standard error."""
+    """Write a line to standard error, if there is one."""
+    if sys.stderr is None:  # the process was started with it closed
+        return
     # In one piece: print writes the line's end apart, and other threads come in between.
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

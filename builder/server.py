@@ -3,12 +3,17 @@
 import base64
 import errno
 import logging
+import socket
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from waitress.server import MultiSocketServer, create_server
+from waitress.adjustments import Adjustments
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.server import MultiSocketServer, TcpWSGIServer
+from waitress.task import ThreadedTaskDispatcher
 
 from builder.errors import UsageError
 
@@ -17,6 +22,11 @@ Handler = Callable[[dict[str, Any]], dict[str, Any]]
 _LONGEST_BODY = 1 << 20
 _CONNECTIONS = 512
 """Connections that may be open at once; where there are more, the rest wait to be accepted."""
+_IN_KERNEL = 1 << 18
+"""Bytes of an answer that the kernel may hold. Left to itself it holds megabytes, and until a part
+of these is taken nothing tells who reads slowly from who does not read at all."""
+_UNBOUNDED = 1 << 40
+"""Bytes of output at which a thread waits for a client: never."""
 
 # It warns whenever a request has to wait for a thread, which is what a queue is for.
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)
@@ -25,18 +35,25 @@ logging.getLogger("waitress.queue").setLevel(logging.ERROR)
 class LocalServer:
     """A server that listens already, at `url`; `run` serves until `close`."""
 
-    def __init__(self, handler: Handler, host: str, port: int, threads: int) -> None:
-        """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be."""
+    def __init__(
+        self, handler: Handler, host: str, port: int, threads: int, patience: int = 60
+    ) -> None:
+        """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be.
+
+        A client that for `patience` seconds neither asks nor takes what it asked for is cut off.
+        """
         if not 0 <= port <= 65_535:
             raise UsageError(f"port {port}: expected a number from 0 to 65535")
         self._server: Any
         self._closed = False
         try:
-            self._server = create_server(
-                _application(handler), host=host, port=port, threads=threads, ident="sheaf",
+            settings = Adjustments(
+                host=host, port=port, threads=threads, ident="sheaf",
                 max_request_body_size=_LONGEST_BODY, connection_limit=_CONNECTIONS,
-                asyncore_use_poll=True,
+                asyncore_use_poll=True, outbuf_high_watermark=_UNBOUNDED,
+                channel_timeout=patience, cleanup_interval=1,
             )  # fmt: skip
+            self._server = _listening(_application(handler), settings)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise UsageError(
@@ -65,6 +82,84 @@ class LocalServer:
         self._closed = True
         self._server.task_dispatcher.shutdown()
         self._server.close()
+
+
+class _Request(HTTPRequestParser):
+    """A request; what waitress itself would stumble over is 400, and so is more than one host."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        try:
+            super().parse_header(header_plus)
+        except ValueError as error:
+            raise ParsingError("Invalid address or length") from error
+        if "," in self.headers.get("HOST", ""):  # so waitress joins what is repeated
+            raise ParsingError("More than one Host")
+
+
+class _Connection(HTTPChannel):
+    """A connection whose next request is taken up when the last answer is sent, not before.
+
+    So no thread ever waits for a client. Waitress would have it wait without end for one that
+    asks many times and reads nothing, and hold many answers for it.
+    """
+
+    parser_class = _Request
+    held = False
+    """Whether a request waits for that."""
+
+    def writable(self) -> bool:
+        return bool(super().writable() or self.held)
+
+    def handle_write(self) -> None:
+        super().handle_write()
+        if self.held and not self.total_outbufs_len:
+            self.held = False
+            listener: Any = self.server
+            listener.add_task(self)
+
+
+class _Listener(TcpWSGIServer):
+    """Accepts the connections at one address; cuts off those that stand still."""
+
+    channel_class = _Connection
+
+    def set_socket_options(self, conn: Any) -> None:
+        super().set_socket_options(conn)
+        conn.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _IN_KERNEL)
+
+    def add_task(self, task: Any) -> None:
+        if task.total_outbufs_len:
+            task.held = True
+        else:
+            super().add_task(task)
+
+    def maintenance(self, now: float) -> None:
+        # Waitress spares every connection with a request, and closes the others when they take
+        # something, which those that do not read never do.
+        latest = now - self.adj.channel_timeout
+        connections: Any = self.active_channels
+        for connection in [*connections.values()]:
+            answering = connection.requests and not connection.total_outbufs_len
+            if connection.last_activity < latest and not answering:
+                connection.handle_close()
+
+
+def _listening(application: Any, settings: Any) -> Any:
+    """Return a server for every address of the host, as waitress' create_server does.
+
+    Raises OSError.
+    """
+    threads = ThreadedTaskDispatcher()
+    threads.set_thread_count(settings.threads)
+    sockets: dict[int, Any] = {}
+    listeners: list[Any] = [
+        _Listener(application, sockets, dispatcher=threads, adj=settings, sockinfo=address)
+        for address in settings.listen
+    ]
+    if len(listeners) == 1:
+        return listeners[0]
+    bound = [(listener.effective_host, listener.effective_port) for listener in listeners]
+    return MultiSocketServer(sockets, settings, bound, threads)
 
 
 def _application(handler: Handler) -> Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]:

@@ -22,7 +22,7 @@ _LONGEST = 300
 
 
 class AccessLog:
-    """Writes entries by `write`, which takes a line without its end and may raise OSError."""
+    """Writes entries by `write`, which takes a line without its end and may raise."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -33,7 +33,7 @@ class AccessLog:
         try:
             self._write(json.dumps(entry, separators=(",", ":")))
             self._broken = False
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the answer is there to be sent
             if not self._broken:
                 _LOG.error("the access log cannot be written: %s", error)
             self._broken = True

@@ -39,8 +39,13 @@ def tag(digest: str, coding: str) -> str:
 
 
 def control(seconds: int, *, pinned: bool) -> str:
-    """Return the Cache-Control of a document; `seconds` is how long a pinned one is kept."""
-    return f"public, max-age={seconds}, immutable" if pinned and seconds else REVALIDATED
+    """Return the Cache-Control of a document; `seconds` is how long a pinned one is kept.
+
+    Then it is asked about, or not used: no cache may serve it stale, not even one cut off.
+    """
+    if not (pinned and seconds):
+        return REVALIDATED
+    return f"public, max-age={seconds}, must-revalidate, immutable"
 
 
 def is_held(headers: Mapping[str, str], tag: str) -> bool:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 
 from functions.oai import cache, cors
 from functions.oai.errors import BAD_ARGUMENT, error
+from functions.snapshot import endpoint
 
 FORM = "application/x-www-form-urlencoded"
 _LONGEST = 65_536
@@ -116,7 +117,7 @@ def read(event: Mapping[str, Any]) -> Call:
     if stage != "$default" and (path + "/").startswith(f"/{stage}/"):
         prefix, path = f"/{stage}", path[len(stage) + 1 :] or "/"
     host = headers.get("host") or str(context.get("domainName") or "")
-    if not _HOST.fullmatch(host):
+    if not (_HOST.fullmatch(host) and endpoint.is_valid(f"http://{host}")):
         host = "localhost"
     scheme = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
     return Call(

@@ -1,4 +1,4 @@
-"""The endpoint of a server that speaks S3's language: a scheme, a host, and perhaps a port."""
+"""The endpoint of a server: a scheme, a host, and perhaps a port."""
 
 import ipaddress
 import re

@@ -51,7 +51,7 @@ KEYS: tuple[Key, ...] = (
         "repository.base_url",
         "",
         lambda v: v == "" or value.is_base_url(v),
-        "an http or https URL without ? and #, or empty",
+        "an http or https URL without user, ? and #, or empty",
         "the OAI base URL; empty: the address under which the request came",
     ),
     Key(

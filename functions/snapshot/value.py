@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from functions.snapshot import address, identifier, instant, setspec
+from functions.snapshot import address, description, endpoint, identifier, instant, setspec
 
 _EMAIL = re.compile(r"[^\s@<>:]+@([^\s@.]+\.)+[^\s@.]+")
-_URL = re.compile(r"https?://[^\s?#]+")
+_ENDPOINT = re.compile(r"https?://[^/?#]*")
 
 
 def is_text(value: Any) -> bool:
@@ -74,8 +74,11 @@ def is_descriptions(value: Any) -> bool:
 
 
 def is_base_url(value: Any) -> bool:
-    """Tell whether it is an http or https URL without query and fragment."""
-    return is_text(value) and _URL.fullmatch(value) is not None
+    """Tell whether it is an http or https URL of a server, without user, query and fragment."""
+    if not description.is_url(value) or "?" in value or "#" in value:
+        return False
+    found = _ENDPOINT.match(value)
+    return found is not None and endpoint.is_valid(found[0])
 
 
 def is_namespace(value: Any) -> bool:

@@ -194,6 +194,17 @@ def test_a_full_disk_stops_no_answer_and_is_told_of_once(repository, clock, capl
     assert caplog.text.count("No space left") == 2
 
 
+@pytest.mark.parametrize("error", [ValueError, AttributeError, UnicodeError, MemoryError])
+def test_a_line_that_cannot_be_written_is_lost_and_nothing_else(repository, clock, caplog, error):
+    def write(line: str) -> None:
+        raise error("I/O operation on closed file")
+
+    application = Application(repository, configured(), clock, write)
+    for _ in range(3):
+        assert application(event("verb=Identify"))["statusCode"] == 200
+    assert caplog.text.count("the access log cannot be written") == 1
+
+
 def test_without_a_log_nothing_is_written(repository, clock, capsys):
     Application(repository, configured(), clock)(event("verb=Identify"))
     assert capsys.readouterr() == ("", "")

@@ -12,7 +12,7 @@ from .client import START, Client, Clock, Page, content
 from .memory import MemoryRepository, capture
 from .validity import valid
 
-KEPT = "public, max-age=86400, immutable"
+KEPT = "public, max-age=86400, must-revalidate, immutable"
 ASKED = "no-cache"
 LISTS = ("ListRecords", "ListIdentifiers", "ListSets")
 
@@ -141,7 +141,7 @@ def test_what_a_form_asks_is_not_kept(repository, clock):
     assert reply["headers"]["ETag"] == tag
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0, ASKED), (60, "public, max-age=60, immutable")])
+@pytest.mark.parametrize(("seconds", "said"), [(0, ASKED), (60, KEPT.replace("86400", "60"))])
 def test_how_long_is_the_operator_s_choice(repository, clock, seconds, said):
     client = small(repository, clock, serve_cache_seconds=seconds)
     assert control(client, resumed(client, "ListRecords")) == said

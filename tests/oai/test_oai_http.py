@@ -39,6 +39,8 @@ def test_the_base_url_is_that_of_the_request(client, path):
     [
         ({"host": "127.0.0.1:8000", "x-forwarded-proto": "http"}, "http://127.0.0.1:8000/oai"),
         ({"host": "[::1]:8000", "x-forwarded-proto": "http"}, "http://[::1]:8000/oai"),
+        ({"host": "[::ffff:1.2.3.4]"}, "https://[::ffff:1.2.3.4]/oai"),
+        ({"host": "a.cz:65535"}, "https://a.cz:65535/oai"),
         ({"host": 'a"><b', "x-forwarded-proto": "javascript"}, "https://localhost/oai"),
         ({"Host": "Upper.example.org"}, "https://Upper.example.org/oai"),
     ],
@@ -46,6 +48,38 @@ def test_the_base_url_is_that_of_the_request(client, path):
 def test_the_host_is_believed_only_where_it_is_one(client, headers, base):
     headers = headers if "host" in headers else {"host": "", **headers}
     assert page(client.raw("verb=Identify", headers=headers)).text("baseURL") == [base]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "[::::]",
+        "[1.2.3.4]",
+        "[.]",
+        "[:]:80",
+        "[]",
+        "[::1",
+        "[::1%1]",
+        "[::1]a",
+        "[v1.a]",
+        "a:65536",
+        "a:99999",
+        "a:",
+        "a:b",
+        "a@b",
+        "a, b",
+        "a/b",
+        "-",
+        "č",
+        " ",
+    ],
+)
+@pytest.mark.parametrize("query", ["verb=Identify", "verb=ListMetadataFormats"])
+def test_what_is_no_host_is_not_believed(client, host, query):
+    reply = client.raw(query, headers={"host": host})
+    assert page(reply).codes == []
+    assert b">https://localhost/oai</request>" in content(reply)
+    assert client.raw(path="/", headers={"host": host})["statusCode"] == 200
 
 
 def test_a_stage_leads_the_path(client):

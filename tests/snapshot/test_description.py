@@ -12,6 +12,10 @@ STYLE = 'url = "http://a.cz/a.xsl", namespace = "urn:a", type = "text/xsl"'
 @pytest.mark.parametrize(
     "text",
     [
+        "[repository]\nbase_url = ''",
+        "[repository]\nbase_url = 'https://a.cz:8080/~x/%C4%8D/oai'",
+        "[repository]\nbase_url = 'http://[2001:db8::1]:65535/oai'",
+        "[repository]\nbase_url = 'http://repository_1/oai'",
         "[repository]\nearliest_datestamp = ''",
         "[repository]\nearliest_datestamp = '2000-01-01T12:00:00Z'",
         "[identify]\nfriends = ['http://a.cz/oai', 'https://b.cz:80/~x/(y)/%C4%8D;z=1', 'http://[::1]/']",
@@ -40,6 +44,21 @@ def test_what_is_right_is_taken(text: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
+        ("repository.base_url", '"ftp://a.cz/oai"'),
+        ("repository.base_url", '"a.cz/oai"'),
+        ("repository.base_url", '"http://[archive/oai"'),
+        ("repository.base_url", '"http://[1.2.3.4]/oai"'),
+        ("repository.base_url", '"http://[::::]/oai"'),
+        ("repository.base_url", '"https:///oai"'),
+        ("repository.base_url", '"http://h:abc/oai"'),
+        ("repository.base_url", '"http://h:65536/oai"'),
+        ("repository.base_url", '"http://me:secret@h/oai"'),
+        ("repository.base_url", '"http://h/oai?a"'),
+        ("repository.base_url", '"http://h/oai#a"'),
+        ("repository.base_url", '"http://h/a b"'),
+        ("repository.base_url", '"http://h/č"'),
+        ("repository.base_url", '"http://h/<oai>"'),
+        ("repository.base_url", "1"),
         ("repository.earliest_datestamp", '"2000-01-01"'),
         ("repository.earliest_datestamp", '"2000-01-01T12:00:00+01:00"'),
         ("repository.earliest_datestamp", '"2000-01-01T12:00:00.0Z"'),

@@ -208,7 +208,11 @@ BEYOND = {
     ),
     "nonsense": lambda: iter([b"\x16\x03\x01\x02\x00\r\n\r\n"]),
     "length": lambda: iter([START + b"Content-Length: -1\r\n\r\n"]),
+    "digits": lambda: iter([START + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n"]),
     "lengths": lambda: iter([START + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n"]),
+    "host": lambda: iter([b"GET /oai HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"]),
+    "same host": lambda: iter([b"GET /oai HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"]),
+    "target": lambda: iter([b"GET http://[/oai HTTP/1.1\r\nHost: a\r\n\r\n"]),
     "coding": lambda: iter([START + b"Transfer-Encoding: x\r\n\r\n"]),
 }
 
@@ -353,6 +357,26 @@ def test_a_full_disk_is_told_of_and_harvests_go_on(published: Home) -> None:
     assert text.count("the access log cannot be written") == 1
     assert "No space left" in text
     assert "Traceback" not in text
+
+
+def test_without_standard_error_requests_are_answered(published: Home, tmp_path: Path) -> None:
+    """As `sheaf serve 2>&-` has it; what is opened next has its number, and is not written to."""
+    told = tmp_path / "told"
+    line = [sys.executable, "-m", "builder.cli", "serve", "--config", published.config, "--port=0"]
+    shell = f'exec {" ".join(map(str, line))} --json > "{told}" 2>&-'
+    with subprocess.Popen(["sh", "-c", shell]) as process:
+        try:
+            end = time.monotonic() + SECONDS
+            while not (told.exists() and told.read_text().rstrip().endswith("}")):
+                assert process.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            text = told.read_text()
+            for _ in range(3):
+                fetched(json.loads(text)["oai"])
+            assert told.read_text() == text
+        finally:
+            process.terminate()
 
 
 def test_the_command_has_a_thread_left_to_tell_who_is_too_many(published: Home) -> None:
