@@ -76,7 +76,14 @@ def told(answer: Answer) -> dict[str, Any]:
     if isinstance(content, RecordList | SetList) and content.resumption is not None:
         cursor = content.resumption.cursor
     codes = {f.code: 0 for f in content.faults} if isinstance(content, Failure) else {}
-    return {"snapshot": answer.snapshot, "rows": rows, "cursor": cursor, "errors": [*codes]}
+    began = dict(content.asked) if isinstance(content, RecordList) else {}
+    return {
+        **began,
+        "snapshot": answer.snapshot,
+        "rows": rows,
+        "cursor": cursor,
+        "errors": [*codes],
+    }
 
 
 def _asked(call: Call) -> dict[str, str]:

@@ -122,7 +122,8 @@ class RecordList:
 
     It was read from `snapshot`. A `pinned` one is what its token gives for as long as that snapshot
     is kept, whatever is published: one that the token names, and in which the list goes on. None of
-    its records has an earlier datestamp than `since`.
+    its records has an earlier datestamp than `since`. `asked` are the arguments with which a list
+    began that a token goes on with.
     """
 
     records: tuple[Record, ...]
@@ -131,6 +132,7 @@ class RecordList:
     snapshot: int = 0
     pinned: bool = False
     since: datetime | None = None
+    asked: tuple[tuple[str, str], ...] = ()
 
     @property
     def count(self) -> int:

@@ -17,6 +17,7 @@ from functions.oai.present import Reading
 from functions.oai.repository import Record, Repository, Selection
 from functions.oai.request import LIST_IDENTIFIERS, Request
 from functions.oai.token import Token
+from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
 
@@ -43,6 +44,16 @@ class _Walk:
         chosen = self.manifest.selected(self.start, self.end, self.format.prefix)
         span = Span(max(chosen[0].first, self.position), chosen[-1].last) if chosen else Span(1, 0)
         return Selection(tuple(self.format.crosswalks), span, self.set)
+
+    def asked(self) -> tuple[tuple[str, str], ...]:
+        """Return the arguments with which the list began."""
+        given = {
+            "metadataPrefix": self.format.prefix,
+            "set": self.set,
+            "from": self.start and instant.to_text(self.start),
+            "until": self.end and instant.to_text(self.end),
+        }
+        return tuple((name, value) for name, value in given.items() if value)
 
     def token(self) -> str:
         """Return the token with which the list goes on."""
@@ -168,7 +179,8 @@ class Lister:
         shown = None if headers else walk.format
         pinned = walk.pinned and more
         floor = walk.manifest.since(walk.format.prefix)
-        return RecordList(records, shown, resumption, walk.manifest.snapshot, pinned, floor)
+        asked = walk.asked() if walk.cursor else ()
+        return RecordList(records, shown, resumption, walk.manifest.snapshot, pinned, floor, asked)
 
     def _rolled(self, walk: _Walk, reading: Reading) -> _Walk | None:
         """Return how an ended list goes on in what was published since, if it does."""

@@ -70,6 +70,8 @@ def test_a_resumed_page_tells_how_far_it_is_and_no_token(log, repository, clock)
     clock.move(60)
     _, entry = log(urlencode({"verb": "ListRecords", "resumptionToken": token}))
     assert (entry["snapshot"], entry["cursor"], entry["rows"]) == (2, 3, 3)
+    assert entry["metadataPrefix"] == "oai_dc"
+    assert not {"set", "from", "until"} & entry.keys()
     assert token[:20] not in log.lines[-1]
     _, entry = log(f"verb=ListRecords&resumptionToken={token}x")
     assert (entry["snapshot"], entry["rows"]) == (3, 0)
@@ -214,3 +216,13 @@ def test_the_time_is_utc(repository, clock):
     log = Log(repository, clock)
     clock.now = START + timedelta(microseconds=123456)
     assert log("verb=Identify")[1]["time"] == "2026-03-01T12:00:00.123Z"
+
+
+def test_a_resumed_page_tells_what_list_it_is_of(log, repository, clock):
+    client = Client(repository, clock, pages_records=1)
+    asked = {"metadataPrefix": "oai_dc", "set": "mime", "from_": "2026-03-01"}
+    token = client.get("ListRecords", **asked).next
+    _, entry = log(urlencode({"verb": "ListRecords", "resumptionToken": token}))
+    told = {name: entry[name] for name in ("metadataPrefix", "set", "from")}
+    assert told == {"metadataPrefix": "oai_dc", "set": "mime", "from": "2026-03-01T00:00:00Z"}
+    assert "until" not in entry
