@@ -8,7 +8,7 @@ harvest; tokens, cursors and sizes count what was left out.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from functions.oai.answer import Answer, Failure, RecordList
+from functions.oai.answer import Answer, Content, Failure, RecordList
 from functions.oai.errors import NO_FORMAT, NO_RECORDS, Fault
 from functions.oai.provider import Provider
 from functions.oai.render import NothingLeft, Renderer
@@ -45,7 +45,21 @@ def _beyond(provider: Provider, answer: Answer, url: str, limit: int | None) -> 
         fault = Fault(NO_FORMAT, "This record cannot be given in that format.")
     elif content.resumption and content.resumption.text:
         rest = [("verb", content.verb), ("resumptionToken", content.resumption.text)]
-        return replace(provider.answer(rest, url, limit), arguments=answer.arguments)
+        found = provider.answer(rest, url, limit)
+        return replace(found, arguments=answer.arguments, content=_placed(found.content, content))
     else:
         fault = Fault(NO_RECORDS, "What matches cannot be given in that format.")
     return replace(answer, content=Failure((fault,)))
+
+
+def _placed(found: Content, asked: RecordList) -> Content:
+    """Return the content of a later page as that of the page that was asked for.
+
+    The list begins where it was asked to, and what stands there may change with the crosswalk.
+    """
+    if not isinstance(found, RecordList):
+        return found
+    rest, begun = found.resumption, asked.resumption
+    if rest is not None and begun is not None:
+        rest = replace(rest, cursor=begun.cursor)
+    return replace(found, resumption=rest, pinned=False)

@@ -363,15 +363,24 @@ def test_one_bad_record_is_left_out_of_its_page(boxes, caplog):
 
 
 def test_a_page_of_which_nothing_is_left_gives_place_to_the_next(boxes):
-    assert harvested(spoiled(boxes, 0, 1, 2)) == (["03", "04", "05"], [("3", "6")], [])
+    assert harvested(spoiled(boxes, 0, 1, 2)) == (["03", "04", "05"], [("0", "6")], [])
     names, counts, codes = harvested(spoiled(boxes, 3, 4, 5, count=9))
     assert (names, codes) == (["00", "01", "02", "06", "07", "08"], [])
-    assert counts == [("0", "9"), ("6", "9")]
+    assert counts == [("0", "9"), ("3", "9")]
 
 
 def test_a_page_that_gives_place_to_the_next_answers_what_was_asked(boxes):
     page = spoiled(boxes, 0, 1, 2).get("ListRecords", metadataPrefix="box")
     assert page.request == {"verb": "ListRecords", "metadataPrefix": "box"}
+
+
+def test_a_page_in_place_of_another_may_not_be_kept_for_good(boxes):
+    client = spoiled(boxes, 0, 1, 2, count=9)
+    kept = client.raw("verb=ListRecords&metadataPrefix=box")["headers"]["Cache-Control"]
+    assert kept == "no-cache"
+    first = client.get("ListRecords", metadataPrefix="box")
+    assert first.identifiers[0].endswith("03")
+    assert first.next
 
 
 def test_a_list_of_which_nothing_is_left_is_empty(boxes):
