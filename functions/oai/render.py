@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -124,17 +124,22 @@ class Renderer:
         row: Format,
         constants: Mapping[str, str],
         since: datetime | None,
-    ) -> Iterator[str]:
-        """Yield the records that can be made, one by one; the log tells of the others."""
+    ) -> list[str]:
+        """Return the records that can be made, one by one; the log tells of the others."""
+        made, first, missed = [], "", 0
         for record in records:
             try:
-                yield loop.render([record], constants, since)
+                made.append(loop.render([record], constants, since))
             except FAULTS as error:
-                name, line = loop.place(error)
-                _LOG.error(
-                    "%s is left out of %s: %s, line %d: %r",
-                    record.identifier, row.prefix, self.templates.path(name), line, error,
-                )  # fmt: skip
+                missed += 1
+                if not first:
+                    name, line = loop.place(error)
+                    where = f"{self.templates.path(name)}, line {line}"
+                    first = f"{record.identifier} is left out of {row.prefix}: {where}: {error!r}"
+        if first:
+            # One line a page: where a crosswalk fails for everything, so does it for each alike.
+            _LOG.error("%s%s", first, f" (and {missed - 1} more)" if missed > 1 else "")
+        return made
 
     def _constants(self, row: Format, base_url: str) -> Mapping[str, str]:
         return {

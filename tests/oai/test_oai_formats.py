@@ -2,6 +2,7 @@
 
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from lxml import etree
 
 from functions.oai import trial
+from functions.oai.document import document
 from functions.oai.repository import Record
 from functions.snapshot import schema
 from functions.snapshot.schema import Column
@@ -389,10 +391,33 @@ def test_a_list_of_which_nothing_is_left_is_empty(boxes):
     assert (names, codes) == (["00", "01", "02"], ["noRecordsMatch"])
 
 
-def test_a_crosswalk_that_fails_without_end_is_unavailable(boxes):
-    client = spoiled(boxes, *range(40), count=40, page=1)
-    reply = client.raw("verb=ListRecords&metadataPrefix=box")
-    assert reply["statusCode"] == 503
+def test_the_log_tells_of_the_records_of_a_page_in_one_line(boxes, caplog):
+    with caplog.at_level(logging.ERROR):
+        spoiled(boxes, 0, 2).get("ListRecords", metadataPrefix="box")
+    (line,) = [r.getMessage() for r in caplog.records]
+    assert line == (
+        "oai:example.org:00 is left out of box: "
+        f"{boxes}/crosswalks/box.xml, line 3: "
+        "ZeroDivisionError('integer division or modulo by zero') (and 1 more)"
+    )
+
+
+@pytest.mark.parametrize("page", [1, 2, 3])
+@pytest.mark.parametrize("last", [11, 12, 30, 38])
+def test_many_short_pages_of_which_nothing_is_left_end_no_harvest(boxes, caplog, page, last):
+    client = spoiled(boxes, *range(1, last), count=40, page=page)
+    names, counts, codes = harvested(client)
+    assert (names, codes) == (["00", *(f"{n:02}" for n in range(last, 40))], [])
+    assert counts[0] == ("0", "40")
+    assert len(caplog.records) < 20
+
+
+def test_a_crosswalk_that_fails_without_end_is_unavailable(boxes, monkeypatch):
+    client = spoiled(boxes, *range(39), count=40, page=1)
+    monkeypatch.setattr("functions.oai.handler.document", partial(document, most=30))
+    assert client.raw("verb=ListRecords&metadataPrefix=box")["statusCode"] == 503
+    monkeypatch.setattr("functions.oai.handler.document", partial(document, most=100))
+    assert client.get("ListRecords", metadataPrefix="box").identifiers == ["oai:example.org:39"]
 
 
 def test_a_bad_record_alone_cannot_be_given(boxes):
