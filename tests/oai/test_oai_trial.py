@@ -162,6 +162,95 @@ def test_a_faulty_crosswalk_is_refused_at_the_start(own, text, expected):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f'{HEAD}\n<a>{{% include "crosswalks/part.xml" %}}</a></page>',
+        f"{HEAD}\n{{% include 'crosswalks/part.xml' %}}\n</page>",
+        f'{HEAD}\n{{%- include "crosswalks/part.xml" %}}\n</page>',
+        f'{HEAD}\n{{% include "crosswalks/part.xml" -%}}\n</page>',
+        f'{HEAD}\n{{% include "crosswalks/part.xml" %}} \n</page>',
+        f'{HEAD}\n{{% include ["crosswalks/part.xml"] %}}\n</page>',
+        f'{HEAD}\n{{% include "crosswalks/none.xml" ignore missing %}}\n</page>',
+        f'{HEAD}\n{{% import "crosswalks/part.xml" as part %}}\n{{{{ part.a(url) }}}}</page>',
+        f'{HEAD}\n{{% from "crosswalks/part.xml" import a %}}\n{{{{ a(url) }}}}</page>',
+        '\n{% extends "crosswalks/part.xml" %}\n',
+    ],
+)
+def test_what_is_not_seen_as_a_part_is_refused(own, text):
+    """A change of such a part would not be noticed."""
+    path = own / "crosswalks" / "simple.xml"
+    path.write_text(text)
+    (own / "crosswalks" / "part.xml").write_text("{% macro a(b) %}<a>{{ b }}</a>{% endmacro %}\n")
+    told = refusal(own)
+    assert told.startswith(f"{path}, line 2: ")
+    assert '{% include "crosswalks/part.xml" %}' in told
+
+
+def test_a_part_is_seen_at_the_end_of_a_line_and_in_the_middle_of_a_part(own):
+    crosswalks = own / "crosswalks"
+    crosswalks.joinpath("simple.xml").write_text(
+        '{% include "crosswalks/macros.xml" %}\n'
+        f'{HEAD}{{% include "crosswalks/part.xml" %}}\n{{{{ a(url) }}}}</page>'
+    )
+    crosswalks.joinpath("macros.xml").write_text(
+        "{% macro a(b) %}<a>{{ b }}, {{ title }}</a>{% endmacro %}"
+    )
+    crosswalks.joinpath("part.xml").write_text("<b>{{ url }}</b>")
+    repository = MemoryRepository()
+    items = {f"oai:example.org:{n}": capture(f"http://{n}.cz/<&", title=n) for n in "ab"}
+    repository.publish(items, START)
+    client = Client(repository, formats_templates=str(own))
+    client.clock.move(60)
+    body = content(client.raw("verb=ListRecords&metadataPrefix=simple")).decode()
+    for n in "ab":
+        url = f"http://{n}.cz/&lt;&amp;"
+        assert f"{HEAD}<b>{url}</b>\n<a>{url}, {n}</a></page>" in body
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{{ url | lookup(table="t") }}',
+        '{% set t = "t" %}{{ url | lookup(t) }}',
+        '{{ url | lookup("t" ~ kind) }}',
+        '{{ url | lookup(*["t"]) }}',
+        '{{ url | lookup(**{"table": "t"}) }}',
+        "{{ url | lookup }}",
+        "{{ url | lookup(1) }}",
+        '{{ url | lookup("t", "t") }}',
+        '{{ [url] | map("lookup", "t") | join }}',
+        '{{ [url] | map(*["lookup", "t"]) | join }}',
+        '{% set f = "lookup" %}{{ [url] | map(f, "t") | join }}',
+        "{% filter lookup(kind) %}text/html{% endfilter %}",
+    ],
+)
+def test_a_table_that_is_not_seen_is_refused(own, text):
+    """A change of such a table would not be noticed."""
+    path = own / "crosswalks" / "simple.xml"
+    path.write_text(f"{HEAD}\n{text}</page>")
+    for name in ("t", "1", "tcapture", "capture"):
+        (own / "tables" / f"{name}.toml").write_text('"text/*" = "x"\n')
+    told = refusal(own)
+    assert told.startswith(f"{path}, line 2: ")
+    assert 'lookup("t")' in told
+
+
+def test_a_crosswalk_may_map(own):
+    (own / "crosswalks" / "simple.xml").write_text(
+        f"{HEAD}{{{{ [url or 'a'] | map('upper') | join }}}}"
+        "{{ [{'a': 'b'}] | map(attribute='a') | join }}</page>"
+    )
+    trial.opened(configured(formats_templates=str(own)))
+
+
+def test_a_faulty_whole_of_faultless_parts_is_refused(own):
+    text = f"{HEAD}\n{{% block a %}}{{% endblock %}}</page>"
+    (own / "crosswalks" / "simple.xml").write_text(f'{text}\n{{% include "crosswalks/part.xml" %}}')
+    (own / "crosswalks" / "part.xml").write_text("\n\n{% block a %}{% endblock %}")
+    assert refusal(own).startswith(f"{own}/crosswalks/part.xml, line 3: block 'a' defined twice")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
         ("[[format]]", "[[format", "formats.toml cannot be read: Expected ']]'"),
