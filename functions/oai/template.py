@@ -50,12 +50,13 @@ FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
     AttributeError,
+    ConfigurationError,
     LookupError,
     RuntimeError,
     TypeError,
     ValueError,
 )
-"""What a template raises where it cannot cope with a record's values."""
+"""What a template raises where it cannot cope with a record's values, or lacks a table."""
 
 
 class Templates:

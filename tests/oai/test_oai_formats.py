@@ -429,6 +429,18 @@ def test_a_bad_record_alone_cannot_be_given(boxes):
     assert client.get("ListIdentifiers", metadataPrefix="box").identifiers[1] == TWO
 
 
+def test_a_table_that_went_away_spoils_what_is_looked_up_and_nothing_else(boxes):
+    table = boxes / "tables" / "t.toml"
+    table.parent.mkdir()
+    table.write_text('"b/*" = "B"\n')
+    text = BOX_XML.replace("{{ sheets }}", "{{ sheets and (label | lookup('t')) }}")
+    (boxes / "crosswalks" / "box.xml").write_text(text)
+    items = [box("a/1", None), box("b/1"), box("c/1", None)]
+    client = Client(repository_of(*items), formats_templates=str(boxes))
+    table.unlink()
+    assert harvested(client) == (["00", "02"], [], [])
+
+
 def test_the_samples_have_every_column():
     for kind, columns in schema.KINDS.items():
         values = {column.name: trial.sample(column) for column in columns}
