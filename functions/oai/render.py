@@ -73,11 +73,11 @@ class Renderer:
         """Return the page for people, in UTF-8."""
         return text.clean(self.templates.text("site/index.html", values))
 
-    def record(self, record: Record, row: Format, base_url: str) -> str:
+    def record(self, record: Record, row: Format, base_url: str, repository_name: str) -> str:
         """Return one record in a format. Raises ConfigurationError, with file and line."""
         loop = self.templates.loop(RECORD, f"crosswalks/{row.crosswalks[record.kind]}")
         try:
-            return loop.render([record], self._constants(row, base_url))
+            return loop.render([record], _constants(row, base_url, repository_name))
         except FAULTS as error:
             name, line = loop.place(error)
             raise ConfigurationError(
@@ -103,7 +103,7 @@ class Renderer:
         """Return records or, without a format, headers; none is dated before `since`."""
         if row is None:
             return self.templates.loop("oai/header.xml").render(records, {}, since)
-        constants = self._constants(row, base_url)
+        constants = _constants(row, base_url, self._name)
         parts = []
         # By position a publish's records of one kind lie together: few runs, mostly one.
         for kind, some in groupby(records, key=attrgetter("kind")):
@@ -141,8 +141,9 @@ class Renderer:
             _LOG.error("%s%s", first, f" (and {missed - 1} more)" if missed > 1 else "")
         return made
 
-    def _constants(self, row: Format, base_url: str) -> Mapping[str, str]:
-        return {
-            "schema_location": f"{row.namespace} {row.schema_url(base_url)}",
-            "repository_name": self._name,
-        }
+
+def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:
+    return {
+        "schema_location": f"{row.namespace} {row.schema_url(base_url)}",
+        "repository_name": repository_name,
+    }

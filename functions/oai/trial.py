@@ -86,16 +86,38 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
     for values, of in ((full, "of every column"), (empty, "of NULLs alone")):
         try:
-            made = renderer.record(_record(kind, values), row, _BASE_URL)
+            made = renderer.record(_record(kind, values), row, _BASE_URL, "")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}, in a record {of}") from error
         _one_element(made, row, where, of)
-    hostile = {name: _MARKUP if isinstance(v, str) else v for name, v in full.items()}
-    try:
-        made = renderer.record(_record(kind, hostile), row, _BASE_URL)
-    except ConfigurationError:
-        return  # it may ask for dates and numbers in texts, where these are none
-    _one_element(made, row, where, "of texts full of markup (is a value printed unescaped?)")
+    _check_escaping(renderer, row, kind, full)
+
+
+def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[str, Any]) -> None:
+    """Try a crosswalk on markup in every text of a record, then in one column after the other."""
+    where = renderer.templates.path(f"crosswalks/{row.crosswalks[kind]}")
+    every = {name: _hostile(value) for name, value in full.items()}
+    for values, name, of in (
+        (every, _MARKUP, "of texts full of markup"),
+        (full, _MARKUP, "of markup in repository_name"),
+        *(({**full, c: every[c]}, "", f"of markup in {c}") for c in full if full[c] != every[c]),
+    ):
+        try:
+            made = renderer.record(_record(kind, values), row, _BASE_URL, name)
+        except ConfigurationError:
+            continue  # it may ask for dates and numbers in texts, where these are none
+        _one_element(made, row, where, f"{of} (is a value printed unescaped?)")
+
+
+def _hostile(value: Any) -> Any:
+    """Return a value with markup in place of all texts in it."""
+    if isinstance(value, str):
+        return _MARKUP
+    if isinstance(value, list):
+        return [_hostile(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _hostile(one) for name, one in value.items()}
+    return value
 
 
 def _record(kind: str, values: Mapping[str, Any]) -> Record:

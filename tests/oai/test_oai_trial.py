@@ -235,6 +235,40 @@ def test_a_table_that_is_not_seen_is_refused(own, text):
     assert 'lookup("t")' in told
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "of"),
+    [
+        ("collection", "{% for one in operator %}{{ one | safe }}{% endfor %}", "texts full of"),
+        (
+            "collection",
+            "{% for one in host.most %}{{ one.value | safe }}{% endfor %}",
+            "texts full of",
+        ),
+        ("capture", "{{ repository_name | safe }}", "texts full of"),
+        (
+            "capture",
+            '{{ url_surtkey | safe }}{% if fetch_date %}{{ fetch_date.split("-")[1] }}{% endif %}',
+            "markup in url_surtkey",
+        ),
+        (
+            "capture",
+            '{% if content_mime_type == "text/html" %}{{ url_surtkey | safe }}{% endif %}',
+            "markup in url_surtkey",
+        ),
+        (
+            "capture",
+            '{% if url %}{{ url.index(".cz") or repository_name | safe }}{% endif %}'
+            "{{ repository_name | safe }}",
+            "markup in repository_name",
+        ),
+    ],
+)
+def test_a_value_that_is_printed_unescaped_is_found(own, kind, text, of):
+    (own / "formats.toml").write_text(ROW.replace("capture", kind))
+    (own / "crosswalks" / "simple.xml").write_text(f"{HEAD}{text}</page>")
+    assert f"what it makes of {of}" in refusal(own)
+
+
 def test_a_crosswalk_may_map(own):
     (own / "crosswalks" / "simple.xml").write_text(
         f"{HEAD}{{{{ [url or 'a'] | map('upper') | join }}}}"
