@@ -235,7 +235,9 @@ BOX_ROWS = """
 prefix = "oai_dc"
 schema = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
 namespace = "http://www.openarchives.org/OAI/2.0/oai_dc/"
-crosswalks = { capture = "capture-oai_dc.xml", box = "box-oai_dc.xml" }
+crosswalks.capture = "capture-oai_dc.xml"
+crosswalks.collection = "collection-oai_dc.xml"
+crosswalks.box = "box-oai_dc.xml"
 
 [[format]]
 prefix = "box"

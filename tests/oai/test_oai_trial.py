@@ -308,6 +308,40 @@ def test_a_faulty_row_is_refused_at_the_start(own, old, new, expected):
     assert expected in refusal(own)
 
 
+DUBLIN_CORE = """[[format]]
+prefix = "oai_dc"
+schema = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
+namespace = "http://www.openarchives.org/OAI/2.0/oai_dc/"
+crosswalks = { capture = "capture-oai_dc.xml", collection = "collection-oai_dc.xml" }
+"""
+
+
+def test_a_row_of_dublin_core_may_have_crosswalks_of_ones_own(own):
+    text = DUBLIN_CORE.replace("collection-oai_dc.xml", "mine.xml")
+    (own / "formats.toml").write_text(text)
+    shipped = formats.TEMPLATES / "crosswalks" / "collection-oai_dc.xml"
+    (own / "crosswalks" / "mine.xml").write_bytes(shipped.read_bytes())
+    found, _ = trial.opened(configured(formats_templates=str(own)))
+    assert found.rows[0].crosswalks["collection"] == "mine.xml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("2.0/oai_dc.xsd", "2.0/dc.xsd", "expected http://www.openarchives.org/OAI/2.0/oai_dc.xsd"),
+        ("OAI/2.0/oai_dc/", "OAI/2.0/dc/", "and http://www.openarchives.org/OAI/2.0/oai_dc/"),
+        ('collection = "', 'box = "', "no crosswalk of collection, and every record"),
+        ('capture = "capture-oai_dc.xml",', "", "no crosswalk of capture, and every record"),
+    ],
+)
+def test_dublin_core_is_not_to_be_taken_away(own, old, new, expected):
+    assert old in DUBLIN_CORE
+    (own / "formats.toml").write_text(DUBLIN_CORE.replace(old, new))
+    told = refusal(own)
+    assert told.startswith(f"{own}/formats.toml: oai_dc has ")
+    assert expected in told
+
+
 def test_a_prefix_stands_in_a_table_once(own):
     (own / "formats.toml").write_text(f"# mine\n{ROW}\n{ROW}")
     assert refusal(own) == f"{own}/formats.toml, line 8: a second row for simple; leave one out"
