@@ -138,8 +138,8 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
         raise ConfigurationError(f"{where}: namespace is {row['namespace']!r}, expected a URI")
     if not _is_schema(row["schema"], places):
         raise ConfigurationError(
-            f"{where}: schema is {row['schema']!r}, expected a URL, or the name of a file that is "
-            f"there in {_tried(places, 'schemas')}"
+            f"{where}: schema is {row['schema']!r}, expected a URL, or the name of a file .xsd "
+            f"that is there in {_tried(places, 'schemas')}"
         )
     if not isinstance(row["crosswalks"], dict):
         raise ConfigurationError(f'{where}: crosswalks is no table such as {{ capture = "a.xml" }}')
@@ -171,7 +171,7 @@ def _check_mandatory(row: Format, path: Path) -> None:
 def _is_schema(name: Any, places: Sequence[Path]) -> bool:
     if isinstance(name, str) and ":" in name:
         return is_uri(name)
-    return _is_file(name, "schemas", places)
+    return _is_file(name, "schemas", places) and name.endswith(".xsd")
 
 
 def _is_file(name: Any, folder: str, places: Sequence[Path]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from functions.oai import about, text
+from functions.oai import about, schemas, text
 from functions.oai.format import Format, Formats, load
 from functions.oai.render import RECORD, Renderer
 from functions.oai.repository import Record
@@ -62,6 +62,7 @@ def _tried(own: Path | None, offered: tuple[str, ...]) -> Formats:
     for row in formats.rows:
         for kind in row.crosswalks:
             check(renderer, row, kind)
+    schemas.replies(renderer.places)
     return formats
 
 

@@ -296,6 +296,11 @@ def test_a_faulty_whole_of_faultless_parts_is_refused(own):
         ('"simple.xsd"', '"none.xsd"', "line 1: schema is 'none.xsd', expected a URL, or"),
         ('"simple.xsd"', '"../formats.toml"', "line 1: schema is '../formats.toml', expected"),
         ('"simple.xsd"', '"http://a b"', "line 1: schema is 'http://a b', expected a URL"),
+        (
+            '"simple.xsd"',
+            '"simple.txt"',
+            "'simple.txt', expected a URL, or the name of a file .xsd",
+        ),
         ('"simple.xml"', '"none.xml"', "line 1: the crosswalk of capture is 'none.xml', expected"),
         ('"simple.xml"', "3", "line 1: the crosswalk of capture is 3, expected"),
         ('{ capture = "simple.xml" }', '"simple.xml"', "line 1: crosswalks is no table such as"),
@@ -305,7 +310,39 @@ def test_a_faulty_whole_of_faultless_parts_is_refused(own):
 def test_a_faulty_row_is_refused_at_the_start(own, old, new, expected):
     assert ROW.count(old) >= 1
     (own / "formats.toml").write_text(ROW.replace(old, new, 1))
+    (own / "schemas" / "simple.txt").write_text("<schema/>")
     assert expected in refusal(own)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"garbage", ", line 1: syntax error; expected XML in UTF-8"),
+        (b"", ", line 1: no element found; expected XML in UTF-8"),
+        (b"<schema>\n</scheme>", ", line 2: mismatched tag; expected XML in UTF-8"),
+        (b"<schema>\n\xe9</schema>", ", line 2: invalid continuation byte; expected XML in UTF"),
+        (
+            '<?xml version="1.0" encoding="ISO-8859-2"?>\n<schema>č</schema>'.encode(),
+            " is declared to be in ISO-8859-2, expected XML in UTF-8",
+        ),
+        (b'<?xml version="1.0" encoding="none"?><schema/>', " is declared to be in none, expected"),
+        ("<schema/>".encode("utf-16"), ", line 1: invalid start byte; expected XML in UTF-8"),
+    ],
+)
+def test_a_faulty_schema_is_refused_at_the_start(own, data, expected):
+    path = own / "schemas" / "simple.xsd"
+    path.write_bytes(data)
+    told = refusal(own)
+    assert told.startswith(f"{path}{expected}")
+    with pytest.raises(ConfigurationError, match=r"simple\.xsd"):
+        trial.digests(configured(formats_templates=str(own)))
+
+
+def test_a_schema_is_published_as_it_is(own):
+    data = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n<schema><!-- č --></schema>'.encode()
+    (own / "schemas" / "simple.xsd").write_bytes(data)
+    client = Client(MemoryRepository(), formats_templates=str(own))
+    assert content(client.raw("", path="/schema/simple.xsd")) == data
 
 
 DUBLIN_CORE = """[[format]]
