@@ -17,6 +17,7 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import ConfigurationError
 
 _OAI = "http://www.openarchives.org/OAI/2.0/"
+_METADATA = f"{_OAI} metadata"
 _BASE_URL = "http://example.org/oai"
 _NO_EXAMPLE = "NULL"
 _TEXTS = {
@@ -160,13 +161,22 @@ def _one_element(made: str, row: Format, where: str, of: str) -> None:
             f"{where}: expected one element in the namespace {row.namespace} of the format "
             f"{row.prefix}, and nothing beside it; what it makes {of} has {found}"
         )
+    if reader.bare:
+        raise ConfigurationError(
+            f"{where}: the element {reader.bare[0]} has no namespace of its own and would be taken "
+            "for one of the protocol; declare one (xmlns), or give it a prefix"
+        )
 
 
 class _Reader:
-    """Reads a record: the namespaces of what lies in its metadata, and whether text does."""
+    """Reads a record: the namespaces of what lies in its metadata, and whether text does.
+
+    `bare` are elements deeper down that have the protocol's namespace, for want of another.
+    """
 
     def __init__(self) -> None:
         self.roots: list[str] = []
+        self.bare: list[str] = []
         self.stray = False
         self._path: list[str] = []
         self.parser = expat.ParserCreate(namespace_separator=" ")
@@ -175,8 +185,11 @@ class _Reader:
         self.parser.CharacterDataHandler = self._text
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        namespace, _, local = name.rpartition(" ")
         if self._within():
-            self.roots.append(name.rpartition(" ")[0])
+            self.roots.append(namespace)
+        elif namespace == _OAI and self._path[2:3] == [_METADATA]:
+            self.bare.append(local)
         self._path.append(name)
 
     def _end(self, name: str) -> None:
@@ -186,4 +199,4 @@ class _Reader:
         self.stray = self.stray or (self._within() and data.strip() != "")
 
     def _within(self) -> bool:
-        return self._path[2:] == [f"{_OAI} metadata"]
+        return self._path[2:] == [_METADATA]

@@ -148,6 +148,7 @@ def test_what_a_crosswalk_includes_is_looked_over_too(own):
         (f'<?xml version="1.0"?>\n{HEAD}</page>', "XML or text declaration not at start of entity"),
         (f"<!DOCTYPE page>\n{HEAD}</page>", "is no XML: not well-formed"),
         (f"{HEAD}<a:b/></page>", "unbound prefix"),
+        ('<a:b xmlns:a="urn:simple"><c/></a:b>', "the element c has no namespace of its own"),
         (f"{HEAD}{{{{ title | safe }}}}</page>", "is no XML: "),
         (f"{HEAD}{{{{ content_charset | safe }}}}</page>", "(is a value printed unescaped?)"),
         (f"{HEAD}{{% if not title %}}&{{% endif %}}</page>", "of NULLs alone is no XML"),
@@ -267,6 +268,15 @@ def test_a_value_that_is_printed_unescaped_is_found(own, kind, text, of):
     (own / "formats.toml").write_text(ROW.replace("capture", kind))
     (own / "crosswalks" / "simple.xml").write_text(f"{HEAD}{text}</page>")
     assert f"what it makes of {of}" in refusal(own)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['<a:b xmlns:a="urn:simple"><a:c><d xmlns=""><e/></d></a:c></a:b>', f"{HEAD}<c/></page>"],
+)
+def test_a_crosswalk_may_have_namespaces_of_any_kind(own, text):
+    (own / "crosswalks" / "simple.xml").write_text(text)
+    trial.opened(configured(formats_templates=str(own)))
 
 
 def test_a_crosswalk_may_map(own):
