@@ -14,7 +14,8 @@ from functions.oai.provider import Provider
 from functions.oai.render import NothingLeft, Renderer
 from functions.snapshot.errors import StoreError
 
-_PAGES = 10  # so that a request has an end where a crosswalk fails for everything
+_MOST = 100_000  # records, so that a request has an end where a crosswalk fails for everything
+_STRETCH = 2_000  # records at once, where pages are shorter
 
 
 def document(
@@ -23,29 +24,51 @@ def document(
     pairs: Sequence[tuple[str, str]],
     url: str,
     limit: int | None = None,
+    most: int = _MOST,
 ) -> tuple[Answer, bytes]:
     """Return the answer to decoded pairs that came to `url`, and its XML in UTF-8.
 
-    Raises StoreError where the store gives no answer, or page after page holds nothing that could
-    be made.
+    `limit` shortens the page of a list. Raises StoreError where the store gives no answer, or none
+    of `most` records in a row could be made.
     """
-    answer = provider.answer(pairs, url, limit)
-    for _ in range(_PAGES):
+    asked = answer = provider.answer(pairs, url, limit)
+    size, passed, is_page = limit, 0, True
+    while passed < most:
         try:
-            return answer, renderer.document(answer)
+            body = renderer.document(answer)
         except NothingLeft:
-            answer = _beyond(provider, answer, url, limit)
-    raise StoreError(f"of {_PAGES} pages in a row no record could be made; the log says why")
+            content = answer.content
+            if not (isinstance(content, RecordList) and not content.final and content.resumption):
+                failure = replace(answer, content=Failure((_fault(answer),)))
+                return failure, renderer.document(failure)
+            # What follows is looked through in stretches, each twice as long as the one before.
+            passed += content.count
+            pairs = [("verb", content.verb), ("resumptionToken", content.resumption.text)]
+            size, is_page = min(2 * content.count, _STRETCH), False
+        else:
+            if is_page:
+                return answer, body
+            size, is_page = limit, True  # some of the stretch can be made: by pages from here on
+        answer = _in_place(provider.answer(pairs, url, size), asked)
+    raise StoreError(f"of {passed} records in a row none could be made; the log says why")
 
 
-def _beyond(provider: Provider, answer: Answer, url: str, limit: int | None) -> Answer:
-    """Return what is answered in place of an answer of which nothing is left."""
-    content = answer.content
-    if not isinstance(content, RecordList):
-        fault = Fault(NO_FORMAT, "This record cannot be given in that format.")
-    elif content.resumption and content.resumption.text:
-        rest = [("verb", content.verb), ("resumptionToken", content.resumption.text)]
-        return replace(provider.answer(rest, url, limit), arguments=answer.arguments)
-    else:
-        fault = Fault(NO_RECORDS, "What matches cannot be given in that format.")
-    return replace(answer, content=Failure((fault,)))
+def _fault(answer: Answer) -> Fault:
+    """Return what is told where nothing is left of an answer, nor anything follows."""
+    if isinstance(answer.content, RecordList):
+        return Fault(NO_RECORDS, "What matches cannot be given in that format.")
+    return Fault(NO_FORMAT, "This record cannot be given in that format.")
+
+
+def _in_place(found: Answer, asked: Answer) -> Answer:
+    """Return the answer to another token as one to what was asked.
+
+    Its list begins where it was asked to, and no cache may keep it for good.
+    """
+    content = found.content
+    if isinstance(content, RecordList) and isinstance(asked.content, RecordList):
+        rest, begun = content.resumption, asked.content.resumption
+        if rest is not None and begun is not None:
+            rest = replace(rest, cursor=begun.cursor)
+        content = replace(content, resumption=rest, pinned=False)
+    return replace(found, arguments=asked.arguments, content=content)

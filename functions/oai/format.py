@@ -13,9 +13,12 @@ from urllib.parse import urljoin
 
 from functions.oai.request import is_uri
 from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.schema import KINDS
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 MANDATORY = "oai_dc"
+_SCHEMA = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
+_NAMESPACE = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 TABLE = "formats.toml"
 SCHEMA_PATH = "schema/"
 """Where the schemas of our own are published, seen from the base URL."""
@@ -91,6 +94,8 @@ def load(
             rows |= {row.prefix: row for row in _rows(own / TABLE, places)}
     if MANDATORY not in rows:
         raise ConfigurationError(f"{TABLE} has the prefixes {[*rows]}, expected {MANDATORY} too")
+    if own is not None:
+        _check_mandatory(rows[MANDATORY], own / TABLE)
     unknown = [prefix for prefix in offered if prefix not in rows]
     if unknown:
         raise ConfigurationError(
@@ -133,8 +138,8 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
         raise ConfigurationError(f"{where}: namespace is {row['namespace']!r}, expected a URI")
     if not _is_schema(row["schema"], places):
         raise ConfigurationError(
-            f"{where}: schema is {row['schema']!r}, expected a URL, or the name of a file that is "
-            f"there in {_tried(places, 'schemas')}"
+            f"{where}: schema is {row['schema']!r}, expected a URL, or the name of a file .xsd "
+            f"that is there in {_tried(places, 'schemas')}"
         )
     if not isinstance(row["crosswalks"], dict):
         raise ConfigurationError(f'{where}: crosswalks is no table such as {{ capture = "a.xml" }}')
@@ -147,10 +152,26 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
     return Format(**row)
 
 
+def _check_mandatory(row: Format, path: Path) -> None:
+    """Raise ConfigurationError for a row that takes the mandatory format from a record."""
+    where = f"{path}: {MANDATORY}"
+    if row.schema != _SCHEMA or row.namespace != _NAMESPACE:
+        raise ConfigurationError(
+            f"{where} has the schema {row.schema} and the namespace {row.namespace}, "
+            f"expected {_SCHEMA} and {_NAMESPACE}"
+        )
+    for kind in KINDS:
+        if kind not in row.crosswalks:
+            raise ConfigurationError(
+                f"{where} has no crosswalk of {kind}, and every record has to be had in it; "
+                f'add {kind} = "{kind}-{MANDATORY}.xml"'
+            )
+
+
 def _is_schema(name: Any, places: Sequence[Path]) -> bool:
     if isinstance(name, str) and ":" in name:
         return is_uri(name)
-    return _is_file(name, "schemas", places)
+    return _is_file(name, "schemas", places) and name.endswith(".xsd")
 
 
 def _is_file(name: Any, folder: str, places: Sequence[Path]) -> bool:

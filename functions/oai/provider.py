@@ -80,14 +80,15 @@ class Provider:
     ) -> Answer:
         """Answer decoded pairs of key and value that came to `url`.
 
-        `limit` shortens the page of a list. Raises StoreError where the store gives no answer.
+        `limit` goes before the configured length of a list's page. Raises StoreError
+        where the store gives no answer.
         """
         try:
             request = parse(pairs)
         except OAIError as failure:
             return self.refusal(failure, url)
         most = self._limits.get(request.verb, 1)
-        reading, content = self._told(request, most if limit is None else min(limit, most))
+        reading, content = self._told(request, most if limit is None else limit)
         base, snapshot = self.base_url(url), reading.entry.snapshot
         return Answer(reading.response_date, base, request.arguments, content, snapshot)
 

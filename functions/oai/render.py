@@ -3,7 +3,7 @@
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -73,11 +73,11 @@ class Renderer:
         """Return the page for people, in UTF-8."""
         return text.clean(self.templates.text("site/index.html", values))
 
-    def record(self, record: Record, row: Format, base_url: str) -> str:
+    def record(self, record: Record, row: Format, base_url: str, repository_name: str) -> str:
         """Return one record in a format. Raises ConfigurationError, with file and line."""
         loop = self.templates.loop(RECORD, f"crosswalks/{row.crosswalks[record.kind]}")
         try:
-            return loop.render([record], self._constants(row, base_url))
+            return loop.render([record], _constants(row, base_url, repository_name))
         except FAULTS as error:
             name, line = loop.place(error)
             raise ConfigurationError(
@@ -103,7 +103,7 @@ class Renderer:
         """Return records or, without a format, headers; none is dated before `since`."""
         if row is None:
             return self.templates.loop("oai/header.xml").render(records, {}, since)
-        constants = self._constants(row, base_url)
+        constants = _constants(row, base_url, self._name)
         parts = []
         # By position a publish's records of one kind lie together: few runs, mostly one.
         for kind, some in groupby(records, key=attrgetter("kind")):
@@ -124,20 +124,26 @@ class Renderer:
         row: Format,
         constants: Mapping[str, str],
         since: datetime | None,
-    ) -> Iterator[str]:
-        """Yield the records that can be made, one by one; the log tells of the others."""
+    ) -> list[str]:
+        """Return the records that can be made, one by one; the log tells of the others."""
+        made, first, missed = [], "", 0
         for record in records:
             try:
-                yield loop.render([record], constants, since)
+                made.append(loop.render([record], constants, since))
             except FAULTS as error:
-                name, line = loop.place(error)
-                _LOG.error(
-                    "%s is left out of %s: %s, line %d: %r",
-                    record.identifier, row.prefix, self.templates.path(name), line, error,
-                )  # fmt: skip
+                missed += 1
+                if not first:
+                    name, line = loop.place(error)
+                    where = f"{self.templates.path(name)}, line {line}"
+                    first = f"{record.identifier} is left out of {row.prefix}: {where}: {error!r}"
+        if first:
+            # One line a page: where a crosswalk fails for everything, so does it for each alike.
+            _LOG.error("%s%s", first, f" (and {missed - 1} more)" if missed > 1 else "")
+        return made
 
-    def _constants(self, row: Format, base_url: str) -> Mapping[str, str]:
-        return {
-            "schema_location": f"{row.namespace} {row.schema_url(base_url)}",
-            "repository_name": self._name,
-        }
+
+def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:
+    return {
+        "schema_location": f"{row.namespace} {row.schema_url(base_url)}",
+        "repository_name": repository_name,
+    }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from xml.parsers import expat
 
 from functions.oai import cache
 from functions.oai.event import Reply
@@ -14,7 +15,7 @@ _TYPE = "application/xml"
 def replies(places: Sequence[Path]) -> Mapping[str, Reply]:
     """Return the answer for each path below the base URL: all files under schemas/ of the places.
 
-    Raises ConfigurationError for a file that cannot be read.
+    Raises ConfigurationError for a file that cannot be read, or is no XML in UTF-8.
     """
     found: dict[str, Reply] = {}
     for place in reversed(places):
@@ -23,6 +24,31 @@ def replies(places: Sequence[Path]) -> Mapping[str, Reply]:
                 data = path.read_bytes()
             except OSError as error:
                 raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
+            _check(data, path)
             reply = Reply(200, _TYPE, data, digest=cache.digest(data))
             found[f"/{SCHEMA_PATH}{path.name}"] = reply
     return found
+
+
+def _check(data: bytes, path: Path) -> None:
+    """Raise ConfigurationError for what is not well-formed, or in another encoding than UTF-8."""
+    declared: list[str] = []
+    parser = expat.ParserCreate("UTF-8")  # whatever the file declares
+    parser.XmlDeclHandler = lambda version, encoding, alone: declared.append(encoding or "UTF-8")
+    try:
+        data.decode("utf-8")
+        parser.Parse(data, True)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigurationError(
+            f"{path}, line {line}: {error.reason}; expected XML in UTF-8"
+        ) from error
+    except expat.ExpatError as error:
+        message = expat.errors.messages[error.code]
+        raise ConfigurationError(
+            f"{path}, line {error.lineno}: {message}; expected XML in UTF-8"
+        ) from error
+    if declared and declared[0].upper() != "UTF-8":
+        raise ConfigurationError(
+            f"{path} is declared to be in {declared[0]}, expected XML in UTF-8"
+        )

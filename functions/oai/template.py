@@ -25,6 +25,20 @@ from functions.snapshot.errors import ConfigurationError
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
+_PARTS = (
+    jinja2.nodes.Include,
+    jinja2.nodes.Import,
+    jinja2.nodes.FromImport,
+    jinja2.nodes.Extends,
+)
+_EXPECTED_PART = (
+    'expected {% include "crosswalks/part.xml" %}, written just so and at the end of its line; '
+    "in any other form a change of the part would not be noticed"
+)
+_EXPECTED_TABLE = (
+    'expected lookup("t"), with the name of its table in quotes, and not within map; '
+    "in any other form a change of the table would not be noticed"
+)
 _ITEM = tuple(field.name for field in fields(Record) if field.name != "fields")
 _CONSTANT = frozenset({"schema_location", "repository_name"})
 """What a crosswalk knows besides the columns of an item: it is the same for all of a page."""
@@ -36,12 +50,13 @@ FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
     AttributeError,
+    ConfigurationError,
     LookupError,
     RuntimeError,
     TypeError,
     ValueError,
 )
-"""What a template raises where it cannot cope with a record's values."""
+"""What a template raises where it cannot cope with a record's values, or lacks a table."""
 
 
 class Templates:
@@ -93,7 +108,7 @@ class Templates:
 
         Raises ConfigurationError, with file and line.
         """
-        pieces = _pieces(self._environment, name, crosswalk, tuple(self._abouts))
+        pieces = [*_pieces(self._environment, name, crosswalk, tuple(self._abouts))]
         for part in dict.fromkeys(place for _, place, _ in pieces):
             source, path = _source(self._environment, part)
             try:
@@ -102,7 +117,15 @@ class Templates:
                 raise ConfigurationError(f"{path}, line {error.lineno}: {error.message}") from error
             for node in tree.find_all((jinja2.nodes.Filter, jinja2.nodes.Test)):
                 self._check_call(node, f"{path}, line {node.lineno}")
-        loop = self.loop(name, crosswalk)
+        places = [f"{self.path(at)}, line {n}" for line, at, n in pieces if line.endswith("\n")]
+        try:
+            tree = self._environment.parse("".join(line for line, _, _ in pieces))
+            for other in tree.find_all(_PARTS):
+                raise ConfigurationError(f"{places[other.lineno - 1]}: {_EXPECTED_PART}")
+            loop = self.loop(name, crosswalk)
+        except jinja2.TemplateSyntaxError as error:
+            where = places[min(error.lineno, len(places)) - 1]
+            raise ConfigurationError(f"{where}: {error.message}") from error
         known = {*columns, *_ITEM, *map(_about, self._abouts)}
         for unknown in sorted({*loop.names} - known):
             where, line = loop.use(unknown)
@@ -115,9 +138,9 @@ class Templates:
         """Return what a template's output comes of: its lines, and the tables that it names."""
         source = "".join(line for line, _, _ in _pieces(self._environment, name, "", ()))
         tables = {
-            str(node.args[0].value)
+            _table(node)
             for node in self._environment.parse(source).find_all(jinja2.nodes.Filter)
-            if node.name == "lookup" and node.args and isinstance(node.args[0], jinja2.nodes.Const)
+            if node.name == "lookup"
         }
         return [source, *(repr(sorted(self._tables.rows(t).items())) for t in sorted(tables))]
 
@@ -132,11 +155,13 @@ class Templates:
         if node.name not in known:
             what = "filter" if is_filter else "test"
             raise ConfigurationError(f"{where}: there is no {what} {node.name}")
-        if node.name == "lookup" and node.args and isinstance(node.args[0], jinja2.nodes.Const):
-            try:
-                self._tables.rows(str(node.args[0].value))
-            except ConfigurationError as error:
-                raise ConfigurationError(f"{where}: {error}") from error
+        try:
+            if is_filter and node.name == "lookup":
+                self._tables.rows(_table(node))
+            elif is_filter and node.name == "map":
+                _check_map(node)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error}") from error
 
 
 class Loop:
@@ -246,6 +271,23 @@ def _pieces(
             yield from _pieces(environment, other, crosswalk, abouts, (*above, name))
 
 
+def _table(node: jinja2.nodes.Filter | jinja2.nodes.Test) -> str:
+    """Return the table that a lookup names. Raises ConfigurationError where it is not plain."""
+    if len(node.args) == 1 and not (node.kwargs or node.dyn_args or node.dyn_kwargs):
+        (table,) = node.args
+        if isinstance(table, jinja2.nodes.Const) and isinstance(table.value, str):
+            return table.value
+    raise ConfigurationError(_EXPECTED_TABLE)
+
+
+def _check_map(node: jinja2.nodes.Filter | jinja2.nodes.Test) -> None:
+    """Raise ConfigurationError for a map whose filter is a lookup, or might be."""
+    if node.dyn_args or any(
+        not isinstance(name, jinja2.nodes.Const) or name.value == "lookup" for name in node.args[:1]
+    ):
+        raise ConfigurationError(_EXPECTED_TABLE)
+
+
 def _about(name: str) -> str:
     """Return the variable under which an about container's template finds what there is to say."""
     return f"about_{name}"
@@ -254,4 +296,5 @@ def _about(name: str) -> str:
 def _free(tree: jinja2.nodes.Template) -> set[str]:
     """Return the variables that a source takes from without, not those that it sets itself."""
     stored = {node.name for node in tree.find_all(jinja2.nodes.Name) if node.ctx == "store"}
-    return jinja2.meta.find_undeclared_variables(tree) - stored
+    macros = {node.name for node in tree.find_all(jinja2.nodes.Macro)}
+    return jinja2.meta.find_undeclared_variables(tree) - stored - macros

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from functions.oai import about, text
+from functions.oai import about, schemas, text
 from functions.oai.format import Format, Formats, load
 from functions.oai.render import RECORD, Renderer
 from functions.oai.repository import Record
@@ -17,6 +17,7 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import ConfigurationError
 
 _OAI = "http://www.openarchives.org/OAI/2.0/"
+_METADATA = f"{_OAI} metadata"
 _BASE_URL = "http://example.org/oai"
 _NO_EXAMPLE = "NULL"
 _TEXTS = {
@@ -62,6 +63,7 @@ def _tried(own: Path | None, offered: tuple[str, ...]) -> Formats:
     for row in formats.rows:
         for kind in row.crosswalks:
             check(renderer, row, kind)
+    schemas.replies(renderer.places)
     return formats
 
 
@@ -86,16 +88,38 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
     for values, of in ((full, "of every column"), (empty, "of NULLs alone")):
         try:
-            made = renderer.record(_record(kind, values), row, _BASE_URL)
+            made = renderer.record(_record(kind, values), row, _BASE_URL, "")
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}, in a record {of}") from error
         _one_element(made, row, where, of)
-    hostile = {name: _MARKUP if isinstance(v, str) else v for name, v in full.items()}
-    try:
-        made = renderer.record(_record(kind, hostile), row, _BASE_URL)
-    except ConfigurationError:
-        return  # it may ask for dates and numbers in texts, where these are none
-    _one_element(made, row, where, "of texts full of markup (is a value printed unescaped?)")
+    _check_escaping(renderer, row, kind, full)
+
+
+def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[str, Any]) -> None:
+    """Try a crosswalk on markup in every text of a record, then in one column after the other."""
+    where = renderer.templates.path(f"crosswalks/{row.crosswalks[kind]}")
+    every = {name: _hostile(value) for name, value in full.items()}
+    for values, name, of in (
+        (every, _MARKUP, "of texts full of markup"),
+        (full, _MARKUP, "of markup in repository_name"),
+        *(({**full, c: every[c]}, "", f"of markup in {c}") for c in full if full[c] != every[c]),
+    ):
+        try:
+            made = renderer.record(_record(kind, values), row, _BASE_URL, name)
+        except ConfigurationError:
+            continue  # it may ask for dates and numbers in texts, where these are none
+        _one_element(made, row, where, f"{of} (is a value printed unescaped?)")
+
+
+def _hostile(value: Any) -> Any:
+    """Return a value with markup in place of all texts in it."""
+    if isinstance(value, str):
+        return _MARKUP
+    if isinstance(value, list):
+        return [_hostile(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _hostile(one) for name, one in value.items()}
+    return value
 
 
 def _record(kind: str, values: Mapping[str, Any]) -> Record:
@@ -137,13 +161,22 @@ def _one_element(made: str, row: Format, where: str, of: str) -> None:
             f"{where}: expected one element in the namespace {row.namespace} of the format "
             f"{row.prefix}, and nothing beside it; what it makes {of} has {found}"
         )
+    if reader.bare:
+        raise ConfigurationError(
+            f"{where}: the element {reader.bare[0]} has no namespace of its own and would be taken "
+            "for one of the protocol; declare one (xmlns), or give it a prefix"
+        )
 
 
 class _Reader:
-    """Reads a record: the namespaces of what lies in its metadata, and whether text does."""
+    """Reads a record: the namespaces of what lies in its metadata, and whether text does.
+
+    `bare` are elements deeper down that have the protocol's namespace, for want of another.
+    """
 
     def __init__(self) -> None:
         self.roots: list[str] = []
+        self.bare: list[str] = []
         self.stray = False
         self._path: list[str] = []
         self.parser = expat.ParserCreate(namespace_separator=" ")
@@ -152,8 +185,11 @@ class _Reader:
         self.parser.CharacterDataHandler = self._text
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        namespace, _, local = name.rpartition(" ")
         if self._within():
-            self.roots.append(name.rpartition(" ")[0])
+            self.roots.append(namespace)
+        elif namespace == _OAI and self._path[2:3] == [_METADATA]:
+            self.bare.append(local)
         self._path.append(name)
 
     def _end(self, name: str) -> None:
@@ -163,4 +199,4 @@ class _Reader:
         self.stray = self.stray or (self._within() and data.strip() != "")
 
     def _within(self) -> bool:
-        return self._path[2:] == [f"{_OAI} metadata"]
+        return self._path[2:] == [_METADATA]

@@ -127,18 +127,32 @@ def _namespace(text: str) -> str | None:
     """Return the namespace of the element that `text` is, "" for none; None for no element.
 
     What only a whole document may have, a declaration or a document type, makes it none; so does
-    a namespace that is no URI, for which some parsers refuse a whole answer.
+    a namespace that is no URI, for which some parsers refuse a whole answer, and an element that
+    would take on the namespace of what the text is put into.
     """
     found: list[str] = []
     wrong: list[object] = []
+    defaults: list[str | None] = []  # those in scope
 
     def declared(prefix: str | None, uri: str | None) -> None:
         if uri and not _URI.fullmatch(uri):
             wrong.append(uri)
+        if prefix is None:
+            defaults.append(uri)
+
+    def ended(prefix: str | None) -> None:
+        if prefix is None:
+            defaults.pop()
+
+    def started(name: str, attributes: object) -> None:
+        found.append(name.rpartition(" ")[0])
+        if not found[-1] and not defaults:
+            wrong.append(name)
 
     parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartElementHandler = lambda name, _: found.append(name.rpartition(" ")[0])
+    parser.StartElementHandler = started
     parser.StartNamespaceDeclHandler = declared
+    parser.EndNamespaceDeclHandler = ended
     parser.XmlDeclHandler = lambda *said: wrong.append(said)
     parser.StartDoctypeDeclHandler = lambda *said: wrong.append(said)
     try:

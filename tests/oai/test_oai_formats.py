@@ -2,6 +2,7 @@
 
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from lxml import etree
 
 from functions.oai import trial
+from functions.oai.document import document
 from functions.oai.repository import Record
 from functions.snapshot import schema
 from functions.snapshot.schema import Column
@@ -233,7 +235,9 @@ BOX_ROWS = """
 prefix = "oai_dc"
 schema = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
 namespace = "http://www.openarchives.org/OAI/2.0/oai_dc/"
-crosswalks = { capture = "capture-oai_dc.xml", box = "box-oai_dc.xml" }
+crosswalks.capture = "capture-oai_dc.xml"
+crosswalks.collection = "collection-oai_dc.xml"
+crosswalks.box = "box-oai_dc.xml"
 
 [[format]]
 prefix = "box"
@@ -363,15 +367,24 @@ def test_one_bad_record_is_left_out_of_its_page(boxes, caplog):
 
 
 def test_a_page_of_which_nothing_is_left_gives_place_to_the_next(boxes):
-    assert harvested(spoiled(boxes, 0, 1, 2)) == (["03", "04", "05"], [("3", "6")], [])
+    assert harvested(spoiled(boxes, 0, 1, 2)) == (["03", "04", "05"], [("0", "6")], [])
     names, counts, codes = harvested(spoiled(boxes, 3, 4, 5, count=9))
     assert (names, codes) == (["00", "01", "02", "06", "07", "08"], [])
-    assert counts == [("0", "9"), ("6", "9")]
+    assert counts == [("0", "9"), ("3", "9")]
 
 
 def test_a_page_that_gives_place_to_the_next_answers_what_was_asked(boxes):
     page = spoiled(boxes, 0, 1, 2).get("ListRecords", metadataPrefix="box")
     assert page.request == {"verb": "ListRecords", "metadataPrefix": "box"}
+
+
+def test_a_page_in_place_of_another_may_not_be_kept_for_good(boxes):
+    client = spoiled(boxes, 0, 1, 2, count=9)
+    kept = client.raw("verb=ListRecords&metadataPrefix=box")["headers"]["Cache-Control"]
+    assert kept == "no-cache"
+    first = client.get("ListRecords", metadataPrefix="box")
+    assert first.identifiers[0].endswith("03")
+    assert first.next
 
 
 def test_a_list_of_which_nothing_is_left_is_empty(boxes):
@@ -380,10 +393,33 @@ def test_a_list_of_which_nothing_is_left_is_empty(boxes):
     assert (names, codes) == (["00", "01", "02"], ["noRecordsMatch"])
 
 
-def test_a_crosswalk_that_fails_without_end_is_unavailable(boxes):
-    client = spoiled(boxes, *range(40), count=40, page=1)
-    reply = client.raw("verb=ListRecords&metadataPrefix=box")
-    assert reply["statusCode"] == 503
+def test_the_log_tells_of_the_records_of_a_page_in_one_line(boxes, caplog):
+    with caplog.at_level(logging.ERROR):
+        spoiled(boxes, 0, 2).get("ListRecords", metadataPrefix="box")
+    (line,) = [r.getMessage() for r in caplog.records]
+    assert line == (
+        "oai:example.org:00 is left out of box: "
+        f"{boxes}/crosswalks/box.xml, line 3: "
+        "ZeroDivisionError('integer division or modulo by zero') (and 1 more)"
+    )
+
+
+@pytest.mark.parametrize("page", [1, 2, 3])
+@pytest.mark.parametrize("last", [11, 12, 30, 38])
+def test_many_short_pages_of_which_nothing_is_left_end_no_harvest(boxes, caplog, page, last):
+    client = spoiled(boxes, *range(1, last), count=40, page=page)
+    names, counts, codes = harvested(client)
+    assert (names, codes) == (["00", *(f"{n:02}" for n in range(last, 40))], [])
+    assert counts[0] == ("0", "40")
+    assert len(caplog.records) < 20
+
+
+def test_a_crosswalk_that_fails_without_end_is_unavailable(boxes, monkeypatch):
+    client = spoiled(boxes, *range(39), count=40, page=1)
+    monkeypatch.setattr("functions.oai.handler.document", partial(document, most=30))
+    assert client.raw("verb=ListRecords&metadataPrefix=box")["statusCode"] == 503
+    monkeypatch.setattr("functions.oai.handler.document", partial(document, most=100))
+    assert client.get("ListRecords", metadataPrefix="box").identifiers == ["oai:example.org:39"]
 
 
 def test_a_bad_record_alone_cannot_be_given(boxes):
@@ -393,6 +429,18 @@ def test_a_bad_record_alone_cannot_be_given(boxes):
     assert page.request["identifier"] == TWO
     assert client.get("GetRecord", identifier=TWO, metadataPrefix="oai_dc").codes == []
     assert client.get("ListIdentifiers", metadataPrefix="box").identifiers[1] == TWO
+
+
+def test_a_table_that_went_away_spoils_what_is_looked_up_and_nothing_else(boxes):
+    table = boxes / "tables" / "t.toml"
+    table.parent.mkdir()
+    table.write_text('"b/*" = "B"\n')
+    text = BOX_XML.replace("{{ sheets }}", "{{ sheets and (label | lookup('t')) }}")
+    (boxes / "crosswalks" / "box.xml").write_text(text)
+    items = [box("a/1", None), box("b/1"), box("c/1", None)]
+    client = Client(repository_of(*items), formats_templates=str(boxes))
+    table.unlink()
+    assert harvested(client) == (["00", "02"], [], [])
 
 
 def test_the_samples_have_every_column():

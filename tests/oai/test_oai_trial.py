@@ -148,6 +148,7 @@ def test_what_a_crosswalk_includes_is_looked_over_too(own):
         (f'<?xml version="1.0"?>\n{HEAD}</page>', "XML or text declaration not at start of entity"),
         (f"<!DOCTYPE page>\n{HEAD}</page>", "is no XML: not well-formed"),
         (f"{HEAD}<a:b/></page>", "unbound prefix"),
+        ('<a:b xmlns:a="urn:simple"><c/></a:b>', "the element c has no namespace of its own"),
         (f"{HEAD}{{{{ title | safe }}}}</page>", "is no XML: "),
         (f"{HEAD}{{{{ content_charset | safe }}}}</page>", "(is a value printed unescaped?)"),
         (f"{HEAD}{{% if not title %}}&{{% endif %}}</page>", "of NULLs alone is no XML"),
@@ -162,6 +163,138 @@ def test_a_faulty_crosswalk_is_refused_at_the_start(own, text, expected):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        f'{HEAD}\n<a>{{% include "crosswalks/part.xml" %}}</a></page>',
+        f"{HEAD}\n{{% include 'crosswalks/part.xml' %}}\n</page>",
+        f'{HEAD}\n{{%- include "crosswalks/part.xml" %}}\n</page>',
+        f'{HEAD}\n{{% include "crosswalks/part.xml" -%}}\n</page>',
+        f'{HEAD}\n{{% include "crosswalks/part.xml" %}} \n</page>',
+        f'{HEAD}\n{{% include ["crosswalks/part.xml"] %}}\n</page>',
+        f'{HEAD}\n{{% include "crosswalks/none.xml" ignore missing %}}\n</page>',
+        f'{HEAD}\n{{% import "crosswalks/part.xml" as part %}}\n{{{{ part.a(url) }}}}</page>',
+        f'{HEAD}\n{{% from "crosswalks/part.xml" import a %}}\n{{{{ a(url) }}}}</page>',
+        '\n{% extends "crosswalks/part.xml" %}\n',
+    ],
+)
+def test_what_is_not_seen_as_a_part_is_refused(own, text):
+    """A change of such a part would not be noticed."""
+    path = own / "crosswalks" / "simple.xml"
+    path.write_text(text)
+    (own / "crosswalks" / "part.xml").write_text("{% macro a(b) %}<a>{{ b }}</a>{% endmacro %}\n")
+    told = refusal(own)
+    assert told.startswith(f"{path}, line 2: ")
+    assert '{% include "crosswalks/part.xml" %}' in told
+
+
+def test_a_part_is_seen_at_the_end_of_a_line_and_in_the_middle_of_a_part(own):
+    crosswalks = own / "crosswalks"
+    crosswalks.joinpath("simple.xml").write_text(
+        '{% include "crosswalks/macros.xml" %}\n'
+        f'{HEAD}{{% include "crosswalks/part.xml" %}}\n{{{{ a(url) }}}}</page>'
+    )
+    crosswalks.joinpath("macros.xml").write_text(
+        "{% macro a(b) %}<a>{{ b }}, {{ title }}</a>{% endmacro %}"
+    )
+    crosswalks.joinpath("part.xml").write_text("<b>{{ url }}</b>")
+    repository = MemoryRepository()
+    items = {f"oai:example.org:{n}": capture(f"http://{n}.cz/<&", title=n) for n in "ab"}
+    repository.publish(items, START)
+    client = Client(repository, formats_templates=str(own))
+    client.clock.move(60)
+    body = content(client.raw("verb=ListRecords&metadataPrefix=simple")).decode()
+    for n in "ab":
+        url = f"http://{n}.cz/&lt;&amp;"
+        assert f"{HEAD}<b>{url}</b>\n<a>{url}, {n}</a></page>" in body
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{{ url | lookup(table="t") }}',
+        '{% set t = "t" %}{{ url | lookup(t) }}',
+        '{{ url | lookup("t" ~ kind) }}',
+        '{{ url | lookup(*["t"]) }}',
+        '{{ url | lookup(**{"table": "t"}) }}',
+        "{{ url | lookup }}",
+        "{{ url | lookup(1) }}",
+        '{{ url | lookup("t", "t") }}',
+        '{{ [url] | map("lookup", "t") | join }}',
+        '{{ [url] | map(*["lookup", "t"]) | join }}',
+        '{% set f = "lookup" %}{{ [url] | map(f, "t") | join }}',
+        "{% filter lookup(kind) %}text/html{% endfilter %}",
+    ],
+)
+def test_a_table_that_is_not_seen_is_refused(own, text):
+    """A change of such a table would not be noticed."""
+    path = own / "crosswalks" / "simple.xml"
+    path.write_text(f"{HEAD}\n{text}</page>")
+    for name in ("t", "1", "tcapture", "capture"):
+        (own / "tables" / f"{name}.toml").write_text('"text/*" = "x"\n')
+    told = refusal(own)
+    assert told.startswith(f"{path}, line 2: ")
+    assert 'lookup("t")' in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "of"),
+    [
+        ("collection", "{% for one in operator %}{{ one | safe }}{% endfor %}", "texts full of"),
+        (
+            "collection",
+            "{% for one in host.most %}{{ one.value | safe }}{% endfor %}",
+            "texts full of",
+        ),
+        ("capture", "{{ repository_name | safe }}", "texts full of"),
+        (
+            "capture",
+            '{{ url_surtkey | safe }}{% if fetch_date %}{{ fetch_date.split("-")[1] }}{% endif %}',
+            "markup in url_surtkey",
+        ),
+        (
+            "capture",
+            '{% if content_mime_type == "text/html" %}{{ url_surtkey | safe }}{% endif %}',
+            "markup in url_surtkey",
+        ),
+        (
+            "capture",
+            '{% if url %}{{ url.index(".cz") or repository_name | safe }}{% endif %}'
+            "{{ repository_name | safe }}",
+            "markup in repository_name",
+        ),
+    ],
+)
+def test_a_value_that_is_printed_unescaped_is_found(own, kind, text, of):
+    (own / "formats.toml").write_text(ROW.replace("capture", kind))
+    (own / "crosswalks" / "simple.xml").write_text(f"{HEAD}{text}</page>")
+    assert f"what it makes of {of}" in refusal(own)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['<a:b xmlns:a="urn:simple"><a:c><d xmlns=""><e/></d></a:c></a:b>', f"{HEAD}<c/></page>"],
+)
+def test_a_crosswalk_may_have_namespaces_of_any_kind(own, text):
+    (own / "crosswalks" / "simple.xml").write_text(text)
+    trial.opened(configured(formats_templates=str(own)))
+
+
+def test_a_crosswalk_may_map(own):
+    (own / "crosswalks" / "simple.xml").write_text(
+        f"{HEAD}{{{{ [url or 'a'] | map('upper') | join }}}}"
+        "{{ [{'a': 'b'}] | map(attribute='a') | join }}</page>"
+    )
+    trial.opened(configured(formats_templates=str(own)))
+
+
+def test_a_faulty_whole_of_faultless_parts_is_refused(own):
+    text = f"{HEAD}\n{{% block a %}}{{% endblock %}}</page>"
+    (own / "crosswalks" / "simple.xml").write_text(f'{text}\n{{% include "crosswalks/part.xml" %}}')
+    (own / "crosswalks" / "part.xml").write_text("\n\n{% block a %}{% endblock %}")
+    assert refusal(own).startswith(f"{own}/crosswalks/part.xml, line 3: block 'a' defined twice")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
         ("[[format]]", "[[format", "formats.toml cannot be read: Expected ']]'"),
@@ -173,6 +306,11 @@ def test_a_faulty_crosswalk_is_refused_at_the_start(own, text, expected):
         ('"simple.xsd"', '"none.xsd"', "line 1: schema is 'none.xsd', expected a URL, or"),
         ('"simple.xsd"', '"../formats.toml"', "line 1: schema is '../formats.toml', expected"),
         ('"simple.xsd"', '"http://a b"', "line 1: schema is 'http://a b', expected a URL"),
+        (
+            '"simple.xsd"',
+            '"simple.txt"',
+            "'simple.txt', expected a URL, or the name of a file .xsd",
+        ),
         ('"simple.xml"', '"none.xml"', "line 1: the crosswalk of capture is 'none.xml', expected"),
         ('"simple.xml"', "3", "line 1: the crosswalk of capture is 3, expected"),
         ('{ capture = "simple.xml" }', '"simple.xml"', "line 1: crosswalks is no table such as"),
@@ -182,7 +320,73 @@ def test_a_faulty_crosswalk_is_refused_at_the_start(own, text, expected):
 def test_a_faulty_row_is_refused_at_the_start(own, old, new, expected):
     assert ROW.count(old) >= 1
     (own / "formats.toml").write_text(ROW.replace(old, new, 1))
+    (own / "schemas" / "simple.txt").write_text("<schema/>")
     assert expected in refusal(own)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"garbage", ", line 1: syntax error; expected XML in UTF-8"),
+        (b"", ", line 1: no element found; expected XML in UTF-8"),
+        (b"<schema>\n</scheme>", ", line 2: mismatched tag; expected XML in UTF-8"),
+        (b"<schema>\n\xe9</schema>", ", line 2: invalid continuation byte; expected XML in UTF"),
+        (
+            '<?xml version="1.0" encoding="ISO-8859-2"?>\n<schema>č</schema>'.encode(),
+            " is declared to be in ISO-8859-2, expected XML in UTF-8",
+        ),
+        (b'<?xml version="1.0" encoding="none"?><schema/>', " is declared to be in none, expected"),
+        ("<schema/>".encode("utf-16"), ", line 1: invalid start byte; expected XML in UTF-8"),
+    ],
+)
+def test_a_faulty_schema_is_refused_at_the_start(own, data, expected):
+    path = own / "schemas" / "simple.xsd"
+    path.write_bytes(data)
+    told = refusal(own)
+    assert told.startswith(f"{path}{expected}")
+    with pytest.raises(ConfigurationError, match=r"simple\.xsd"):
+        trial.digests(configured(formats_templates=str(own)))
+
+
+def test_a_schema_is_published_as_it_is(own):
+    data = '\ufeff<?xml version="1.0" encoding="utf-8"?>\n<schema><!-- č --></schema>'.encode()
+    (own / "schemas" / "simple.xsd").write_bytes(data)
+    client = Client(MemoryRepository(), formats_templates=str(own))
+    assert content(client.raw("", path="/schema/simple.xsd")) == data
+
+
+DUBLIN_CORE = """[[format]]
+prefix = "oai_dc"
+schema = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
+namespace = "http://www.openarchives.org/OAI/2.0/oai_dc/"
+crosswalks = { capture = "capture-oai_dc.xml", collection = "collection-oai_dc.xml" }
+"""
+
+
+def test_a_row_of_dublin_core_may_have_crosswalks_of_ones_own(own):
+    text = DUBLIN_CORE.replace("collection-oai_dc.xml", "mine.xml")
+    (own / "formats.toml").write_text(text)
+    shipped = formats.TEMPLATES / "crosswalks" / "collection-oai_dc.xml"
+    (own / "crosswalks" / "mine.xml").write_bytes(shipped.read_bytes())
+    found, _ = trial.opened(configured(formats_templates=str(own)))
+    assert found.rows[0].crosswalks["collection"] == "mine.xml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("2.0/oai_dc.xsd", "2.0/dc.xsd", "expected http://www.openarchives.org/OAI/2.0/oai_dc.xsd"),
+        ("OAI/2.0/oai_dc/", "OAI/2.0/dc/", "and http://www.openarchives.org/OAI/2.0/oai_dc/"),
+        ('collection = "', 'box = "', "no crosswalk of collection, and every record"),
+        ('capture = "capture-oai_dc.xml",', "", "no crosswalk of capture, and every record"),
+    ],
+)
+def test_dublin_core_is_not_to_be_taken_away(own, old, new, expected):
+    assert old in DUBLIN_CORE
+    (own / "formats.toml").write_text(DUBLIN_CORE.replace(old, new))
+    told = refusal(own)
+    assert told.startswith(f"{own}/formats.toml: oai_dc has ")
+    assert expected in told
 
 
 def test_a_prefix_stands_in_a_table_once(own):

@@ -28,6 +28,8 @@ STYLE = 'url = "http://a.cz/a.xsl", namespace = "urn:a", type = "text/xsl"'
         "[identify.eprints]\ncontent = 'Pages'\nmetadata_policy = '''\nTwo\n\tlines\n'''\n"
         "data_policy = 'http://a.cz/'\nsubmission_policy = '-'\ncomment = 'http: no URL'",
         "[identify]\ndescriptions = ['<a xmlns=\"urn:a\"/>', '''\n<b:a xmlns:b=\"u:b\"/>\n''']",
+        '[identify]\ndescriptions = [\'<b:a xmlns:b="u:b" c=""><d xmlns="u:d"><e/></d></b:a>\']',
+        '[identify]\ndescriptions = [\'<a xmlns="u:a"><b xmlns=""><c/></b><d/></a>\']',
         "[identify]\ndata_url = 'https://a.cz/store'",
         "[identify]\ndata_url = 's3://bucket/a/b/'",
         "[rights]\nstatement = 'https://a.cz/'",
@@ -120,6 +122,9 @@ def test_what_is_right_is_taken(text: str) -> None:
             "identify.descriptions",
             "['<a xmlns=\"http://www.openarchives.org/OAI/2.0/oai-identifier\"/>']",
         ),
+        ("identify.descriptions", "['<b:a xmlns:b=\"urn:b\"><c/></b:a>']"),
+        ("identify.descriptions", '[\'<b:a xmlns:b="u:b"><d xmlns="u:d"/><c/></b:a>\']'),
+        ("identify.descriptions", "['<a xmlns=\"\"><c/></a>']"),
         ("identify.data_url", "'/srv/store'"),
         ("identify.data_url", "'store'"),
         ("identify.data_url", "'file:///srv/store'"),
