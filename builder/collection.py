@@ -19,7 +19,6 @@ from builder.selection import rows_of
 from builder.snapshot import Draft
 from functions.oai import engine
 from functions.snapshot import identifier, schema, setspec
-from functions.snapshot.manifest import LeafReference
 
 KIND = "collection"
 SHOWN = 100
@@ -137,28 +136,25 @@ def _put(
 ) -> None:
     """Put rows in the place of those of a table whose key is one of the table `touched`.
 
-    Files that have such rows are written anew; where there are none, small ones before them join.
+    Files that have such rows go, and their other rows come along into a leaf of their own; where
+    there are no such files, small leaves before it join.
     """
     files = narrowed(connection, draft, table, (f"SELECT {key} FROM {touched}", {}))
-    leaves = draft.tables.get(table, ())
-    joined: tuple[LeafReference, ...] = ()
+    draft.substitute(table, {file.key: () for file in files})
+    kept = draft.tables.get(table, ())
     if not files:
         ((count,),) = connection.execute(f"SELECT count(*) FROM ({query})").fetchall()
-        rows = [leaf.rows for leaf in leaves]
-        joined = leaves[len(leaves) - compaction.tail(rows, count, compaction.RECORDS_RATIO) :]
+        rows = [leaf.rows for leaf in kept]
+        size = len(kept) - compaction.tail(rows, count, compaction.RECORDS_RATIO)
+        files, kept = draft.files(kept[size:]), kept[:size]
     values: dict[str, Any] = {}
     sql = query
-    if files or joined:
-        values = {"files": draft.paths(files or draft.files(joined))}
+    if files:
+        values = {"files": draft.paths(files)}
         sql += f" UNION ALL SELECT * FROM {_FILES} WHERE {key} NOT IN (SELECT {key} FROM {touched})"
     order = ", ".join(schema.ORDER[table])
     written = draft.write(table, [(f"SELECT * FROM ({sql}) ORDER BY {order}", values)])
-    if files:
-        found = {file.key: () for file in files}
-        draft.substitute(table, {**found, files[0].key: tuple(written)})
-    else:
-        kept = leaves[: len(leaves) - len(joined)]
-        draft.tables[table] = (*kept, *draft.leaves(written))
+    draft.tables[table] = (*kept, *draft.leaves(written))
 
 
 def _items(

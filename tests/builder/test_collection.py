@@ -211,7 +211,14 @@ def test_the_views_tell_the_same(world: World) -> None:
 @given(st.integers(0, 2**32))
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     """Publishes, withdrawals, restorations at random: each is what its captures say."""
-    pick = random.Random(seed)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name, size in (("GROUP_ROWS", 3), ("FILE_GROUPS", 2), ("LEAF_FILES", 2)):
+            monkeypatch.setattr(layout, name, size)
+        _history(tmp_path_factory, random.Random(seed))
+
+
+def _history(tmp_path_factory: pytest.TempPathFactory, pick: random.Random) -> None:
+    every = [NEWS, OLD, OTHER, *(f"collection:{n}" for n in range(8))]
     world = World(tmp_path_factory.mktemp("history") / "store")
     try:
         for step in range(pick.randint(2, 6)):
@@ -221,7 +228,7 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Non
             if how == "publish":
                 types = ["text/html", None, "image/png"]
                 some = [hosted(n, content_mime_type=pick.choice(types)) for n in numbers]
-                world.ingest(some, tuple(pick.sample([NEWS, OLD, OTHER], pick.randint(0, 3))))
+                world.ingest(some, tuple(sorted(pick.sample(every, pick.randint(0, 3)))))
                 world.publish()
                 continue
             selection = pick.choice(
@@ -234,7 +241,7 @@ def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Non
                     restore(world.store, world.configuration(), world.outside(), selection)
             except NothingSelected:
                 continue
-        for spec in (NEWS, OLD, SERIALS):
+        for spec in (*every, SERIALS):
             expected = counted(world, spec)
             found = item(world, spec)
             if expected["captures"]:
@@ -329,3 +336,20 @@ def test_a_list_of_collections_alone_reads_where_they_are(
     records = {f.key for f in Catalogue(world.store).files(manifest, "records")}
     assert len(records) > 30
     assert len(records & store.asked) == 1
+
+
+def test_a_new_collection_beside_an_old_one_is_found_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their rows are written together, and lie in the table's order all the same."""
+    for name, size in (("GROUP_ROWS", 3), ("FILE_GROUPS", 1), ("SETS_GROUPS", 1)):
+        monkeypatch.setattr(layout, name, size)
+    for n in range(8):
+        world.ingest([hosted(n)], (f"collection:{n}",))
+    world.publish()
+    for number in (100, 101):
+        world.ingest([hosted(number)], ("collection:0", "collection:zz"))
+        world.publish()
+        assert verified(world).findings == ()
+        for spec in ("collection:0", "collection:zz", "collection:5"):
+            assert told(world, spec) == counted(world, spec)
