@@ -216,7 +216,17 @@ def test_the_newest_snapshot_alone(sound: World) -> None:
     done = verified(sound, newest_only=True)
     assert done.findings == ()
     assert done.snapshots == (newest(sound).snapshot,)
-    tables = ("records", "copies", "sets", "lookup", "dead", "faults", "sources", "tallies", "documents")
+    tables = (
+        "records",
+        "copies",
+        "sets",
+        "lookup",
+        "dead",
+        "faults",
+        "sources",
+        "tallies",
+        "documents",
+    )
     assert done.files == sum(len(files(sound, table)) for table in tables)
 
 
