@@ -123,6 +123,18 @@ def test_sets(client: Client):
     assert page.token is None
 
 
+def test_a_sets_last_datestamp_is_that_of_the_format_that_was_made_otherwise_since(
+    client: Client, repository: MemoryRepository, clock: Clock
+):
+    repository.remake("oai_dc", clock.now)
+    clock.move(60)
+    page = client.get("ListSets")
+    told = {e.get("last") for e in page.root.iter("{urn:x-sheaf:set:1}statistics")}
+    assert told == {"2026-03-01T12:00:00Z"}
+    listed = client.get("ListIdentifiers", metadataPrefix="oai_dc")
+    assert set(listed.text("datestamp")) == told
+
+
 def test_a_set_may_be_named_by_the_configuration(repository):
     client = Client(repository, sets_names={"mime": "By\x07 type"})
     assert "By type" in client.get("ListSets").text("setName")
