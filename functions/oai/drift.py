@@ -24,7 +24,9 @@ class Drift:
         self._lock = threading.Lock()
 
     def check(self, manifest: Manifest, prefix: str) -> None:
-        """Raise StoreError if a snapshot's format was made otherwise since this server runs.
+        """Raise StoreError if the format is made otherwise since this server runs.
+
+        `manifest` is that of the snapshot in effect; a list may still go on in an older one.
 
         One that was so from the beginning is logged: this server may be ahead of the publisher.
         """

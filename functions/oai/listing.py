@@ -163,7 +163,8 @@ class Lister:
         if not records:
             raise _nothing()
         if not headers:
-            self._drift.check(walk.manifest, walk.format.prefix)
+            current = self._repository.manifest(reading.entry.snapshot)
+            self._drift.check(current, walk.format.prefix)
         more, records = len(records) > limit, records[:limit]
         reached = walk.cursor + len(records)
         onward = replace(walk, position=records[-1].position + 1, cursor=reached, size=reached)

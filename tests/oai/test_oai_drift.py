@@ -41,6 +41,18 @@ def test_a_server_with_old_templates_is_told_to_start_anew(repository, clock, qu
         assert client.raw(other)["statusCode"] == 200
 
 
+def test_a_list_under_way_goes_on_in_a_snapshot_of_older_templates(repository, clock):
+    """Its snapshot is as it is; what counts is what the publisher does now."""
+    client = Client(repository, clock, pages_records=3)
+    made(client, repository, clock, "as it was")
+    token = client.get("ListRecords", metadataPrefix="oai_dc").next
+    made(client, repository, clock, own(client))
+    anew = Client(repository, clock, pages_records=3)  # started again, with the new templates
+    assert anew.raw(LIST)["statusCode"] == 200
+    assert anew.get("ListRecords", resumptionToken=token).identifiers
+    assert list(anew.pages("ListRecords", resumptionToken=token))[-1].next == ""
+
+
 @pytest.mark.parametrize("query", [LIST, RECORD])
 def test_a_server_that_is_ahead_of_the_publisher_answers_and_says_so_once(
     repository, clock, query, caplog
