@@ -73,7 +73,10 @@ class Captures:
         digest = _digest(found)
         refers_to = record.fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>")
         capture = Capture(
-            identity=self._identity(record.url, when.second, status, digest),
+            # An index names no status of a revisit, and is to give the same items.
+            identity=self._identity(
+                record.url, when.second, None if record.type == "revisit" else status, digest
+            ),
             url=where.url,
             url_surtkey=surt.key(where),
             sets=self._sets(where, content),

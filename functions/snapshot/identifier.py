@@ -17,8 +17,8 @@ def capture_identity(
     """Return the local identifier of a capture.
 
     `url` is the URL's bytes as the archive has them, `date` the capture's date to the second as
-    W3CDTF text (or as much of it as the file has), `status` the HTTP status, `digest` the base32
-    SHA-1 of the payload, `ordinal` how many captures with the same four came before it in the
+    W3CDTF text (or as much of it as the file has), `status` the HTTP status (none for a revisit,
+    of which indexes name none), `digest` the base32 SHA-1 of the payload, `ordinal` how many captures with the same four came before it in the
     same file. ARC and WARC copies of one crawl thus get the same identifier.
     """
     rest = (date or "", "" if status is None else str(status), digest or "", str(ordinal))

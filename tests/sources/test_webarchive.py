@@ -244,6 +244,8 @@ def test_a_revisit_refers_to_its_original():
     assert (capture.title, capture.content_mime_detected) == (None, None)
     (bare,) = captures(warc(b"", kind=b"revisit"))
     assert bare.content_digest is None
+    again = http(b"", status=b"HTTP/1.1 200 OK")
+    assert captures(warc(again, kind=b"revisit"))[0].identity == bare.identity
     assert bare.sets == ("domain:cz:a:www",)
 
 
