@@ -56,9 +56,7 @@ class LogFile:
 
 
 def to_standard_error(line: str) -> None:
-    """Write a line to standard error, if there is one."""
-    if sys.stderr is None:  # the process was started with it closed
-        return
+    """Write a line to standard error."""
     # In one piece: print writes the line's end apart, and other threads come in between.
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

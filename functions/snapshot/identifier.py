@@ -18,8 +18,9 @@ def capture_identity(
 
     `url` is the URL's bytes as the archive has them, `date` the capture's date to the second as
     W3CDTF text (or as much of it as the file has), `status` the HTTP status (none for a revisit,
-    of which indexes name none), `digest` the base32 SHA-1 of the payload, `ordinal` how many captures with the same four came before it in the
-    same file. ARC and WARC copies of one crawl thus get the same identifier.
+    of which indexes have none), `digest` the base32 SHA-1 of the payload, `ordinal` how many
+    captures with the same four came before it in the same file. ARC and WARC copies of one crawl
+    thus get the same identifier.
     """
     rest = (date or "", "" if status is None else str(status), digest or "", str(ordinal))
     # The URL's length leads, so that no URL can imitate the fields behind it.

@@ -460,6 +460,17 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000))
 
 
+@pytest.mark.parametrize("closed, code", [(">&- 2>&-", 0), ("<&- 2>&-", 0), ("--no-such 2>&-", 2)])
+def test_standard_streams_may_be_closed(home: Home, tmp_path: Path, closed: str, code: int) -> None:
+    """What is opened next would have their numbers, and be written to as if it were they."""
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    line = f'"{sys.executable}" -m builder publish --config "{home.config}" {closed}'
+    assert subprocess.run(["sh", "-c", line], cwd=Path(__file__).parents[2]).returncode == code
+    if code == 0:
+        assert home("status", "--json").json["snapshot"]["records"] == 3
+        assert home("verify").code == 0
+
+
 def test_a_full_disk(home: Home, tmp_path: Path) -> None:
     """A limit on the size of files stands in for a full disk: writes fail in the same place."""
     home("ingest", warc(tmp_path / "one.warc.gz", PAGES))

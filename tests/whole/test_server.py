@@ -362,7 +362,7 @@ def test_a_full_disk_is_told_of_and_harvests_go_on(published: Home) -> None:
 def test_without_standard_error_requests_are_answered(published: Home, tmp_path: Path) -> None:
     """As `sheaf serve 2>&-` has it; what is opened next has its number, and is not written to."""
     told = tmp_path / "told"
-    line = [sys.executable, "-m", "builder.cli", "serve", "--config", published.config, "--port=0"]
+    line = [sys.executable, "-m", "builder", "serve", "--config", published.config, "--port=0"]
     shell = f'exec {" ".join(map(str, line))} --json > "{told}" 2>&-'
     with subprocess.Popen(["sh", "-c", shell]) as process:
         try:
