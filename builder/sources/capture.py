@@ -101,6 +101,7 @@ class Captures:
             warc_filename=self._name,
             warc_record_offset=found.offset,
             warc_record_length=length,
+            content_digest_declared=_declared(found),
         )
         return capture, [flaw for flaw in (bad_date, bad_title) if flaw]
 
@@ -148,6 +149,17 @@ def _digest(found: Found) -> str | None:
     if found.payload:
         return found.payload.digest
     return found.declared.text() if found.declared else None
+
+
+def _declared(found: Found) -> str | None:
+    """Return the digest that an original declares, in which revisits may name it, if it is another.
+
+    That of a SHA-1 differs where a crawler took it of other bytes, such as the de-chunked ones.
+    """
+    if not found.payload or not found.declared:
+        return None
+    declared = found.declared.text()
+    return None if declared == found.payload.digest else declared
 
 
 def _truncated(found: Found) -> str | None:

@@ -9,7 +9,7 @@ from builder.sources.rule import SetRule
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A capture: the columns of schema.CAPTURE, its identity, and its sets by domain and type.
+    """A capture: schema.CAPTURE less schema.RESOLVED, its identity, its sets by domain and type.
 
     `fetch_time` is an aware UTC datetime. Texts hold no character that XML 1.0 forbids.
     """
@@ -39,6 +39,7 @@ class Capture:
     warc_filename: str = ""
     warc_record_offset: int | None = None
     warc_record_length: int | None = None
+    content_digest_declared: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,18 @@ CAPTURE = (
     Column("warc_filename", "VARCHAR", "archive file, without its folder", "crawl-1.warc.gz"),
     Column("warc_record_offset", "BIGINT", "first byte of the record (or gzip member)", "1024"),
     Column("warc_record_length", "BIGINT", "bytes of the record as stored", "2048"),
+    Column(
+        "content_digest_declared",
+        "VARCHAR",
+        "payload digest that the record declares, where it is another than content_digest",
+        "sha256:9f86d081...",
+    ),
+    Column("refers_to", "VARCHAR", "identifier of a revisit's original, where known", "NULL"),
+    Column("inherited", "VARCHAR[]", "columns that hold the original's values", "[title]"),
 )
+
+RESOLVED = frozenset({"refers_to", "inherited"})
+"""Columns that no archive file has: what a publish finds out of revisits."""
 
 _COUNTS = '{"different": 1, "most": [{"value": "a", "captures": 3, "bytes": 20}]}'
 
