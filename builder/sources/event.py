@@ -95,6 +95,8 @@ class Rules:
 
     redirects: bool = False
     errors: bool = False
+    titles: bool = True
+    """Whether pages are read for their title, language and encoding, which takes the most time."""
     domain_sets: bool = True
     mime_sets: bool = True
     set_rules: tuple[SetRule, ...] = ()

@@ -206,6 +206,13 @@ KEYS: tuple[Key, ...] = (
         "publish captures with a 4xx or 5xx status",
     ),
     Key(
+        "documents.titles",
+        True,
+        _FLAG,
+        _YES_NO,
+        "read pages for their title, language and encoding; without, ingest is faster",
+    ),
+    Key(
         "sets.collection",
         True,
         _FLAG,
