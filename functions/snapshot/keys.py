@@ -198,13 +198,7 @@ KEYS: tuple[Key, ...] = (
         "the formats that are offered, in order, oai_dc always; empty: all",
     ),
     Key("documents.redirects", False, _FLAG, _YES_NO, "publish captures with a 3xx status"),
-    Key(
-        "documents.errors",
-        False,
-        _FLAG,
-        _YES_NO,
-        "publish captures with a 4xx or 5xx status",
-    ),
+    Key("documents.errors", False, _FLAG, _YES_NO, "publish captures with a 4xx or 5xx status"),
     Key(
         "documents.titles",
         True,
@@ -212,13 +206,7 @@ KEYS: tuple[Key, ...] = (
         _YES_NO,
         "read pages for their title, language and encoding; without, ingest is faster",
     ),
-    Key(
-        "sets.collection",
-        True,
-        _FLAG,
-        _YES_NO,
-        "sets by collection (`ingest --collection`)",
-    ),
+    Key("sets.collection", True, _FLAG, _YES_NO, "sets by collection (`ingest --collection`)"),
     Key("sets.domain", True, _FLAG, _YES_NO, "sets by registered domain, then host"),
     Key("sets.mime", True, _FLAG, _YES_NO, "sets by media type"),
     Key(
