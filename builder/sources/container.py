@@ -78,8 +78,11 @@ class Container:
         self.next = self.next or Edge(None, self._arc_version)
         self.first = self.first or self.next
         if not (self._records or kind or start or self.next.offset):
-            tape.faults.clear()
-            yield Fault(self._name, None, "not-an-archive", None, "damaged gzip", "not read")
+            # What wants a dictionary may well be an archive.
+            tape.faults = [fault for fault in tape.faults if fault[1] == "zstd-dictionary-missing"]
+            if not tape.faults:
+                detail = "damaged " + tape.shared.partition("-")[0]
+                yield Fault(self._name, None, "not-an-archive", None, detail, "not read")
         yield from self._file_faults(end)
 
     def _section(self, end: int | None) -> Iterator[Event]:
@@ -110,7 +113,7 @@ class Container:
         if offset is None and not self._shared:
             self._shared = True
             done = "published without offset; the file's other such records too"
-            yield Fault(self._name, place, "gzip-not-per-record", None, "", done)
+            yield Fault(self._name, place, tape.shared, None, "", done)
         reason, found = self._body(record, flaws, offset)
         end = tape.place()
         length, garbage = tape.close_record(offset)

@@ -21,14 +21,14 @@ class Members(Tape):
     """A gzip file; offsets and lengths are those of the members, in raw bytes."""
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
-        """Start with `head`, bytes that were already read from `stream`.
+        """Start with `head`, the file's first bytes, which were already read from `stream`.
 
-        With a `start` there are none: the stream is sought to there, for `find_record`.
+        With a `start`, the stream is sought to there, for `find_record`.
         """
         super().__init__(b"", stream)
         if start:
             stream.seek(start)
-        self._raw = head
+        self._raw = b"" if start else head
         self._raw_at = 0
         self._raw_base = start  # offset in the file of the first byte of _raw
         self._inflater: zlib._Decompress | None = None

@@ -18,13 +18,16 @@ _NEWLINES = re.compile(rb"[\r\n]*")
 class Tape:
     """An uncompressed file: one section, in which every record has an offset."""
 
-    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
-        """Start with `head`, bytes that were already read from `stream`.
+    shared = "gzip-not-per-record"
+    """The fault's code where a record does not begin its section."""
 
-        With a `start` there are none: the stream is sought to there, for `find_record`.
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
+        """Start with `head`, the file's first bytes, which were already read from `stream`.
+
+        With a `start`, the stream is sought to there, for `find_record`.
         """
         self._stream = stream
-        self._head = head
+        self._head = b"" if start else head
         self._buffer = b""
         self._at = 0
         # Raw offset behind the buffer. Whether a line begins at `start`, the byte before it tells.

@@ -6,19 +6,21 @@ The files are not part of the repository, since the pages in them belong to thei
 import csv
 import json
 import re
+import zlib
 from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from builder.sources.event import Capture, Crawl, Fault, Rules, Skipped
 from builder.sources.fault import CODES
-from builder.sources.recognise import HEAD, recognise
+from builder.sources.recognise import beginning, recognise
 from builder.sources.webarchive import read
 from functions.snapshot import setspec
 
-from .containers import ALL
+from .containers import ALL, dictionary_frame, frame, frames
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "webarchive"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real archives at {DATA}")
@@ -60,8 +62,8 @@ each = pytest.mark.parametrize("row", manifest(), ids=lambda row: Path(row["file
 @each
 def test_the_format_is_known_by_the_first_bytes(row):
     with path_of(row).open("rb") as stream:
-        kind = recognise(stream.read(HEAD))
-    if row["format"].endswith((".zst", ".lz4")) or row["size"] == "0" or "nonarc" in row["file"]:
+        kind = recognise(beginning(stream))
+    if row["format"].endswith(".lz4") or row["size"] == "0" or "nonarc" in row["file"]:
         assert kind is None
     else:
         assert kind == row["format"]
@@ -75,7 +77,7 @@ RECORDS = {
     "nas__input-nonarc.arc": 0,
     "jhove__invalid-warcfile-lonely-revisit.warc": 1,
     "gowarc__corrupted-mid-record.warc.gz.open": 12,
-    "commoncrawl__whirlwind.warc.zst": 0,
+    "commoncrawl__whirlwind.warc.zst": 4,
 }
 
 
@@ -295,3 +297,44 @@ def test_the_czech_sample():
     assert front
     assert {c.content_charset for c in front} <= {"windows-1250", "utf-8"}
     assert all("\ufffd" not in (c.title or "") for c in found)
+
+
+def placeless(path):
+    nowhere = {"warc_filename": "", "warc_record_offset": None, "warc_record_length": None}
+    return [replace(c, **nowhere) for c in captures(path)]
+
+
+def test_the_zstd_twin_gives_equal_captures():
+    one = DATA / "core" / "commoncrawl__whirlwind.warc.gz"
+    two = DATA / "derived" / "commoncrawl__whirlwind.warc.zst"
+    assert placeless(one) == placeless(two)
+    assert len(placeless(two)) == 1
+
+
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize(
+    "name", ["pywb__iana.warc.gz", "aut__example.arc.gz", "webarchivcz__example-20200623-crawler0"]
+)
+def test_packed_anew_in_zstd_they_give_equal_captures(name, trained, tmp_path):
+    path = next((DATA / "core").glob(f"{name}*"))
+    records = list(gzip_members(path.read_bytes()))
+    made = zstandard.train_dictionary(1 << 14, records) if trained else None
+    head = dictionary_frame(made) if made else b""
+    packed = tmp_path / "a.zst"
+    packed.write_bytes(head + frames(records, made))
+    assert placeless(packed) == placeless(path)
+    at = len(head)
+    starts = {at: 0}
+    for number, record in enumerate(records, 1):
+        at += len(frame(record, made))
+        starts[at] = number
+    for capture in captures(packed):
+        number = starts[capture.warc_record_offset]
+        assert starts[capture.warc_record_offset + capture.warc_record_length] == number + 1
+
+
+def gzip_members(data):
+    while data:
+        inflater = zlib.decompressobj(31)
+        yield inflater.decompress(data)
+        data = inflater.unused_data
