@@ -122,7 +122,7 @@ class Container:
             flaws += more
             yield capture
         else:
-            yield Skipped(reason or "damaged")
+            yield Skipped(reason or "damaged", offset, length)
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None

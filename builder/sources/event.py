@@ -44,9 +44,14 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that is not published: `reason` is a record type, or the rule that left it out."""
+    """A record that is not published: `reason` is a record type, or the rule that left it out.
+
+    Its place is given as a capture's is.
+    """
 
     reason: str
+    offset: int | None = None
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,10 @@ OTHER = skippable(b"anything", number=0)
 
 def placeless(data):
     nowhere = {"warc_record_offset": None, "warc_record_length": None}
-    return [replace(e, **nowhere) if isinstance(e, Capture) else e for e in events(data)]
+    return [
+        replace(e, **nowhere) if isinstance(e, Capture) else getattr(e, "reason", e)
+        for e in events(data)
+    ]
 
 
 def urls(data):
