@@ -21,11 +21,11 @@ from functions.snapshot.store import Writer
 CAPTURES = (
     schema.Column("identity", "VARCHAR", "local part of the identifier", "k3j2..."),
     schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[mime:text:html]"),
-    *schema.CAPTURE,
+    *(column for column in schema.CAPTURE if column.name not in schema.RESOLVED),
 )
 TABLES = {"captures": CAPTURES, "faults": schema.FAULT, "sources": schema.SOURCE}
 
-_FIELDS = tuple(column.name for column in schema.CAPTURE)
+_FIELDS = tuple(column.name for column in CAPTURES[2:])
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 

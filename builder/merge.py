@@ -41,7 +41,8 @@ LEFT = (
 """The most specific of the `earlier` sets that a version in the sets `now` is not in, sorted."""
 
 _GIVEN = (
-    "SELECT 'oai:' || $namespace || ':' || identity AS identifier, * EXCLUDE (identity) "
+    "SELECT 'oai:' || $namespace || ':' || identity AS identifier, * EXCLUDE (identity), "
+    "NULL::VARCHAR AS refers_to, []::VARCHAR[] AS inherited "
     "FROM read_parquet($files, filename = 'part', hive_partitioning = false)"
 )
 _COPIES = f"""

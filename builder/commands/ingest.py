@@ -47,6 +47,7 @@ def run(context: Context) -> int:
     rules = Rules(
         redirects=settings["documents.redirects"],
         errors=settings["documents.errors"],
+        titles=settings["documents.titles"],
         domain_sets=settings["sets.domain"],
         mime_sets=settings["sets.mime"],
         set_rules=tuple(map(SetRule.of, settings["sets.rules"])),

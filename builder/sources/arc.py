@@ -10,6 +10,9 @@ from builder.sources.recognise import ARC_LINE, ARC_LINE_LOOSE, HEAD
 from builder.sources.record import Flaw, Record, shown
 from builder.sources.tape import Tape
 
+ANNOUNCEMENT = 1 << 12
+"""Bytes of a filedesc record's block in which the version is looked for."""
+
 _LINE_END = re.compile(rb"\n")
 _CODE = re.compile(rb"\d{3}|-")
 _ANNOUNCES_2 = re.compile(rb"[^\n]*\n[^\n]*Result-code[^\n]*Archive-length", re.IGNORECASE)

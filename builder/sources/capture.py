@@ -9,6 +9,7 @@ from builder.sources import address, charset, html, instant, mime, surt
 from builder.sources.digest import Declared
 from builder.sources.event import Capture, Fault, Rules
 from builder.sources.message import Message, charset_of
+from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
 from builder.sources.record import Flaw, Record
 from functions.snapshot import setspec
@@ -52,13 +53,13 @@ def refused(record: Record, status: int | None, rules: Rules) -> str | None:
 
 
 class Captures:
-    """Makes the captures of one file; it counts those that are alike, which get an ordinal."""
+    """Makes the captures of one file; those that are alike get an ordinal."""
 
-    def __init__(self, name: str, rules: Rules) -> None:
+    def __init__(self, name: str, rules: Rules, ordinals: Ordinals) -> None:
         """`name` is the file's, without its folder."""
         self._name = name
         self._rules = rules
-        self._seen: dict[str, int] = {}
+        self._ordinals = ordinals
 
     def made(self, found: Found, length: int | None) -> tuple[Capture, list[Flaw]]:
         """Return the capture of one document, and what is wrong with what it says.
@@ -67,7 +68,7 @@ class Captures:
         """
         record, payload = found.record, found.payload
         when, bad_date = (instant.from_arc if record.is_arc else instant.from_warc)(record.date)
-        content, bad_title = _content(found)
+        content, bad_title = _content(found, self._rules.titles)
         where = address.parse(record.url)
         status = status_of(record, found.message)
         digest = _digest(found)
@@ -101,6 +102,7 @@ class Captures:
             warc_filename=self._name,
             warc_record_offset=found.offset,
             warc_record_length=length,
+            content_digest_declared=_declared(found),
         )
         return capture, [flaw for flaw in (bad_date, bad_title) if flaw]
 
@@ -108,8 +110,7 @@ class Captures:
         self, url: bytes, date: str | None, status: int | None, digest: str | None
     ) -> str:
         identity = capture_identity(url, date, status, digest)
-        ordinal = self._seen.get(identity, 0)
-        self._seen[identity] = ordinal + 1
+        ordinal = self._ordinals.next(identity)
         return capture_identity(url, date, status, digest, ordinal) if ordinal else identity
 
     def _sets(self, where: address.Address, content: _Content) -> tuple[str, ...]:
@@ -150,6 +151,17 @@ def _digest(found: Found) -> str | None:
     return found.declared.text() if found.declared else None
 
 
+def _declared(found: Found) -> str | None:
+    """Return the digest that an original declares, in which revisits may name it, if it is another.
+
+    That of a SHA-1 differs where a crawler took it of other bytes, such as the de-chunked ones.
+    """
+    if not found.payload or not found.declared:
+        return None
+    declared = found.declared.text()
+    return None if declared == found.payload.digest else declared
+
+
 def _truncated(found: Found) -> str | None:
     """Return why the payload is not whole (ISO 28500, 5.13)."""
     said = found.record.fields.get(b"warc-truncated", b"").decode("latin-1").lower()
@@ -173,7 +185,7 @@ def _declared_type(record: Record, fields: Mapping[bytes, bytes]) -> str | None:
     return declared
 
 
-def _content(found: Found) -> tuple[_Content, Flaw | None]:
+def _content(found: Found, titles: bool) -> tuple[_Content, Flaw | None]:
     """Return what a payload's first bytes and its header say of it, and what is wrong."""
     fields = found.message.fields if found.message else {}
     head = found.payload.head if found.payload else b""
@@ -186,11 +198,11 @@ def _content(found: Found) -> tuple[_Content, Flaw | None]:
         said = charset.named(charset_of(fields.get(b"content-type", b"")))
         marked = charset.of_bom(head) if is_text or shown else None
         content.charset = marked or said
-        if content.charset is None and is_text and kind != "text/plain":
+        if titles and content.charset is None and is_text and kind != "text/plain":
             content.charset = charset.declared_within(head)
     flaw: Flaw | None = None
     language: str | None = None
-    if is_html and head:
+    if titles and is_html and head:
         content.charset = content.charset or charset.guessed(head)
         content.title, language, illegal = html.title_and_language(head, content.charset)
         if illegal:

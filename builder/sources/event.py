@@ -9,7 +9,7 @@ from builder.sources.rule import SetRule
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A capture: the columns of schema.CAPTURE, its identity, and its sets by domain and type.
+    """A capture: schema.CAPTURE less schema.RESOLVED, its identity, its sets by domain and type.
 
     `fetch_time` is an aware UTC datetime. Texts hold no character that XML 1.0 forbids.
     """
@@ -39,13 +39,19 @@ class Capture:
     warc_filename: str = ""
     warc_record_offset: int | None = None
     warc_record_length: int | None = None
+    content_digest_declared: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A record that is not published: `reason` is a record type, or the rule that left it out."""
+    """A record that is not published: `reason` is a record type, or the rule that left it out.
+
+    Its place is given as a capture's is.
+    """
 
     reason: str
+    offset: int | None = None
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,8 @@ class Rules:
 
     redirects: bool = False
     errors: bool = False
+    titles: bool = True
+    """Whether pages are read for their title, language and encoding, which takes the most time."""
     domain_sets: bool = True
     mime_sets: bool = True
     set_rules: tuple[SetRule, ...] = ()

@@ -20,12 +20,17 @@ _NEAR = 1 << 12  # compressed bytes that show what a member begins with
 class Members(Tape):
     """A gzip file; offsets and lengths are those of the members, in raw bytes."""
 
-    def __init__(self, head: bytes, stream: BinaryIO) -> None:
-        """Start with `head`, bytes that were already read from `stream`."""
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
+        """Start with `head`, the file's first bytes, which were already read from `stream`.
+
+        With a `start`, the stream is sought to there, for `find_record`.
+        """
         super().__init__(b"", stream)
-        self._raw = head
+        if start:
+            stream.seek(start)
+        self._raw = b"" if start else head
         self._raw_at = 0
-        self._raw_base = 0  # offset in the file of the first byte of _raw
+        self._raw_base = start  # offset in the file of the first byte of _raw
         self._inflater: zlib._Decompress | None = None
         self._ahead = b""  # first piece of the member that opens the next section
         self._member = 0  # raw offset of the member in hand
@@ -42,6 +47,14 @@ class Members(Tape):
         self._buffer, self._at, self._ahead = self._ahead, 0, b""
         self._within = True
         return True
+
+    def find_record(self) -> None:
+        """Go from the start to the first member there or behind that inflates to a record's."""
+        self._find_member(self._raw_base)
+
+    def ahead(self) -> int | None:
+        """Return the raw offset of the member that opens the next section, once it is reached."""
+        return self._member if self._ahead else None
 
     def offset(self, first: bool) -> int | None:
         """Return the offset of the section's member; None unless the record opens the section."""

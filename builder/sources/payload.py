@@ -49,7 +49,7 @@ def read_payload(
     if chunked:
         decoder = Chunked()
         data = decoder.feed(data) + decoder.flush()
-    codings = message.tokens(b"content-encoding") if message else []
+    codings = message.codings() if message else []
     if codings and data:
         decoded, wrong = decode(data, codings, limit)
         if wrong:

@@ -18,21 +18,39 @@ _NEWLINES = re.compile(rb"[\r\n]*")
 class Tape:
     """An uncompressed file: one section, in which every record has an offset."""
 
-    def __init__(self, head: bytes, stream: BinaryIO) -> None:
-        """Start with `head`, bytes that were already read from `stream`."""
+    shared = "gzip-not-per-record"
+    """The fault's code where a record does not begin its section."""
+
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
+        """Start with `head`, the file's first bytes, which were already read from `stream`.
+
+        With a `start`, the stream is sought to there, for `find_record`.
+        """
         self._stream = stream
-        self._head = head
+        self._head = b"" if start else head
         self._buffer = b""
         self._at = 0
-        self._read = 0  # bytes taken from the stream, those in the buffer included
+        # Raw offset behind the buffer. Whether a line begins at `start`, the byte before it tells.
+        self._read = max(start - 1, 0)
+        if start:
+            stream.seek(self._read)
         self._opened = False
         self.faults: list[tuple[int, str, str, str]] = []
         """Place, code, detail and what was done, of what is wrong with the file itself."""
+
+    def find_record(self) -> None:
+        """Go from the tape's start to the first record that begins there or behind it."""
+        if not self.ended():
+            self._seek_start()
 
     def next_section(self) -> bool:
         """Go to the next section; False at the file's end."""
         opened, self._opened = self._opened, True
         return not opened
+
+    def ahead(self) -> int | None:
+        """Return the raw offset of the next section, if it is open already."""
+        return None
 
     def offset(self, first: bool) -> int | None:
         """Return the raw offset of the record that begins here; `first`: it opens the section."""

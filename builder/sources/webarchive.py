@@ -7,55 +7,121 @@ Here each record ends in exactly one capture or one record left out; faults come
 """
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import BinaryIO, cast
 
-from builder.sources import arc, crawl, warc
-from builder.sources.capture import Captures, Found, refused, status_of
-from builder.sources.digest import Declared, parse
-from builder.sources.event import Crawl, Event, Fault, Rules, Skipped
+from builder.sources import arc
+from builder.sources.container import Container, Edge
+from builder.sources.event import Event, Fault, Rules
+from builder.sources.frame import Frames
 from builder.sources.member import Members
-from builder.sources.message import Message, read_message
-from builder.sources.payload import Payload, read_payload
-from builder.sources.recognise import HEAD, is_broken_gzip, is_gzip, is_zip, recognise, unread
-from builder.sources.record import Block, Flaw, Record, left_out
+from builder.sources.ordinal import Ordinals
+from builder.sources.recognise import (
+    beginning,
+    is_broken_gzip,
+    is_broken_zstd,
+    is_gzip,
+    is_zip,
+    is_zstd,
+    recognise,
+    unpacked,
+    unread,
+)
+from builder.sources.record import Block, left_out
 from builder.sources.tape import Tape
 from builder.sources.wacz import inner_files
 
+_NOWHERE = Edge(None, 1)
 
-def read(stream: BinaryIO, name: str, rules: Rules) -> Iterator[Event]:
-    """Read an ARC, WARC or WACZ file, compressed or not, from its beginning.
 
-    `name` is the file's, without its folder. A WACZ's stream must seek; others are read forward.
-    Nothing in the data raises; an OSError of the stream does.
+class Reading(Iterator[Event]):
+    """The events of a file, or of a range of one, as they are read.
+
+    `first` is the edge at the first record that begins in the range or behind it, `next` that at
+    the first one behind the range. Both are known once the events have come to their end. Where a
+    range's `first` is not the `next` of the one before, something in the file looked like a
+    record's beginning, or did not; the two are then to be read as one.
+
+    `ordinals` are the captures that the range was given and those that it found. Where those of
+    two ranges of a file meet, the later one has to be read again, given those of the earlier. The
+    fault `gzip-not-per-record`, or `zstd-`, is told once a file, so of several ranges' the first
+    one counts.
     """
-    head = _head(stream)
-    kind = recognise(head)
-    if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
-        yield from _read_wacz(stream, name, rules, kind)
-    elif kind is not None or is_broken_gzip(head):
-        tape = Members(head, stream) if is_gzip(head) else Tape(head, stream)
-        yield from _File(tape, name, rules).events(kind)
-    else:
-        code, detail = unread(head)
-        yield Fault(name, None, code, None, detail, "not read")
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        name: str,
+        rules: Rules,
+        start: int,
+        end: int | None,
+        ordinals: Ordinals,
+    ) -> None:
+        self.first: Edge | None = None
+        self.next: Edge | None = None
+        self.ordinals = ordinals
+        self._name = name
+        self._rules = rules
+        self._events = self._read(stream, start, end)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self._events
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+    def _read(self, stream: BinaryIO, start: int, end: int | None) -> Iterator[Event]:
+        if start:
+            stream.seek(0)
+        head = beginning(stream)
+        kind = recognise(head)
+        if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
+            if not start:
+                yield from _read_wacz(stream, self._name, self._rules, kind)
+        elif kind is not None or is_broken_gzip(head) or is_broken_zstd(head):
+            form = Members if is_gzip(head) else Frames if is_zstd(head) else Tape
+            tape = form(head, stream, start)
+            version = _announced(head) if start else 1
+            file = Container(tape, self._name, self._rules, version, self.ordinals)
+            yield from file.events(kind, start, end)
+            self.first, self.next = file.first, file.next
+            return
+        elif not start:
+            code, detail = unread(head)
+            yield Fault(self._name, None, code, None, detail, "not read")
+        self.first = self.next = _NOWHERE
 
 
-def _head(stream: BinaryIO) -> bytes:
-    head = b""
-    while len(head) < HEAD:
-        piece = stream.read(HEAD - len(head))
-        if not piece:
-            break
-        head += piece
-    return head
+def read(
+    stream: BinaryIO,
+    name: str,
+    rules: Rules,
+    start: int = 0,
+    end: int | None = None,
+    ordinals: Ordinals | None = None,
+) -> Reading:
+    """Read an ARC, WARC or WACZ file, compressed or not: all of it, or a range.
+
+    `name` is the file's, without its folder. `start` and `end` are offsets in the file: read are
+    the records that begin at `start` or behind it and before `end`, with what is wrong between one
+    and the next. A WACZ is read whole, by the range that begins at 0. A WACZ's stream must seek, as
+    must that of a range with a `start`; others are read forward. `ordinals` are the captures of
+    the file's earlier ranges. Nothing in the data raises; an OSError of the stream does.
+    """
+    return Reading(stream, name, rules, start, end, Ordinals() if ordinals is None else ordinals)
 
 
-def _start(block: Block) -> bytes:
-    """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
-    data = b""
-    while len(data) < crawl.MOST and (piece := block.take(crawl.MOST - len(data))):
-        data += piece
-    return data
+def _announced(head: bytes) -> int:
+    """Return the version that an ARC file announces, by its first bytes."""
+    tape = Tape(unpacked(head), BytesIO())
+    tape.next_section()
+    tape.settle()
+    if tape.peek(5).upper() == b"WARC/":
+        return 1
+    record, _ = arc.read_header(tape, 1)
+    if record is None or record.length is None or left_out(record) != "filedesc":
+        return 1
+    return arc.announced_version(Block(tape, record.length).take(arc.ANNOUNCEMENT))
 
 
 def _read_wacz(stream: BinaryIO, name: str, rules: Rules, kind: str | None) -> Iterator[Event]:
@@ -74,128 +140,3 @@ def _read_wacz(stream: BinaryIO, name: str, rules: Rules, kind: str | None) -> I
             )
         else:
             yield item
-
-
-class _File:
-    """One file's reading: its tape, and what has to be remembered from record to record."""
-
-    def __init__(self, tape: Tape, name: str, rules: Rules) -> None:
-        self._tape = tape
-        self._name = name
-        self._rules = rules
-        self._captures = Captures(name, rules)
-        self._arc_version = 1
-        self._shared = False  # whether a member was found to hold several records
-        self._records = 0
-        self._crawl: Crawl | None = None
-
-    def events(self, kind: str | None) -> Iterator[Event]:
-        """Read all records; a file without any, which was not recognised either, is no archive."""
-        tape = self._tape
-        while tape.next_section():
-            first = True
-            yield from self._garbage(tape.place(), tape.settle())
-            while not tape.ended():
-                yield from self._record(first)
-                yield from self._file_faults()
-                first = False
-        if not self._records and kind is None:
-            tape.faults.clear()
-            yield Fault(self._name, None, "not-an-archive", None, "damaged gzip", "not read")
-        yield from self._file_faults()
-
-    def _record(self, first: bool) -> Iterator[Event]:
-        tape = self._tape
-        self._records += 1
-        offset = tape.offset(first)
-        place = tape.place()
-        if tape.peek(5).upper() == b"WARC/":
-            record, flaws = warc.read_header(tape)
-        else:
-            record, flaws = arc.read_header(tape, self._arc_version)
-        if offset is None and not self._shared:
-            self._shared = True
-            done = "published without offset; the file's other such records too"
-            yield Fault(self._name, place, "gzip-not-per-record", None, "", done)
-        reason, found = self._body(record, flaws, offset)
-        end = tape.place()
-        length, garbage = tape.close_record(offset)
-        if found and reason is None:
-            capture, more = self._captures.made(found, length)
-            flaws += more
-            yield capture
-        else:
-            yield Skipped(reason or "damaged")
-        if self._crawl is not None:
-            yield self._crawl
-            self._crawl = None
-        yield from self._captures.faults(place, flaws)
-        yield from self._garbage(end, garbage)
-
-    def _body(
-        self, record: Record | None, flaws: list[Flaw], offset: int | None
-    ) -> tuple[str | None, Found | None]:
-        """Read a record's block; return why it is left out, or what was found."""
-        if record is None:
-            return "damaged", None
-        reason = left_out(record)
-        if record.length is None:
-            return reason or "damaged", None
-        block = Block(self._tape, record.length)
-        found: Found | None = None
-        if reason == "filedesc" and record.is_arc:
-            head = _start(block)
-            self._arc_version = arc.announced_version(head[: 1 << 12])
-            self._crawl = crawl.read(head)
-        elif reason == "warcinfo":
-            self._crawl = crawl.read(_start(block))
-        elif reason is None:
-            reason, found = self._document(record, block, flaws, offset)
-        block.drain()
-        if block.missing:
-            detail = f"declared {block.length} bytes, found {block.length - block.missing}"
-            done = "left out" if reason else "published as truncated"
-            flaws.append(("payload-short", None, detail, done))
-        return reason, found
-
-    def _document(
-        self, record: Record, block: Block, flaws: list[Flaw], offset: int | None
-    ) -> tuple[str | None, Found | None]:
-        if not record.url:
-            return "no-target-uri", None
-        message: Message | None = None
-        first = b""
-        if record.type != "resource" or record.mime[:16].lower() == b"application/http":
-            message, first, more = read_message(block)
-            flaws += more
-        reason = refused(record, status_of(record, message), self._rules)
-        if reason:
-            return reason, None
-        declared = self._declared(record, flaws)
-        payload: Payload | None = None
-        if record.type != "revisit":
-            whole = None if b"warc-segment-number" in record.fields else declared
-            payload = read_payload(block, first, message, whole, self._rules.head_bytes)
-            flaws += payload.flaws
-        return None, Found(record, message, payload, declared, offset, block.missing)
-
-    def _declared(self, record: Record, flaws: list[Flaw]) -> Declared | None:
-        text = record.fields.get(b"warc-payload-digest")
-        if not text:
-            return None
-        declared = parse(text)
-        if declared is None:
-            detail = text[:100].decode("latin-1").encode("unicode_escape").decode("ascii")
-            done = "published without it" if record.type == "revisit" else "not compared"
-            flaws.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
-        return declared
-
-    def _garbage(self, place: int, size: int) -> Iterator[Fault]:
-        if size:
-            detail = f"{size} bytes"
-            yield Fault(self._name, place, "garbage", None, detail, "left out; read on behind them")
-
-    def _file_faults(self) -> Iterator[Fault]:
-        faults, self._tape.faults = self._tape.faults, []
-        for place, code, detail, done in faults:
-            yield Fault(self._name, place, code, None, detail, done)

@@ -45,6 +45,9 @@ WHOLE: dict[str, Any] = {
     "warc_filename": "crawl 1 & 2.warc.gz",
     "warc_record_offset": 0,
     "warc_record_length": 2048,
+    "content_digest_declared": "sha256:9f86d081",
+    "refers_to": "oai:example.org:01",
+    "inherited": ["title"],
 }
 
 
@@ -85,7 +88,8 @@ def test_a_capture_as_it_is():
     assert found["url"] == "http://a.cz/?a&b"
     assert found["url_bytes"] == WHOLE["url_bytes"].hex().upper()
     assert found["fetch_time"] == "2007-11-05T12:00:00.500000Z"
-    same = WHOLE.keys() - {"url_bytes", "fetch_time"}
+    assert found["inherited"] == "title"
+    same = WHOLE.keys() - {"url_bytes", "fetch_time", "inherited"}
     assert {name: found[name] for name in same} == {name: str(WHOLE[name]) for name in same}
 
 

@@ -1,12 +1,14 @@
 """Sets by an operator's rules: which captures are in them."""
 
+from dataclasses import replace
+
 import pytest
 
 from builder.sources.event import Rules
 from builder.sources.rule import SetRule
 from functions.snapshot import rule
 
-from .containers import PAGE, captures, http, warc
+from .containers import ALL, PAGE, captures, http, warc
 
 
 def sets(*tables, url=b"http://www.a.cz/news/1", header=b"", body=PAGE, collections=()):
@@ -78,3 +80,14 @@ def test_rules_come_beside_domain_and_type():
     table = SetRule.of({"set": "e", "hosts": ["a.cz"]})
     (capture,) = captures(warc(http()), Rules(set_rules=(table,)))
     assert capture.sets == ("domain:cz:a:www", "e", "mime:text:html")
+
+
+def test_without_titles_nothing_is_read_of_a_page() -> None:
+    page = b"<html lang=cs><meta charset=utf-8><title>Zpr\xc3\xa1vy</title>"
+    data = warc(http(page, b"Content-Type: text/html", b"Content-Language: en"))
+    (full,) = captures(data)
+    (bare,) = captures(data, replace(ALL, titles=False))
+    assert (full.title, full.content_languages, full.content_charset) == ("Zprávy", "cs", "utf-8")
+    assert (bare.title, bare.content_languages, bare.content_charset) == (None, "en", None)
+    same = {"title": None, "content_languages": None, "content_charset": None}
+    assert replace(full, **same) == replace(bare, **same)

@@ -1,0 +1,202 @@
+"""One ARC or WARC file's reading: records, what becomes of each, and faults, in file order."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from builder.sources import arc, crawl, warc
+from builder.sources.capture import Captures, Found, refused, status_of
+from builder.sources.digest import Declared, parse
+from builder.sources.event import Crawl, Event, Fault, Rules, Skipped
+from builder.sources.message import Message, read_message
+from builder.sources.ordinal import Ordinals
+from builder.sources.payload import Payload, read_payload
+from builder.sources.record import Block, Flaw, Record, left_out
+from builder.sources.tape import Tape
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where a range of a file begins or ends: at the record at `offset`, None for the file's end.
+
+    `version` is the one that the ARC records from there on were announced as. Two ranges leave
+    nothing out and read nothing twice if the one ends at an edge equal to the other's beginning.
+    """
+
+    offset: int | None
+    version: int
+
+
+def _start(block: Block) -> bytes:
+    """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
+    data = b""
+    while len(data) < crawl.MOST and (piece := block.take(crawl.MOST - len(data))):
+        data += piece
+    return data
+
+
+class Container:
+    """One file's reading: its tape, and what has to be remembered from record to record."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        name: str,
+        rules: Rules,
+        version: int = 1,
+        ordinals: Ordinals | None = None,
+    ) -> None:
+        """`version` is the one that the ARC records were announced as, of a file's later range."""
+        self._tape = tape
+        self._name = name
+        self._rules = rules
+        self.ordinals = Ordinals() if ordinals is None else ordinals
+        self._captures = Captures(name, rules, self.ordinals)
+        self._arc_version = version
+        self._shared = False  # whether a member was found to hold several records
+        self._records = 0
+        self._crawl: Crawl | None = None
+        self.first: Edge | None = None
+        self.next: Edge | None = None
+
+    def events(self, kind: str | None, start: int = 0, end: int | None = None) -> Iterator[Event]:
+        """Read the records that begin in [start, end), and what lies behind each of them.
+
+        A file without any record, which was not recognised by its `kind` either, is no archive.
+        """
+        tape = self._tape
+        if start:
+            tape.find_record()
+        while tape.next_section():
+            opened = self.first is None
+            self.first = self.first or self._edge()
+            if not self._is_behind(end):
+                yield from self._file_faults(end) if opened and start else ()
+                yield from self._section(end)
+            if self._is_behind(end):
+                self.next = self._edge()
+                break
+        self.next = self.next or Edge(None, self._arc_version)
+        self.first = self.first or self.next
+        if not (self._records or kind or start or self.next.offset):
+            # What wants a dictionary may well be an archive.
+            tape.faults = [fault for fault in tape.faults if fault[1] == "zstd-dictionary-missing"]
+            if not tape.faults:
+                detail = "damaged " + tape.shared.partition("-")[0]
+                yield Fault(self._name, None, "not-an-archive", None, detail, "not read")
+        yield from self._file_faults(end)
+
+    def _section(self, end: int | None) -> Iterator[Event]:
+        tape = self._tape
+        yield from self._garbage(tape.place(), tape.settle())
+        first = True
+        while not tape.ended() and not self._is_behind(end):
+            yield from self._record(first)
+            yield from self._file_faults(end)
+            first = False
+
+    def _is_behind(self, end: int | None) -> bool:
+        return end is not None and self._tape.place() >= end
+
+    def _edge(self) -> Edge:
+        tape = self._tape
+        return Edge(None if tape.ended() else tape.place(), self._arc_version)
+
+    def _record(self, first: bool) -> Iterator[Event]:
+        tape = self._tape
+        self._records += 1
+        offset = tape.offset(first)
+        place = tape.place()
+        if tape.peek(5).upper() == b"WARC/":
+            record, flaws = warc.read_header(tape)
+        else:
+            record, flaws = arc.read_header(tape, self._arc_version)
+        if offset is None and not self._shared:
+            self._shared = True
+            done = "published without offset; the file's other such records too"
+            yield Fault(self._name, place, tape.shared, None, "", done)
+        reason, found = self._body(record, flaws, offset)
+        end = tape.place()
+        length, garbage = tape.close_record(offset)
+        if found and reason is None:
+            capture, more = self._captures.made(found, length)
+            flaws += more
+            yield capture
+        else:
+            yield Skipped(reason or "damaged", offset, length)
+        if self._crawl is not None:
+            yield self._crawl
+            self._crawl = None
+        yield from self._captures.faults(place, flaws)
+        yield from self._garbage(end, garbage)
+
+    def _body(
+        self, record: Record | None, flaws: list[Flaw], offset: int | None
+    ) -> tuple[str | None, Found | None]:
+        """Read a record's block; return why it is left out, or what was found."""
+        if record is None:
+            return "damaged", None
+        reason = left_out(record)
+        if record.length is None:
+            return reason or "damaged", None
+        block = Block(self._tape, record.length)
+        found: Found | None = None
+        if reason == "filedesc" and record.is_arc:
+            head = _start(block)
+            self._arc_version = arc.announced_version(head[: arc.ANNOUNCEMENT])
+            self._crawl = crawl.read(head)
+        elif reason == "warcinfo":
+            self._crawl = crawl.read(_start(block))
+        elif reason is None:
+            reason, found = self._document(record, block, flaws, offset)
+        block.drain()
+        if block.missing:
+            detail = f"declared {block.length} bytes, found {block.length - block.missing}"
+            done = "left out" if reason else "published as truncated"
+            flaws.append(("payload-short", None, detail, done))
+        return reason, found
+
+    def _document(
+        self, record: Record, block: Block, flaws: list[Flaw], offset: int | None
+    ) -> tuple[str | None, Found | None]:
+        if not record.url:
+            return "no-target-uri", None
+        message: Message | None = None
+        first = b""
+        if record.type != "resource" or record.mime[:16].lower() == b"application/http":
+            message, first, more = read_message(block)
+            flaws += more
+        reason = refused(record, status_of(record, message), self._rules)
+        if reason:
+            return reason, None
+        declared = self._declared(record, flaws)
+        payload: Payload | None = None
+        if record.type != "revisit":
+            whole = None if b"warc-segment-number" in record.fields else declared
+            payload = read_payload(block, first, message, whole, self._rules.head_bytes)
+            flaws += payload.flaws
+        return None, Found(record, message, payload, declared, offset, block.missing)
+
+    def _declared(self, record: Record, flaws: list[Flaw]) -> Declared | None:
+        text = record.fields.get(b"warc-payload-digest")
+        if not text:
+            return None
+        declared = parse(text)
+        if declared is None:
+            detail = text[:100].decode("latin-1").encode("unicode_escape").decode("ascii")
+            done = "published without it" if record.type == "revisit" else "not compared"
+            flaws.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
+        return declared
+
+    def _garbage(self, place: int, size: int) -> Iterator[Fault]:
+        if size:
+            detail = f"{size} bytes"
+            yield Fault(self._name, place, "garbage", None, detail, "left out; read on behind them")
+
+    def _file_faults(self, end: int | None) -> Iterator[Fault]:
+        """Return the faults of the file itself, but those of what the next range begins with."""
+        faults, self._tape.faults = self._tape.faults, []
+        ahead = self.next.offset if self.next else self._tape.ahead()
+        is_next = end is not None and ahead is not None and ahead >= end
+        for place, code, detail, done in faults:
+            if not is_next or ahead is None or place < ahead:
+                yield Fault(self._name, place, code, None, detail, done)
