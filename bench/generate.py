@@ -1,13 +1,17 @@
-"""Makes an intake of generated captures, shaped like a national web archive's."""
+"""Makes an intake of generated captures, shaped like a national web archive's.
+
+What is drawn is computed from a capture's number and the seed, in Python and in SQL alike: a few
+captures come from the one, millions from the other, and both are the same.
+"""
 
 import hashlib
-import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from builder import intake
 from builder.sources.event import Capture
+from functions.oai import engine
 from functions.snapshot import identifier
 from functions.snapshot.store import Writer
 
@@ -25,21 +29,41 @@ _TYPES = (
 )
 _START = datetime(2007, 11, 5, tzinfo=UTC)
 _WORDS = ("zprávy", "sport", "kultura", "archiv", "obec", "škola", "knihovna", "počasí", "mapa")
+_DRAWN = [(major, minor) for major, minor, share in _TYPES for _ in range(share)]
+PER_FILE = 30_000
+"""Captures of an archive file, and of the part of the intake that it gives."""
+
+_HOST, _TYPE, _PATH, _LENGTH, _TITLE = range(5)  # what is drawn; a title's words come after it
+
+
+def _draw(number: int, what: int, seed: int) -> int:
+    """Return 32 bits that look like chance."""
+    mixed = (number * 2654435761 + what * 40503 * 65537 + seed * 97_531_113) % 2**32
+    mixed = ((mixed ^ mixed >> 15) * 2246822519) % 2**32
+    return mixed ^ mixed >> 13
+
+
+def _drawn(what: int, seed: int) -> str:
+    """Return `_draw` of a column `number` as SQL."""
+    offset = what * 40503 * 65537 + seed * 97_531_113
+    first = f"((number * 2654435761 + {offset}) % 4294967296)::UBIGINT"
+    second = f"(xor({first}, {first} >> 15) * 2246822519 % 4294967296)"
+    return f"xor({second}, {second} >> 13)::BIGINT"
 
 
 def captures(count: int, seed: int = 1) -> Iterator[Capture]:
     """Yield `count` captures of about count / 40 hosts, the same for the same seed."""
-    draw = random.Random(seed)
-    types = [t for t in _TYPES for _ in range(t[2])]
     hosts = max(1, count // 40)
     for number in range(count):
-        host = f"h{int(hosts * draw.random() ** 2)}"
-        major, minor, _ = draw.choice(types)
+        host = f"h{hosts * (_draw(number, _HOST, seed) >> 8) ** 2 >> 48}"
+        major, minor = _DRAWN[_draw(number, _TYPE, seed) % len(_DRAWN)]
         if number % 10_000 == 5_000:
             major, minor = "model", "vrml"  # rare and scattered: 1 in 10,000
-        url = f"http://www.{host}.cz/{draw.choice(_WORDS)[:3]}/{number}.{minor}"
+        path = _WORDS[_draw(number, _PATH, seed) % len(_WORDS)][:3]
+        url = f"http://www.{host}.cz/{path}/{number}.{minor}"
         date = (_START + timedelta(seconds=number // 3)).strftime("%Y-%m-%dT%H:%M:%SZ")
         digest = hashlib.sha1(str(number // 2).encode()).hexdigest()[:32].upper()
+        words = (_draw(number, _TITLE + n, seed) % len(_WORDS) for n in range(5))
         yield Capture(
             identity=identifier.capture_identity(url.encode(), date, 200, digest),
             url=url,
@@ -51,22 +75,95 @@ def captures(count: int, seed: int = 1) -> Iterator[Capture]:
             fetch_time=_START + timedelta(seconds=number // 3),
             fetch_status=200,
             content_digest=digest,
-            content_length=draw.randrange(200, 90_000),
+            content_length=200 + _draw(number, _LENGTH, seed) % 89_800,
             content_mime_type=f"{major}/{minor}",
             content_charset="utf-8" if minor == "html" else None,
             content_languages="cs" if minor == "html" else None,
-            title=" ".join(draw.choices(_WORDS, k=5)) if minor == "html" else None,
-            warc_filename=f"harvest-{number // 30_000:05}.warc.gz",
-            warc_record_offset=number % 30_000 * 14_000,
+            title=" ".join(_WORDS[n] for n in words) if minor == "html" else None,
+            warc_filename=f"harvest-{number // PER_FILE:05}.warc.gz",
+            warc_record_offset=number % PER_FILE * 14_000,
             warc_record_length=14_000,
         )
 
 
+def _sql(count: int, seed: int) -> str:
+    """Return the rows of intake.CAPTURES of the numbers in $first to $end."""
+    hosts = max(1, count // 40)
+    words = f"[{', '.join(repr(word) for word in _WORDS)}]"
+    types = f"[{', '.join(repr(f'{major}/{minor}') for major, minor in _DRAWN)}]"
+    host = f"({hosts} * (({_drawn(_HOST, seed)} >> 8) ** 2)::HUGEINT >> 48)"
+    title = " || ' ' || ".join(
+        f"{words}[{_drawn(_TITLE + n, seed)} % {len(_WORDS)} + 1]" for n in range(5)
+    )
+    # Five hexadecimal digits of a digest are four of base32.
+    base32 = " || ".join(
+        f"substr('abcdefghijklmnopqrstuvwxyz234567', (d[{group + 1}] >> {shift} & 31) + 1, 1)"
+        for group in range(6)
+        for shift in (15, 10, 5, 0)
+    )
+    five = ", ".join(f"('0x' || substr(sha, {5 * n + 1}, 5))::INTEGER" for n in range(6))
+    given = {
+        "identity": base32,
+        "sets": "['domain:cz:' || host || ':www', 'mime:' || replace(media, '/', ':')]",
+        "url": "url",
+        "url_surtkey": "'cz,' || host || ')/' || number % 7 || '/' || number || '.' || minor",
+        "url_host_name": "'www.' || host || '.cz'",
+        "url_host_registered_domain": "host || '.cz'",
+        "fetch_date": "date",
+        "fetch_time": "time",
+        "fetch_status": "200",
+        "content_digest": "digest",
+        "content_length": f"200 + {_drawn(_LENGTH, seed)} % 89800",
+        "content_mime_type": "media",
+        "content_charset": "if(minor = 'html', 'utf-8', NULL)",
+        "content_languages": "if(minor = 'html', 'cs', NULL)",
+        "title": f"if(minor = 'html', {title}, NULL)",
+        "warc_record_type": "'response'",
+        "warc_filename": f"format('harvest-{{:05d}}.warc.gz', number // {PER_FILE})",
+        "warc_record_offset": f"number % {PER_FILE} * 14000",
+        "warc_record_length": "14000",
+    }
+    columns = ", ".join(
+        f"({given.get(column.name, 'NULL')})::{column.type} AS {column.name}"
+        for column in intake.CAPTURES
+    )
+    return f"""
+WITH numbered AS (SELECT range AS number FROM range($first, $end)),
+drawn AS (
+    SELECT number, 'h' || {host} AS host,
+        if(number % 10000 = 5000, 'model/vrml',
+           {types}[{_drawn(_TYPE, seed)} % {len(_DRAWN)} + 1]) AS media,
+        left({words}[{_drawn(_PATH, seed)} % {len(_WORDS)} + 1], 3) AS path,
+        TIMESTAMP '{_START:%Y-%m-%d}' + to_seconds(number // 3) AS time,
+        upper(left(sha1((number // 2)::VARCHAR), 32)) AS digest
+    FROM numbered
+),
+named AS (
+    SELECT *, split_part(media, '/', 2) AS minor,
+        'http://www.' || host || '.cz/' || path || '/' || number || '.' || minor AS url,
+        strftime(time, '%Y-%m-%dT%H:%M:%SZ') AS date
+    FROM drawn
+),
+hashed AS (
+    SELECT *, sha256(strlen(url) || ' ' || url || chr(10) || date || chr(10) || '200' || chr(10)
+        || digest || chr(10) || '0') AS sha FROM named
+),
+dealt AS (SELECT *, [{five}] AS d FROM hashed)
+SELECT {columns} FROM dealt
+"""
+
+
 def fill(store: Writer, count: int, folder: Path, seed: int = 1) -> None:
-    """Write an intake run of `count` generated captures into the store."""
-    part = intake.Part(folder, "000000")
-    for capture in captures(count, seed):
-        part.capture(capture, capture.sets)
-    part.close()
+    """Write an intake run of `count` generated captures into the store, a part for each file."""
+    connection = engine.connect(threads=2, memory_megabytes=1024)
+    sql = _sql(count, seed)
+    for first in range(0, count, PER_FILE):
+        values = {"first": first, "end": min(count, first + PER_FILE)}
+        path = folder / f"captures-{first // PER_FILE:06}.parquet"
+        connection.execute(
+            f"COPY ({sql}) TO '{path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 4096)",
+            values,
+        )
+    connection.close()
     source = intake.Source("generated", f"{seed}-{count}", "", "warc.gz", 0, count, 0, 0, {}, {})
     intake.commit(store, intake.Run(f"generated-{seed}", (source,)), folder)

@@ -25,7 +25,8 @@ _GONE_BEFORE = f"INSERT INTO gone SELECT position FROM {_FILES}"
 _KEPT = (
     f"SELECT * FROM {_FILES} WHERE position NOT IN (SELECT position FROM gone) ORDER BY position"
 )
-_FRESH = f"SELECT * FROM fresh ORDER BY {merge.NATURAL_ORDER}"
+# A kind after the other: as part of the key it would make each comparison dearer.
+_FRESH = f"SELECT * FROM fresh WHERE kind = $kind ORDER BY {merge.WITHIN_KIND}"
 _REWRITTEN = "CREATE TABLE rewritten AS SELECT unnest($firsts) AS first, unnest($lasts) AS last"
 _OWN_KEYS = (
     f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
@@ -74,7 +75,7 @@ class Build:
             )
         total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
         with progress(total) as advance:
-            written = self._records(plan, spans, advance)
+            written = self._records(plan, spans, list(sequences[-1].records), advance)
         index = Index(self._connection, written, self._number)
         self._copies(written, index)
         sets, emptied = self._sets(index)
@@ -126,7 +127,9 @@ class Build:
         if met:
             self._connection.execute(_GONE_BEFORE, {"files": self._paths(met)})
 
-    def _records(self, plan: list[Rewrite], spans: list[Span], advance: Advance) -> list[NewRun]:
+    def _records(
+        self, plan: list[Rewrite], spans: list[Span], kinds: list[str], advance: Advance
+    ) -> list[NewRun]:
         constants = {"position": self._base, "sequence": self._number}
         instead: dict[int, tuple[LeafReference, ...]] = {}
         written = []
@@ -136,7 +139,7 @@ class Build:
                 leaves = (leaf for run in rewrite.runs for leaf in run.leaves)
                 queries.append((_KEPT, {"files": self._paths(leaves)}))
             if rewrite.fresh:
-                queries.append((_FRESH, {}))
+                queries += [(_FRESH, {"kind": kind}) for kind in kinds]
             files = self._draft.write("records", queries, constants, advance)
             written.append(NewRun(span, self._draft.paths(files)))
             instead[span.first] = self._draft.leaves(files, span)

@@ -241,7 +241,7 @@ def _revise(connection: engine.Connection, draft: Draft) -> int:
         values,
     )
     connection.execute(
-        f"INSERT INTO fresh BY NAME SELECT identifier, '{KIND}' AS kind, deleted, "
+        f"INSERT INTO altered BY NAME SELECT identifier, '{KIND}' AS kind, deleted, "
         "[set_spec] AS sets, []::VARCHAR[] AS left_sets FROM restated"
     )
     connection.execute(

@@ -22,7 +22,8 @@ from functions.snapshot.manifest import DataFile, Manifest, RowGroup
 _CAPTURE = tuple(column.name for column in schema.CAPTURE)
 _COLUMNS = ", ".join(_CAPTURE)
 _DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
-NATURAL_ORDER = "kind, url_surtkey, fetch_date NULLS LAST, identifier"
+WITHIN_KIND = "url_surtkey, fetch_date NULLS LAST, identifier"
+NATURAL_ORDER = f"kind, {WITHIN_KIND}"
 
 # Lists of sets, the leading copy's first, folded into one; then without sets above others.
 _FOLDED = (
@@ -45,6 +46,32 @@ _GIVEN = (
     "NULL::VARCHAR AS refers_to, []::VARCHAR[] AS inherited "
     "FROM read_parquet($files, filename = 'part', hive_partitioning = false)"
 )
+_INTAKE = engine.table("getvariable('intake')")
+# Few identities share a hash by chance, so those that come twice are looked for among few.
+_REPEATED = f"""
+CREATE TABLE repeated AS
+WITH suspect AS (
+    SELECT hash(identity) AS hash FROM {_INTAKE} GROUP BY hash HAVING count(*) > 1
+)
+SELECT 'oai:' || $namespace || ':' || identity AS identifier FROM {_INTAKE}
+WHERE hash(identity) IN (SELECT hash FROM suspect)
+GROUP BY identity HAVING count(*) > 1
+"""
+# What is as its file has it is never copied: the larger part by far is read, sorted and written.
+_INCOMING = f"""
+CREATE VIEW incoming AS
+SELECT identifier, sets, {_COLUMNS}
+FROM (SELECT 'oai:' || getvariable('namespace') || ':' || identity AS identifier,
+          * EXCLUDE (identity) FROM {_INTAKE}) ANTI JOIN apart USING (identifier)
+UNION ALL SELECT identifier, sets, {_COLUMNS} FROM apart
+"""
+_NEW = (
+    "SELECT identifier, 'capture' AS kind, false AS deleted, NULL::VARCHAR AS reason, sets, "
+    f"[]::VARCHAR[] AS left_sets, {_COLUMNS} FROM incoming"
+)
+FRESH = "CREATE VIEW fresh AS SELECT * FROM altered"
+"""Makes the view `fresh` of what the table `altered` has."""
+
 _COPIES = f"""
 CREATE TABLE copies AS
 SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
@@ -64,7 +91,7 @@ CREATE TABLE hushed AS
 SELECT DISTINCT warc_filename AS source, warc_record_offset AS place FROM ({_GIVEN})
 WHERE identifier IN (SELECT identifier FROM old WHERE reason IS NOT NULL)
 """
-
+_NOTHING_HUSHED = "CREATE TABLE hushed (source VARCHAR, place BIGINT)"
 
 _POSITIONS: Query = ("SELECT position FROM places", {})
 LOCATED = (
@@ -87,20 +114,26 @@ class Merged:
 def merge(
     connection: engine.Connection, captures: list[str], before: Manifest, draft: Draft
 ) -> Merged:
-    """Make the tables `fresh` (versions to publish) and `superseded` (those they replace).
+    """Make the view `fresh` (versions to publish) and the table `superseded` (those they replace).
 
     `captures` are Parquet files with the columns of intake.CAPTURES, the earliest run's first;
     `draft` begins as the snapshot `before`. `fresh` has the columns of `records` but
-    position and sequence; `superseded` has position, sequence, kind, deleted, sets and left_sets.
+    position and sequence; `superseded` has those of schema.SUPERSEDED.
     `hushed` has source and place of records of withdrawn items.
+
+    `fresh` is what the table `altered` has, to which others may add, and where the snapshot has
+    nothing of the intake, the whole of `incoming` besides: a view too, of the intake's files and
+    of the table `apart`, which has the rows that are not to be as their files have them.
     """
     with engine.reading("the intake"):
         _gather(connection, captures, before.namespace)
-        (given,) = _row(connection, f"SELECT count(*) FROM {engine.table('$f')}", {"f": captures})
+        (given,) = _row(connection, f"SELECT count(*) FROM {_INTAKE}")
         (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
     with engine.reading("the last snapshot"):
         find(connection, draft, "incoming")
-        connection.execute(_HUSHED, {"files": captures, "namespace": before.namespace})
+        (known,) = _row(connection, "SELECT count(*) FROM old WHERE reason IS NOT NULL")
+        values = {"files": captures, "namespace": before.namespace}
+        connection.execute(*((_HUSHED, values) if known else (_NOTHING_HUSHED, {})))
     with engine.reading("the merge of both"):
         _revise(connection)
         counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
@@ -183,11 +216,9 @@ def _holds(group: RowGroup, keys: Sequence[Any]) -> bool:
 def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> None:
     """Make `incoming`: one row for each identity of the intake."""
     values = {"files": captures, "namespace": namespace}
-    connection.execute(
-        f"CREATE TABLE repeated AS SELECT identifier FROM ({_GIVEN}) "
-        "GROUP BY identifier HAVING count(*) > 1",
-        values,
-    )
+    connection.execute("SET VARIABLE intake = $files", {"files": captures})
+    connection.execute("SET VARIABLE namespace = $namespace", {"namespace": namespace})
+    connection.execute(_REPEATED, {"namespace": namespace})
     # A bucket's files have names on this machine that say nothing of their order.
     connection.execute(
         "CREATE TABLE parts AS SELECT unnest($files) AS part, unnest(range(len($files))) AS number",
@@ -196,16 +227,15 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
     connection.execute(_COPIES, values)
     united = _SPECIFIC.format(sets=_FOLDED.format(lists="lists"))
     connection.execute(
-        f"CREATE TABLE incoming AS SELECT identifier, sets, {_COLUMNS} FROM ({_GIVEN}) "
-        "WHERE identifier NOT IN (SELECT identifier FROM repeated) "
-        f"UNION ALL SELECT identifier, {united}, {_COLUMNS} FROM copies WHERE rank = 1",
-        values,
+        f"CREATE TABLE apart AS SELECT identifier, {united} AS sets, {_COLUMNS} FROM copies "
+        "WHERE rank = 1"
     )
     connection.execute("DROP TABLE copies; DROP TABLE parts;")
+    connection.execute(_INCOMING)
 
 
 def _revise(connection: engine.Connection) -> None:
-    """Make `revised`, `fresh` and `superseded` out of `incoming` and `old`."""
+    """Make `revised`, `altered`, `fresh` and `superseded` out of `incoming` and `old`."""
     leads = (
         "(o.deleted OR i.warc_filename = o.warc_filename "
         "AND i.warc_record_offset IS NOT DISTINCT FROM o.warc_record_offset "
@@ -228,14 +258,14 @@ def _revise(connection: engine.Connection) -> None:
         f"o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
         "FROM n JOIN old o ON o.position = n.old_position"
     )
+    (known,) = _row(connection, "SELECT count(*) FROM old")
+    unknown = "WHERE identifier NOT IN (SELECT identifier FROM old)" if known else "WHERE false"
     connection.execute(
-        "CREATE TABLE fresh AS SELECT identifier, 'capture' AS kind, false AS deleted, "
-        f"NULL::VARCHAR AS reason, sets, []::VARCHAR[] AS left_sets, {_COLUMNS} FROM incoming "
-        "WHERE identifier NOT IN (SELECT identifier FROM old) "
-        "UNION ALL "
+        f"CREATE TABLE altered AS {_NEW} {unknown} UNION ALL "
         f"SELECT identifier, 'capture', false, NULL, sets, left_sets, {_COLUMNS} FROM revised "
         "WHERE changed"
     )
+    connection.execute(FRESH if known else f"{FRESH} UNION ALL {_NEW}")
     connection.execute(
         f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old "
         "WHERE position IN (SELECT old_position FROM revised WHERE changed)"

@@ -3,7 +3,9 @@
 import errno
 import hashlib
 import itertools
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
@@ -46,6 +48,21 @@ _TYPES: dict[str, pa.DataType] = {
 
 _SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
 """Columns whose bounds are kept for analysts; bounds of every column would bloat the footer."""
+
+# Encodings and levels as measured (docs/performance.md). A dictionary serves values that repeat
+# within a row group; what does not repeat only carries it along.
+_FRONT_CODED = ("identifier", "url", "url_surtkey", "refers_to_url")
+_DISTINCT = (
+    *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
+    *("document", "detail"),
+)
+_BY_TYPE = {
+    "BIGINT": "DELTA_BINARY_PACKED",
+    "INTEGER": "DELTA_BINARY_PACKED",
+    "TIMESTAMP": "BYTE_STREAM_SPLIT",
+}
+_LEVELS = {name: 3 for name in ("url", "url_surtkey", "refers_to_url", "title", "document")}
+"""Zstandard levels other than 1; a higher one makes digests larger, and the rest no smaller."""
 
 
 class UnsortedTable(SheafError):
@@ -152,20 +169,27 @@ def write_table(
     table: str,
     folder: Path,
     constants: Mapping[str, int] | None = None,
+    threads: int = 1,
 ) -> Iterator[Written]:
-    """Write a table's sorted rows as data files in `folder`, one after the other.
+    """Write a table's sorted rows as data files in `folder`, and yield them in order.
 
-    `constants` may give `position` and `sequence` for batches that lack these columns: `position`
+    While a file is encoded and compressed, by one of `threads`, the rows of the next ones are
+    taken from where they come; those of `threads` + 1 files are in memory. `constants` may give `position` and `sequence` for batches that lack these columns: `position`
     is that of the first such row (the next follow by one), `sequence` the same for all.
     """
     target = arrow_schema(schema.TABLES[table])
     gate = _Gate(table)
     grouped = _rechunked(_conformed(rows, target, dict(constants or {})), layout.GROUP_ROWS)
-    for number, groups in enumerate(_chunked(grouped, layout.file_groups(table))):
-        path = folder / f"{table}-{number}.parquet"
-        with _writing(path):
-            written = _write_file(path, table, target, map(gate.passed, groups))
-        yield written
+    waiting: deque[Future[Written]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for number, groups in enumerate(_chunked(grouped, layout.file_groups(table))):
+            path = folder / f"{table}-{number}.parquet"
+            ready = [gate.passed(group) for group in groups]
+            waiting.append(pool.submit(_write_file, path, table, target, ready))
+            while len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 class _Gate:
@@ -189,19 +213,45 @@ class _Gate:
         return group
 
 
-def _write_file(path: Path, table: str, target: pa.Schema, groups: Iterable[pa.Table]) -> Written:
+def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.Table]) -> Written:
     keys = schema.ORDER[table][: schema.KEY[table]]
-    bounds: list[tuple[Key, Key]] = []
+    bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
     kept = [name for name in target.names if name in keys or name in _SEARCHED]
-    writer = pq.ParquetWriter(
-        path, target, compression="zstd", compression_level=3, write_statistics=kept
-    )
-    try:
-        for group in groups:
-            bounds.append((_key(group, keys, 0), _key(group, keys, group.num_rows - 1)))
-            writer.write_table(group, row_group_size=layout.GROUP_ROWS)
-    finally:
-        writer.close()
+    with _writing(path):
+        writer = pq.ParquetWriter(path, target, write_statistics=kept, **_encoded(table, target))
+        try:
+            for group in groups:
+                writer.write_table(group, row_group_size=layout.GROUP_ROWS)
+        finally:
+            writer.close()
+        return _described(path, bounds)
+
+
+def _encoded(table: str, target: pa.Schema) -> dict[str, Any]:
+    """Return how pyarrow is to encode and compress the columns of a table."""
+    encodings = {
+        column.name: _BY_TYPE[column.type]
+        for column in schema.TABLES[table]
+        if column.type in _BY_TYPE
+    }
+    for names, encoding in (
+        (_FRONT_CODED, "DELTA_BYTE_ARRAY"),
+        (_DISTINCT, "DELTA_LENGTH_BYTE_ARRAY"),
+    ):
+        encodings |= {name: encoding for name in target.names if name in names}
+    paths = [
+        f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
+        for field in target
+    ]
+    return {
+        "compression": "zstd",
+        "compression_level": {path: _LEVELS.get(path, 1) for path in paths},
+        "column_encoding": encodings,
+        "use_dictionary": [path for path in paths if path not in encodings],
+    }
+
+
+def _described(path: Path, bounds: Sequence[tuple[Key, Key]]) -> Written:
     metadata = pq.read_metadata(path)
     spans = [_span(metadata.row_group(n)) for n in range(metadata.num_row_groups)]
     return Written(
@@ -226,7 +276,7 @@ def _conformed(
         if "position" in given and "position" not in values:
             count = batch.num_rows
             values["position"] = pa.array(range(position, position + count), pa.int64())
-            values["sequence"] = pa.array([given["sequence"]] * count, pa.int32())
+            values["sequence"] = pa.repeat(pa.scalar(given["sequence"], pa.int32()), count)
             position += count
         yield pa.table([values[f.name].cast(f.type) for f in target], schema=target)
 

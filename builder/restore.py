@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from builder import collection
 from builder.build import Build
 from builder.expire import snapshots
-from builder.merge import LEFT, find
+from builder.merge import FRESH, LEFT, find
 from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import NothingSelected, Selection, gather, names_of, rows_of
@@ -124,12 +124,13 @@ def tombstones(
         # What comes back may be older than the tombstone's last version, and of other sets.
         left = LEFT.format(earlier="list_concat(w.sets, w.left_sets)", now="r.sets")
         connection.execute(
-            "CREATE TABLE fresh AS SELECT r.identifier, r.kind, false AS deleted, "
+            "CREATE TABLE altered AS SELECT r.identifier, r.kind, false AS deleted, "
             f"NULL::VARCHAR AS reason, r.sets, {left} AS left_sets, {_FIELDS} "
             "FROM recovered r JOIN withdrawn w USING (identifier) UNION ALL "
             f"SELECT identifier, kind, true, NULL, sets, left_sets, {EMPTY} FROM withdrawn WHERE "
             f"{others} AND identifier NOT IN (SELECT identifier FROM recovered)"
         )
+        connection.execute(FRESH)
         connection.execute(
             f"{SUPERSEDED} withdrawn WHERE identifier IN (SELECT identifier FROM fresh)"
         )

@@ -91,7 +91,8 @@ class Base:
                 scratch=folder,
             )
             try:
-                yield connection, Draft(self.store, connection, folder, self.before.tables)
+                tables, threads = self.before.tables, self.outside.threads
+                yield connection, Draft(self.store, connection, folder, tables, None, threads)
             finally:
                 connection.close()
 

@@ -21,7 +21,7 @@ Query = tuple[str, Mapping[str, Any]]
 class Draft:
     """Collects the tables of a snapshot; `tables` begins with the leaves of the last one.
 
-    `written` are the keys of what was put into the store so far.
+    `written` are the keys of what was put into the store so far; `threads` compress at a time.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Draft:
         folder: Path,
         tables: Mapping[str, tuple[LeafReference, ...]],
         sound: dict[str, str] | None = None,
+        threads: int = 1,
     ) -> None:
         self._store = store
         self._connection = connection
@@ -39,10 +40,13 @@ class Draft:
         self.tables = dict(tables)
         self.written: list[str] = []
         self._sound = {} if sound is None else sound
+        self._threads = threads
 
     def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
         """Return a draft over another snapshot's tables, with the same store and database."""
-        return Draft(self._store, self._connection, self._folder, tables, self._sound)
+        return Draft(
+            self._store, self._connection, self._folder, tables, self._sound, self._threads
+        )
 
     def write(
         self,
@@ -63,7 +67,7 @@ class Draft:
                 for sql, values in queries
                 for batch in batches(engine.stream(self._connection, sql, values))
             )
-            for written in write_table(rows, table, self._folder, constants):
+            for written in write_table(rows, table, self._folder, constants, self._threads):
                 files.append(self._put(table, written))
                 advance(files[-1].rows)
         return files

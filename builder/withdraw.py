@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from builder import collection, takedown
 from builder.build import Build
 from builder.expire import retire, snapshots
+from builder.merge import FRESH
 from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import Selection, choose, names_of, rows_of
@@ -100,10 +101,11 @@ class _Withdrawal:
                 )
                 count = rows_of(connection, "withdrawn")
                 connection.execute(
-                    "CREATE TABLE fresh AS SELECT identifier, kind, true AS deleted, "
+                    "CREATE TABLE altered AS SELECT identifier, kind, true AS deleted, "
                     f"$reason::VARCHAR AS reason, sets, left_sets, {EMPTY} FROM withdrawn",
                     {"reason": self.reason},
                 )
+                connection.execute(FRESH)
                 connection.execute(f"{SUPERSEDED} withdrawn")
                 self.identifiers = names_of(connection, "chosen")
             records = sum(base.before.kinds().values())
