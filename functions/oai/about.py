@@ -22,6 +22,9 @@ Container = Callable[[Record], Any]
 WARC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 """The namespace that stands for the form of what a capture's metadata was read from."""
 
+COLUMNS = frozenset({"warc_filename", "warc_record_offset", "fetch_date"})
+"""The columns that containers look at."""
+
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:(T[0-9]{2}:[0-9]{2}:[0-9]{2})?.*Z)?")
 
 

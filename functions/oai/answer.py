@@ -1,6 +1,6 @@
 """Answers: what a document of OAI-PMH 2.0 says (sections 3.2 and 4), before it becomes XML."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
@@ -126,7 +126,7 @@ class RecordList:
     began that a token goes on with.
     """
 
-    records: tuple[Record, ...]
+    records: Sequence[Record]
     format: Format | None
     resumption: Resumption | None
     snapshot: int = 0

@@ -1,13 +1,15 @@
 """The repository over DuckDB: answers from the Parquet files of a store's snapshots."""
 
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from functions.oai import engine, version
+from functions.oai.columns import Columns
+from functions.oai.files import FILE, Files
+from functions.oai.page import Page
 from functions.oai.repository import Record, Selection, SetRow
 from functions.snapshot import identifier, position
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
@@ -16,21 +18,21 @@ from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
 from functions.store.catalog import Cache, Catalogue
 
-_FILE = engine.table("$file")
 _IN_SET = (
     "len(list_filter(list_concat(sets, left_sets), "
     "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 )
+_KEPT = 64 << 20
 _SETS = f"""
 SELECT set_spec, records, live, list_min(list_transform(counts, lambda c: c.sequence)),
     list_max(list_transform(counts, lambda c: c.sequence))
-FROM {_FILE} WHERE set_spec > $after AND {{condition}} ORDER BY set_spec LIMIT $limit
+FROM {FILE} WHERE set_spec > $after AND {{condition}} ORDER BY set_spec LIMIT $limit
 """
 _LIVELY = "(live > 0) = $live"
 _LIVELY_BEFORE = (
     "turns[1] <= $sequence AND (len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 1) = $live"
 )
-_BIRTHS = f"SELECT set_spec, turns[1] FROM {_FILE} WHERE list_contains($specs, set_spec)"
+_BIRTHS = f"SELECT set_spec, turns[1] FROM {FILE} WHERE list_contains($specs, set_spec)"
 _LIVE = (
     f"position NOT IN (SELECT position FROM {engine.table('$dead')} "
     "WHERE position BETWEEN $first AND $last)"
@@ -46,22 +48,16 @@ class _Listing:
 
 
 class DuckRepository:
-    """Implements functions.oai.repository.Repository over a store. Safe to use from threads."""
+    """Implements functions.oai.repository.Repository over a store. Safe to use from threads.
 
-    def __init__(self, reader: Reader) -> None:
+    `kept` is about how many bytes of memory rows may take that the next page may need.
+    """
+
+    def __init__(self, reader: Reader, kept: int = _KEPT) -> None:
         self._catalogue = Catalogue(reader)
-        self._connection = engine.connect()
-        self._idle: list[engine.Connection] = []
-        self._lock = threading.Lock()
+        self._files = Files(reader, kept)
         self._cache = Cache()
-
-    def close(self) -> None:
-        """Let go of DuckDB; the repository answers no more."""
-        with self._lock:
-            for cursor in self._idle:
-                cursor.close()
-            self._idle.clear()
-            self._connection.close()
+        self.close = self._files.close
 
     def pointer(self) -> Pointer:
         """Read the pointer, anew at each call; an empty one where there is none."""
@@ -87,26 +83,35 @@ class DuckRepository:
         )
 
     def page(
-        self, manifest: Manifest, selection: Selection, limit: int, *, headers: bool
-    ) -> tuple[Record, ...]:
+        self,
+        manifest: Manifest,
+        selection: Selection,
+        limit: int,
+        *,
+        headers: bool,
+        fields: Collection[str] | None = None,
+    ) -> Sequence[Record]:
         """Return the first `limit` records of the selection, by position."""
-        found: list[Record] = []
+        names = version.columns(headers=headers, of_set=selection.set is not None, fields=fields)
+        pages: list[Page] = []
+        missing = limit
         for part in self._ranges(manifest, selection):
             for file, groups in self._runs(manifest, part, selection.set, limit):
-                if len(found) >= limit:
-                    return self._filled(manifest, found)
-                found += self._read(
-                    manifest, selection, part, file, groups, limit - len(found), headers=headers
-                )
-        return self._filled(manifest, found)
+                if missing <= 0:
+                    return self._filled(manifest, pages, headers=headers)
+                read = self._read(manifest, selection, part, file, groups, missing, names)
+                if read.get("position"):
+                    pages.append(version.page(read, self._stamps(manifest), selection.set))
+                    missing -= len(pages[-1])
+        return self._filled(manifest, pages, headers=headers)
 
     def record(self, manifest: Manifest, identifier_: str) -> Record | None:
         """Return the item's listed version, or None where the snapshot has no such item."""
         key = identifier.lookup_key(identifier_)
         positions: list[int] = []
         for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
-            sql = f"SELECT position FROM {_FILE} WHERE key = $key"
-            rows = self._rows(sql, file, _span(groups), key=key)
+            sql = f"SELECT position FROM {FILE} WHERE key = $key"
+            rows = self._files.rows(sql, file, groups, key=key)
             positions += [place for (place,) in rows]
         for place in sorted(positions, reverse=True):
             selection = Selection(tuple(manifest.kinds()), Span(place, place))
@@ -135,7 +140,7 @@ class DuckRepository:
             values |= {"live": live} | ({"sequence": sequence} if past else {})
         sql = _SETS.format(condition=condition)
         for file, _ in self._catalogue.groups(manifest, "sets", after, None):
-            rows = self._rows(sql, file, limit=limit - len(found), **values)
+            rows = self._files.rows(sql, file, limit=limit - len(found), **values)
             found += [
                 SetRow(spec, records, count, stamps[first], stamps[last])
                 for spec, records, count, first, last in rows
@@ -150,7 +155,7 @@ class DuckRepository:
         def read() -> Mapping[str, int]:
             groups = self._catalogue.groups
             files = {f.key: f for s in specs for f, _ in groups(manifest, "sets", s, s)}
-            rows = (self._rows(_BIRTHS, file, specs=list(specs)) for file in files.values())
+            rows = (self._files.rows(_BIRTHS, f, specs=list(specs)) for f in files.values())
             return dict(row for some in rows for row in some)
 
         return self._cache.get((manifest.snapshot, tuple(specs)), read)
@@ -159,16 +164,21 @@ class DuckRepository:
         """Tell whether the snapshot has the set."""
         return self._listing(manifest, spec).counts != ()
 
-    def _filled(self, manifest: Manifest, records: list[Record]) -> tuple[Record, ...]:
-        """Return the records, with what documents have of those that are no captures."""
-        names = version.lacking(records)
+    def _filled(
+        self, manifest: Manifest, pages: Sequence[Page], *, headers: bool
+    ) -> Sequence[Record]:
+        """Return the pages as one, with what documents have of records that are no captures."""
+        if not pages:
+            return ()
+        page = pages[0] if len(pages) == 1 else Page.joined(pages)
+        names = [] if headers else version.lacking(page)
         if not names:
-            return tuple(records)
+            return page
         found: dict[str, str] = {}
-        sql = f"SELECT * FROM {_FILE} WHERE list_contains($names, identifier)"
+        sql = f"SELECT * FROM {FILE} WHERE list_contains($names, identifier)"
         for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
-            found.update(self._rows(sql, file, _span(groups), names=names))
-        return tuple(version.filled(records, found))
+            found.update(self._files.rows(sql, file, groups, names=names))
+        return tuple(version.filled(page, found))
 
     def _ranges(self, manifest: Manifest, selection: Selection) -> Iterator[Range]:
         """Yield where the selection's records lie, without publishes of which none is left."""
@@ -220,45 +230,57 @@ class DuckRepository:
         file: DataFile,
         groups: Sequence[RowGroup],
         limit: int,
-        *,
-        headers: bool,
-    ) -> list[Record]:
-        columns = version.columns(headers=headers, of_set=selection.set is not None)
+        names: tuple[str, ...],
+    ) -> Columns:
         low = position.in_key(groups[0].first, selection.set, part.first)
         high = position.in_key(groups[-1].last, selection.set, part.last)
-        values: dict[str, Any] = {
-            "first": max(part.first, low),
-            "last": min(part.last, high),
-            "kinds": list(selection.kinds),
-            "limit": limit,
-        }
+        first, last = max(part.first, low), min(part.last, high)
+        if limit > 1 and _is_whole(groups, selection.set, part):
+            read = self._files.whole(names, file, groups)
+            return self._chosen(manifest, read, selection, Span(first, last), limit)
+        values: dict[str, Any] = {"first": first, "last": last, "kinds": list(selection.kinds)}
         conditions = ["position BETWEEN $first AND $last", "list_contains($kinds, kind)"]
         if selection.set is not None:
             conditions.append("listing = $set" if part.copied else _IN_SET)
             values["set"] = selection.set
-        dead = self._dead(manifest, values["first"], values["last"])
+        local = self._catalogue.reader.local
+        dead = [str(local(f.key)) for f, _ in self._dead(manifest, first, last)]
         if dead:
             conditions.append(_LIVE)
             values["dead"] = dead
-        sql = (
-            f"SELECT {', '.join(columns)} FROM {_FILE} "
-            f"WHERE {' AND '.join(conditions)} ORDER BY position LIMIT $limit"
-        )
-        stamps = self._stamps(manifest)
-        rows = self._rows(sql, file, _span(groups), **values)
-        return [version.read(row, stamps, selection.set) for row in rows]
+        where = " AND ".join(conditions)
+        return self._files.columns(names, file, groups, where, limit, **values)
 
-    def _dead(self, manifest: Manifest, first: int, last: int) -> list[str]:
-        return [
-            str(self._catalogue.reader.local(file.key))
-            for file, _ in self._catalogue.groups(manifest, "dead", first, last)
-        ]
+    def _chosen(
+        self, manifest: Manifest, read: Columns, selection: Selection, span: Span, limit: int
+    ) -> Columns:
+        """Return of whole row groups the first `limit` rows that are of the selection."""
+        positions, kinds = read["position"], read["kind"]
+        start = bisect_left(positions, span.first)
+        end = bisect_right(positions, span.last)
+        dead: set[int] = set()
+        for file, groups in self._dead(manifest, span.first, span.last):
+            dead.update(self._files.whole(("position",), file, groups, entire=True)["position"])
+        if not dead and {*kinds[start:end]} <= {*selection.kinds}:
+            end = min(end, start + limit)
+            return {name: column[start:end] for name, column in read.items()}
+        chosen = [
+            row
+            for row in range(start, end)
+            if positions[row] not in dead and kinds[row] in selection.kinds
+        ][:limit]
+        return {name: [column[row] for row in chosen] for name, column in read.items()}
+
+    def _dead(
+        self, manifest: Manifest, first: int, last: int
+    ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
+        return self._catalogue.groups(manifest, "dead", first, last)
 
     def _listing(self, manifest: Manifest, spec: str) -> _Listing:
         def read() -> _Listing:
             for file, groups in self._catalogue.groups(manifest, "sets", spec, spec):
-                sql = f"SELECT counts, ranges FROM {_FILE} WHERE set_spec = $set"
-                for counts, ranges in self._rows(sql, file, _span(groups), set=spec):
+                sql = f"SELECT counts, ranges FROM {FILE} WHERE set_spec = $set"
+                for counts, ranges in self._files.rows(sql, file, groups, set=spec):
                     return _Listing(
                         tuple((c["sequence"], c["kind"], c["records"]) for c in counts),
                         tuple(Range(r["first"], r["last"], r["copied"]) for r in ranges),
@@ -272,28 +294,10 @@ class DuckRepository:
             (manifest.snapshot, None), lambda: {s.number: s.effective for s in manifest.sequences}
         )
 
-    def _rows(
-        self, sql: str, file: DataFile, span: tuple[int, int] | None = None, **values: Any
-    ) -> list[tuple[Any, ...]]:
-        footer = (file.bytes - file.footer, file.footer)
-        spans = None if span is None else (span, footer)
-        values["file"] = str(self._catalogue.reader.local(file.key, spans))
-        with self._cursor() as cursor, engine.reading(file.key):
-            rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
-            return rows
 
-    @contextmanager
-    def _cursor(self) -> Iterator[engine.Connection]:
-        """Lend a cursor: one may serve one thread at a time."""
-        with self._lock:
-            cursor = self._idle.pop() if self._idle else self._connection.cursor()
-        try:
-            yield cursor
-        finally:
-            with self._lock:
-                self._idle.append(cursor)
-
-
-def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
-    """Return offset and length of the bytes that hold neighbouring row groups."""
-    return groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset
+def _is_whole(groups: Sequence[RowGroup], spec: str | None, part: Range) -> bool:
+    """Tell whether all rows of the row groups are of the list: then they are worth keeping."""
+    if not part.copied:
+        return spec is None
+    bounds = [bound for group in groups for bound in (group.first, group.last)]
+    return all(isinstance(bound, tuple) and bound[0] == spec for bound in bounds)

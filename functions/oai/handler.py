@@ -58,7 +58,8 @@ class Application:
         self._present = present
         formats, self._renderer = trial.opened(configuration)
         digests = {row.prefix: self._renderer.digest(row) for row in formats.rows}
-        self._provider = Provider(repository, configuration, formats, present, digests)
+        fields = {row.prefix: self._renderer.fields(row) for row in formats.rows}
+        self._provider = Provider(repository, configuration, formats, present, digests, fields)
         self._schemas = schemas.replies(self._renderer.places)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])
         self._log = None if log is None else AccessLog(log)

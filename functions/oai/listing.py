@@ -3,7 +3,7 @@
 OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -75,9 +75,19 @@ class Lister:
     """Answers ListRecords and ListIdentifiers."""
 
     def __init__(
-        self, repository: Repository, formats: Formats, drift: Drift, *, named_sets: bool = False
+        self,
+        repository: Repository,
+        formats: Formats,
+        drift: Drift,
+        fields: Mapping[str, Collection[str]] | None = None,
+        *,
+        named_sets: bool = False,
     ):
-        """`named_sets`: the configuration names sets, which may have no record yet."""
+        """`fields` are those that each format needs, by prefix (None: all).
+
+        `named_sets`: the configuration names sets, which may have no record yet.
+        """
+        self._fields = fields or {}
         self._named_sets = named_sets
         self._drift = drift
         self._repository = repository
@@ -155,11 +165,14 @@ class Lister:
     def _shown(self, walk: _Walk, reading: Reading, limit: int) -> RecordList:
         headers = walk.verb == LIST_IDENTIFIERS
         selection = walk.selection()
-        records: tuple[Record, ...] = ()
+        records: Sequence[Record] = ()
         if selection.span.first <= selection.span.last:
             # One more than is shown tells whether there is more; a size that is an estimate,
             # as that of a list that outlived its snapshot, could not.
-            records = self._repository.page(walk.manifest, selection, limit + 1, headers=headers)
+            fields = self._fields.get(walk.format.prefix)
+            records = self._repository.page(
+                walk.manifest, selection, limit + 1, headers=headers, fields=fields
+            )
         if not records:
             raise _nothing()
         if not headers:

@@ -1,6 +1,6 @@
 """The data provider: a request in, an answer out; neither XML nor HTTP (OAI-PMH 2.0, section 4)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from functions.oai import identity
 from functions.oai.answer import (
@@ -52,15 +52,19 @@ class Provider:
         formats: Formats,
         present: Present,
         digests: Mapping[str, str] | None = None,
+        fields: Mapping[str, Collection[str]] | None = None,
     ):
-        """`digests` are those of what makes each format here, by prefix."""
+        """`digests` are those of what makes each format here, by prefix.
+
+        `fields` are the columns that each needs of a record, likewise (None: all).
+        """
         self._repository = repository
         self._drift = Drift(digests or {})
         self._configuration = configuration
         self._formats = formats
         self._present = present
         named_sets = bool(configured(configuration))
-        self._lister = Lister(repository, formats, self._drift, named_sets=named_sets)
+        self._lister = Lister(repository, formats, self._drift, fields, named_sets=named_sets)
         self._verbs: dict[str, Callable[[Request, Reading, int], Content]] = {
             IDENTIFY: self._identify,
             LIST_FORMATS: self._list_formats,

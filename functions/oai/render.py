@@ -5,16 +5,15 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from functions.oai import text
+from functions.oai import about, text
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES, Format, folders
+from functions.oai.page import runs
 from functions.oai.repository import Record
 from functions.oai.template import FAULTS, Abouts, Loop, Templates
 from functions.snapshot.errors import ConfigurationError
@@ -84,6 +83,14 @@ class Renderer:
                 f"{self.templates.path(name)}, line {line}: {error}"
             ) from error
 
+    def fields(self, row: Format) -> frozenset[str]:
+        """Return the columns that are needed of a record in a format, and perhaps others."""
+        loops = [
+            self.templates.loop(RECORD, f"crosswalks/{name}") for name in row.crosswalks.values()
+        ]
+        needed = frozenset(name for loop in loops for name in loop.names)
+        return needed | about.COLUMNS if self.templates.abouts else needed
+
     def digest(self, row: Format) -> str:
         """Return a digest of what makes the XML of a format: equal for equal XML."""
         made = [f"{row.namespace} {row.schema}"]
@@ -105,9 +112,7 @@ class Renderer:
             return self.templates.loop("oai/header.xml").render(records, {}, since)
         constants = _constants(row, base_url, self._name)
         parts = []
-        # By position a publish's records of one kind lie together: few runs, mostly one.
-        for kind, some in groupby(records, key=attrgetter("kind")):
-            run = [*some]
+        for kind, run in runs(records):
             loop = self.templates.loop(RECORD, f"crosswalks/{row.crosswalks[kind]}")
             try:
                 parts.append(loop.render(run, constants, since))

@@ -3,7 +3,7 @@
 Below it there is no XML, no HTTP and no clock; above it there is no SQL.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -75,11 +75,18 @@ class Repository(Protocol):
         ...
 
     def page(
-        self, manifest: Manifest, selection: Selection, limit: int, *, headers: bool
-    ) -> tuple[Record, ...]:
+        self,
+        manifest: Manifest,
+        selection: Selection,
+        limit: int,
+        *,
+        headers: bool,
+        fields: Collection[str] | None = None,
+    ) -> Sequence[Record]:
         """Return the first `limit` records of the selection, by position; fewer at its end only.
 
-        With `headers` the records come without fields.
+        With `headers` the records come without fields. Of a capture's fields only `fields` need be
+        there (None: all).
         """
         ...
 

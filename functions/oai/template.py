@@ -4,10 +4,9 @@ What each record of a page needs (header, crosswalk) is compiled, includes and a
 over rows, in which the columns that the templates name are plain local variables.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,15 @@ import jinja2
 import jinja2.meta
 import jinja2.nodes
 
-from functions.oai import text
+from functions.oai import include, text
 from functions.oai.about import Container
+from functions.oai.page import HEADER, Page
 from functions.oai.repository import Record
 from functions.oai.request import is_uri
 from functions.oai.table import Tables
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
 
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
 _PARTS = (
     jinja2.nodes.Include,
     jinja2.nodes.Import,
@@ -39,7 +37,6 @@ _EXPECTED_TABLE = (
     'expected lookup("t"), with the name of its table in quotes, and not within map; '
     "in any other form a change of the table would not be noticed"
 )
-_ITEM = tuple(field.name for field in fields(Record) if field.name != "fields")
 _CONSTANT = frozenset({"schema_location", "repository_name"})
 """What a crosswalk knows besides the columns of an item: it is the same for all of a page."""
 
@@ -67,7 +64,7 @@ class Templates:
 
     def __init__(self, places: Sequence[Path], abouts: Abouts):
         self._tables = Tables(places)
-        self._abouts = abouts
+        self.abouts = abouts
         own = (
             jinja2.PrefixLoader({"crosswalks": jinja2.FileSystemLoader(place / "crosswalks")})
             for place in places[:-1]
@@ -81,6 +78,7 @@ class Templates:
             keep_trailing_newline=True,
             auto_reload=False,
         )
+        self._read = partial(_source, self._environment)
         self._environment.filters.update(
             attribute=text.attribute,
             hexadecimal=text.hexadecimal,
@@ -100,7 +98,7 @@ class Templates:
     def loop(self, name: str, crosswalk: str = "") -> "Loop":
         """Return a template as a loop; `crosswalk` is what it includes by that word."""
         if (name, crosswalk) not in self._loops:
-            self._loops[name, crosswalk] = Loop(self._environment, name, crosswalk, self._abouts)
+            self._loops[name, crosswalk] = Loop(self._environment, name, crosswalk, self.abouts)
         return self._loops[name, crosswalk]
 
     def check(self, name: str, crosswalk: str, columns: Sequence[str]) -> None:
@@ -108,9 +106,9 @@ class Templates:
 
         Raises ConfigurationError, with file and line.
         """
-        pieces = [*_pieces(self._environment, name, crosswalk, tuple(self._abouts))]
+        pieces = [*include.lines(self._read, name, crosswalk, tuple(self.abouts))]
         for part in dict.fromkeys(place for _, place, _ in pieces):
-            source, path = _source(self._environment, part)
+            source, path = self._read(part)
             try:
                 tree = self._environment.parse(source)
             except jinja2.TemplateSyntaxError as error:
@@ -126,17 +124,17 @@ class Templates:
         except jinja2.TemplateSyntaxError as error:
             where = places[min(error.lineno, len(places)) - 1]
             raise ConfigurationError(f"{where}: {error.message}") from error
-        known = {*columns, *_ITEM, *map(_about, self._abouts)}
+        known = {*columns, *HEADER, *map(_about, self.abouts)}
         for unknown in sorted({*loop.names} - known):
             where, line = loop.use(unknown)
             raise ConfigurationError(
                 f"{self.path(where)}, line {line}: items of this kind have no {unknown}; "
-                f"there are {', '.join((*columns, *_ITEM, *sorted(_CONSTANT)))}"
+                f"there are {', '.join((*columns, *HEADER, *sorted(_CONSTANT)))}"
             )
 
     def makings(self, name: str) -> list[str]:
         """Return what a template's output comes of: its lines, and the tables that it names."""
-        source = "".join(line for line, _, _ in _pieces(self._environment, name, "", ()))
+        source = "".join(line for line, _, _ in include.lines(self._read, name, "", ()))
         tables = {
             _table(node)
             for node in self._environment.parse(source).find_all(jinja2.nodes.Filter)
@@ -146,7 +144,7 @@ class Templates:
 
     def path(self, name: str) -> str:
         """Return where the template of that name lies."""
-        return _source(self._environment, name)[1]
+        return self._read(name)[1]
 
     def _check_call(self, node: jinja2.nodes.Node, where: str) -> None:
         assert isinstance(node, jinja2.nodes.Filter | jinja2.nodes.Test)
@@ -168,14 +166,14 @@ class Loop:
     """A template that is rendered for many records at once."""
 
     def __init__(self, environment: jinja2.Environment, name: str, crosswalk: str, abouts: Abouts):
-        pieces = [*_pieces(environment, name, crosswalk, tuple(abouts))]
+        pieces = [*include.lines(partial(_source, environment), name, crosswalk, tuple(abouts))]
         self._abouts = {_about(name): container for name, container in abouts.items()}
         source = "".join(line for line, _, _ in pieces)
         self._name = crosswalk or name
         self._places = [(at, n) for line, at, n in pieces if line.endswith("\n")]
         self._tree = environment.parse(source)
         self.names = tuple(sorted(_free(self._tree) - environment.globals.keys() - _CONSTANT))
-        target = ", ".join(("_record", *self.names))
+        target = ", ".join(("_position", *self.names))
         # On one line with the source's first, so that its line numbers hold.
         code = environment.compile(
             "{% for " + target + " in _rows %}" + source + "{% endfor %}\n", name, self._name
@@ -193,7 +191,8 @@ class Loop:
     ) -> str:
         """Return the text of all records, none of which is dated before `since`."""
         columns = [self._column(name, records, since) for name in self.names]
-        return self._template.render(constants, _rows=zip(records, *columns, strict=True))
+        rows = zip(range(len(records)), *columns, strict=True)
+        return self._template.render(constants, _rows=rows)
 
     def place(self, error: BaseException) -> tuple[str, int]:
         """Return the template and the line that raised an error."""
@@ -212,22 +211,31 @@ class Loop:
     def _at(self, line: int) -> tuple[str, int]:
         return self._places[min(line, len(self._places)) - 1]
 
-    def _column(self, name: str, records: Sequence[Record], since: datetime | None) -> list[Any]:
-        if name == "datestamp":  # records of a page share a few: each is written once
-            dates = {record.datestamp for record in records}
-            texts = {d: instant.to_text(max(d, since or d)) for d in dates}
-            return [texts[record.datestamp] for record in records]
+    def _column(
+        self, name: str, records: Sequence[Record], since: datetime | None
+    ) -> Sequence[Any]:
         if name in self._abouts:
             say = self._abouts[name]
             return [None if record.deleted else say(record) for record in records]
-        if name in _ITEM:
-            return [getattr(record, name) for record in records]
         try:
-            return [None if record.deleted else record.fields[name] for record in records]
+            values = _values(name, records)
         except KeyError:
             raise ConfigurationError(
                 f"{self._name} asks for {name}, which items of this kind do not have"
             ) from None
+        if name == "datestamp":  # records of a page share a few: each is written once
+            texts = {date: instant.to_text(max(date, since or date)) for date in {*values}}
+            return [texts[date] for date in values]
+        return values
+
+
+def _values(name: str, records: Sequence[Record]) -> Sequence[Any]:
+    """Return what records have of that name. Raises KeyError."""
+    if isinstance(records, Page):
+        return records.column(name)
+    if name in HEADER:
+        return [getattr(record, name) for record in records]
+    return [None if record.deleted else record.fields[name] for record in records]
 
 
 def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:
@@ -238,37 +246,6 @@ def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:
     except (jinja2.TemplateNotFound, OSError, ValueError) as error:
         raise ConfigurationError(f"the template {name} cannot be read: {error}") from error
     return source, path or name
-
-
-def _pieces(
-    environment: jinja2.Environment,
-    name: str,
-    crosswalk: str,
-    abouts: tuple[str, ...],
-    above: tuple[str, ...] = (),
-) -> Iterator[tuple[str, str, int]]:
-    """Yield a template's lines, its includes in their places, with the file and line of each.
-
-    `crosswalk` and `abouts` are what varies of the includes.
-    """
-    if name in above:
-        raise ConfigurationError(f"{above[-1]} includes {name}, in which it lies itself")
-    try:
-        source = _source(environment, name)[0]
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{error} ({' in '.join(reversed(above))})") from error
-    for number, line in enumerate(_LINE.findall(source), 1):
-        include = _INCLUDE.search(line if line.endswith("\n") else line + "\n")
-        if include is None:
-            yield line if line.endswith("\n") else line + "\n", name, number
-            continue
-        if line[: include.start()].strip():
-            yield line[: include.start()], name, number
-        included = [include[1] or crosswalk]
-        if include[2]:
-            included = [f"about/{about}.xml" for about in abouts]
-        for other in included:
-            yield from _pieces(environment, other, crosswalk, abouts, (*above, name))
 
 
 def _table(node: jinja2.nodes.Filter | jinja2.nodes.Test) -> str:

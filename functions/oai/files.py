@@ -1,0 +1,152 @@
+"""Files: rows of a store's data files, read by DuckDB."""
+
+import threading
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from functions.oai import columns, engine
+from functions.oai.columns import Columns
+from functions.oai.kept import Kept
+from functions.snapshot.manifest import DataFile, RowGroup
+from functions.snapshot.store import Reader
+
+FILE = engine.table("$file")
+"""The file that is read, in a statement."""
+
+_FEW = 16
+"""Rows up to which each value as an object costs less than a longer statement does."""
+
+
+class Files:
+    """Reads data files of one store. Safe to use from threads.
+
+    Row groups that were read whole are kept, for the next page of a list is mostly of the same one:
+    `kept` bytes of them, those that were asked for last.
+    """
+
+    def __init__(self, reader: Reader, kept: int) -> None:
+        self._reader = reader
+        self._connection = engine.connect()
+        self._idle: list[engine.Connection] = []
+        self._lock = threading.Lock()
+        self._kept: Kept[Columns] = Kept(kept)
+
+    def close(self) -> None:
+        """Let go of DuckDB; nothing can be read any more."""
+        with self._lock:
+            for cursor in self._idle:
+                cursor.close()
+            self._idle.clear()
+            self._connection.close()
+
+    def rows(
+        self, sql: str, file: DataFile, groups: Sequence[RowGroup] | None = None, **values: Any
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement over FILE, of which neighbouring row groups are read."""
+        footer = (file.bytes - file.footer, file.footer)
+        spans = None if groups is None else (_span(groups), footer)
+        values["file"] = str(self._reader.local(file.key, spans))
+        with self._cursor() as cursor, engine.reading(file.key):
+            rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
+            return rows
+
+    def columns(
+        self,
+        names: Sequence[str],
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        condition: str,
+        limit: int,
+        **values: Any,
+    ) -> Columns:
+        """Return columns of the first `limit` rows, by position, for which the condition holds."""
+        rows = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
+        values["limit"] = limit
+        if limit <= _FEW:
+            found = self.rows(f"{rows} LIMIT $limit", file, groups, **values)
+            return {name: [row[i] for row in found] for i, name in enumerate(names)}
+        return self._read(names, f"({rows} LIMIT $limit)", file, groups, values)[0]
+
+    def whole(
+        self,
+        names: tuple[str, ...],
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        *,
+        entire: bool = False,
+    ) -> Columns:
+        """Return columns of all rows of neighbouring row groups, which lie in one listing.
+
+        With `entire` a bucket's file is fetched as a whole, for what is asked of it next.
+        """
+        keys = [(file.key, group.offset, names) for group in groups]
+        found = [self._kept.find(key) for key in keys]
+        missing = [number for number, one in enumerate(found) if one is None]
+        if missing:
+            some = slice(missing[0], missing[-1] + 1)
+            found[some] = self._loaded(names, file, groups[some], entire=entire)
+        parts = [one for one in found if one is not None]
+        if len(parts) == 1:
+            return parts[0]
+        return {name: [value for part in parts for value in part[name]] for name in names}
+
+    def _loaded(
+        self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], *, entire: bool
+    ) -> list[Columns]:
+        """Return the columns of each of the row groups, and keep them."""
+        first, last = groups[0].first, groups[-1].last
+        condition, values = "position BETWEEN $first AND $last", {"first": first, "last": last}
+        if isinstance(first, tuple) and isinstance(last, tuple):
+            condition += " AND listing = $listing"
+            values = {"first": first[1], "last": last[1], "listing": first[0]}
+        rows = f"{FILE} WHERE {condition}"
+        read, size = self._read(names, rows, file, None if entire else groups, values)
+        start, parts = 0, []
+        for group in groups:
+            bound = group.last[1] if isinstance(group.last, tuple) else group.last
+            end = bisect_right(read["position"], bound)
+            part = {name: column[start:end] for name, column in read.items()}
+            self._kept.add(
+                (file.key, group.offset, names),
+                part,
+                size * (end - start) // max(1, len(read["position"])),
+            )
+            parts.append(part)
+            start = end
+        return parts
+
+    def _read(
+        self,
+        names: Sequence[str],
+        rows: str,
+        file: DataFile,
+        groups: Sequence[RowGroup] | None,
+        values: Mapping[str, Any],
+    ) -> tuple[Columns, int]:
+        """Return columns of `rows`, an expression, and about how many bytes they take."""
+        sql = f"SELECT {columns.joined(names)} FROM {rows}"
+        ((*texts,),) = self.rows(sql, file, groups, **values)
+        found = columns.parted(names, texts)
+        if found is not None:
+            return found
+        sql = f"SELECT {columns.plain(names)} FROM {rows}"
+        ((*lists,),) = self.rows(sql, file, groups, **values)
+        return dict(zip(names, lists, strict=True)), sum(len(text or "") for text in texts)
+
+    @contextmanager
+    def _cursor(self) -> Iterator[engine.Connection]:
+        """Lend a cursor: one may serve one thread at a time."""
+        with self._lock:
+            cursor = self._idle.pop() if self._idle else self._connection.cursor()
+        try:
+            yield cursor
+        finally:
+            with self._lock:
+                self._idle.append(cursor)
+
+
+def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
+    """Return offset and length of the bytes that hold neighbouring row groups."""
+    return groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset
