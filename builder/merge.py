@@ -62,7 +62,8 @@ _INCOMING = f"""
 CREATE VIEW incoming AS
 SELECT identifier, sets, {_COLUMNS}
 FROM (SELECT 'oai:' || getvariable('namespace') || ':' || identity AS identifier,
-          * EXCLUDE (identity) FROM {_INTAKE}) ANTI JOIN apart USING (identifier)
+          * EXCLUDE (identity), NULL::VARCHAR AS refers_to, []::VARCHAR[] AS inherited
+      FROM {_INTAKE}) ANTI JOIN apart USING (identifier)
 UNION ALL SELECT identifier, sets, {_COLUMNS} FROM apart
 """
 _NEW = (
