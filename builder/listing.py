@@ -16,7 +16,7 @@ from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Span
 
-SPREAD = 4
+SPREAD = 8
 """A set is copied if its records touch over SPREAD times the row groups that they would fill."""
 _SLACK = 2  # row groups that any set may touch besides
 
