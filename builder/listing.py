@@ -16,20 +16,12 @@ from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Span
 
-SPREAD = 4
+SPREAD = 8
 """A set is copied if its records touch over SPREAD times the row groups that they would fill."""
 _SLACK = 2  # row groups that any set may touch besides
 
 _FILES = engine.table("$files")
 _SETS = engine.table("$sets")
-
-_LINEAGE = (
-    "CREATE TABLE lineage AS SELECT spec, unnest(list_transform(range(1, len(parts) + 1), "
-    "lambda n: array_to_string(parts[:n], ':'))) AS listing FROM ("
-    "SELECT DISTINCT spec, string_split(spec, ':') AS parts FROM ("
-    f"SELECT unnest(sets) AS spec FROM {_FILES} UNION ALL SELECT unnest(left_sets) FROM {_FILES} "
-    "UNION ALL SELECT unnest(list_concat(sets, left_sets)) FROM superseded))"
-)
 
 # Of each set that tells an item's listings, whether it is live there. One that it has left may lie
 # below a parent that it is in.
@@ -39,26 +31,37 @@ _SPECS = (
     "FROM {items})"
 )
 
+# Items of a row group that are in the same sets count alike; as neighbours they are often many.
+_ALIKE = f"""
+CREATE TABLE alike AS
+SELECT row_number() OVER () AS number, *, len(left_sets) > 0 OR
+    list_unique(list_transform(sets, lambda s: split_part(s, ':', 1))) < len(sets) AS several
+FROM (
+    SELECT file_index, file_row_number // $group AS part, sequence, kind, deleted, sets, left_sets,
+        count(*) AS size, min(position) AS first, max(position) AS last
+    FROM {_FILES} GROUP BY ALL
+)
+"""
+_LINEAGE = (
+    "CREATE TABLE lineage AS SELECT spec, unnest(list_transform(range(1, len(parts) + 1), "
+    "lambda n: array_to_string(parts[:n], ':'))) AS listing FROM ("
+    "SELECT DISTINCT spec, string_split(spec, ':') AS parts FROM ("
+    "SELECT unnest(list_concat(sets, left_sets)) AS spec FROM alike UNION ALL "
+    "SELECT unnest(list_concat(sets, left_sets)) FROM superseded))"
+)
 # An item may be in two sets below one parent, and counts once there: such items go the long way.
 _CELLS = f"""
 CREATE TABLE cells AS
-WITH item AS (
-    SELECT file_index, file_row_number // $group AS part, position, sequence, kind, deleted, sets,
-        left_sets, len(left_sets) > 0 OR
-        list_unique(list_transform(sets, lambda s: split_part(s, ':', 1))) < len(sets) AS several
-    FROM {_FILES}
-),
-plain AS (
-    SELECT file_index, part, sequence, kind, spec, count(*) AS records,
-        count(*) FILTER (WHERE NOT deleted) AS live, min(position) AS first, max(position) AS last
-    FROM (SELECT * EXCLUDE (several, sets, left_sets), unnest(sets) AS spec
-          FROM item WHERE NOT several)
-    GROUP BY ALL
+WITH plain AS (
+    SELECT file_index, part, sequence, kind, spec, sum(size) AS records,
+        sum(if(deleted, 0, size)) AS live, min(first) AS first, max(last) AS last
+    FROM (SELECT *, unnest(sets) AS spec FROM alike WHERE NOT several) GROUP BY ALL
 ),
 several AS (
-    SELECT file_index, part, sequence, kind, listing, position, bool_or(live)::BIGINT AS live
-    FROM {_SPECS.format(items="(SELECT * EXCLUDE (several) FROM item WHERE several)")}
-    JOIN lineage USING (spec) GROUP BY ALL
+    SELECT file_index, part, sequence, kind, listing, number, size AS records, first, last,
+        max(if(live, size, 0)) AS live
+    FROM {_SPECS.format(items="(SELECT * FROM alike WHERE several)")} JOIN lineage USING (spec)
+    GROUP BY ALL
 )
 SELECT listing, $runs[file_index::BIGINT + 1]::BIGINT AS run,
     file_index::BIGINT * $most + part AS cell, sequence, kind,
@@ -68,7 +71,7 @@ FROM (
     SELECT listing, file_index, part, sequence, kind, records, live, first, last
     FROM plain JOIN lineage USING (spec)
     UNION ALL
-    SELECT listing, file_index, part, sequence, kind, 1, live, position, position FROM several
+    SELECT listing, file_index, part, sequence, kind, records, live, first, last FROM several
 )
 GROUP BY ALL
 """
@@ -213,9 +216,10 @@ class Index:
         numbers = [number for number, run in enumerate(runs) for _ in run.paths]
         group = {"group": layout.GROUP_ROWS}
         with engine.reading("the index of sets"):
-            connection.execute(_LINEAGE, {"files": files})
-            most = {"most": layout.FILE_GROUPS}
-            connection.execute(_CELLS, {"files": files, "runs": numbers, **most, **group})
+            connection.execute(_ALIKE, {"files": files, **group})
+            connection.execute(_LINEAGE)
+            connection.execute(_CELLS, {"runs": numbers, "most": layout.FILE_GROUPS})
+            connection.execute("DROP TABLE alike")
             connection.execute(_SPREAD_TABLE, {"spread": SPREAD, "slack": _SLACK, **group})
             connection.execute(_RANGES)
             connection.execute(_COUNTS, {"sequence": sequence})

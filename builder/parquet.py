@@ -16,9 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from builder import encoding
+from builder.gate import Gate
 from functions.oai.engine import NO_SPACE
 from functions.snapshot import layout, schema
-from functions.snapshot.errors import SheafError, StoreError
+from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Key, RowGroup
 
 _TYPES: dict[str, pa.DataType] = {
@@ -48,25 +50,6 @@ _TYPES: dict[str, pa.DataType] = {
 
 _SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
 """Columns whose bounds are kept for analysts; bounds of every column would bloat the footer."""
-
-# Encodings and levels as measured (docs/performance.md). A dictionary serves values that repeat
-# within a row group; what does not repeat only carries it along.
-_FRONT_CODED = ("identifier", "url", "url_surtkey", "refers_to_url")
-_DISTINCT = (
-    *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
-    *("document", "detail"),
-)
-_BY_TYPE = {
-    "BIGINT": "DELTA_BINARY_PACKED",
-    "INTEGER": "DELTA_BINARY_PACKED",
-    "TIMESTAMP": "BYTE_STREAM_SPLIT",
-}
-_LEVELS = {name: 3 for name in ("url", "url_surtkey", "refers_to_url", "title", "document")}
-"""Zstandard levels other than 1; a higher one makes digests larger, and the rest no smaller."""
-
-
-class UnsortedTable(SheafError):
-    """Rows came in another order than their table's; a fault of Sheaf, not of its input."""
 
 
 class Stream(Protocol):
@@ -173,18 +156,19 @@ def write_table(
 ) -> Iterator[Written]:
     """Write a table's sorted rows as data files in `folder`, and yield them in order.
 
-    While a file is encoded and compressed, by one of `threads`, the rows of the next ones are
-    taken from where they come; those of `threads` + 1 files are in memory. `constants` may give `position` and `sequence` for batches that lack these columns: `position`
-    is that of the first such row (the next follow by one), `sequence` the same for all.
+    While `threads` files are encoded and compressed, the rows of the next one are taken from where
+    they come, so those of one file more are in memory. `constants` may give `position` and
+    `sequence` for batches that lack these columns: `position` is that of the first such row (the
+    next follow by one), `sequence` the same for all.
     """
     target = arrow_schema(schema.TABLES[table])
-    gate = _Gate(table)
+    gate = Gate(table)
     grouped = _rechunked(_conformed(rows, target, dict(constants or {})), layout.GROUP_ROWS)
     waiting: deque[Future[Written]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for number, groups in enumerate(_chunked(grouped, layout.file_groups(table))):
             path = folder / f"{table}-{number}.parquet"
-            ready = [gate.passed(group) for group in groups]
+            ready = [_passed(gate, group) for group in groups]
             waiting.append(pool.submit(_write_file, path, table, target, ready))
             while len(waiting) > threads:
                 yield waiting.popleft().result()
@@ -192,63 +176,36 @@ def write_table(
             yield waiting.popleft().result()
 
 
-class _Gate:
-    """Refuses row groups that are out of order: nothing unsorted is ever published."""
-
-    def __init__(self, table: str) -> None:
-        self._table = table
-        self._keys = schema.ORDER[table][: schema.KEY[table]]
-        if table == "records":  # positions are often counted here, so look at what they follow
-            self._keys = ("sequence", "kind", "url_surtkey", "position")
-        self._last: tuple[Any, ...] | None = None
-
-    def passed(self, group: pa.Table) -> pa.Table:
-        first, last = (
-            tuple(_last_if_null(group.column(key)[index].as_py()) for key in self._keys)
-            for index in (0, group.num_rows - 1)
-        )
-        if first > last or (self._last is not None and first < self._last):
-            raise UnsortedTable(f"the rows of {self._table} are not in order near {first}")
-        self._last = last
-        return group
+def _passed(gate: Gate, group: pa.Table) -> pa.Table:
+    first, last = (
+        tuple(group.column(key)[index].as_py() for key in gate.keys)
+        for index in (0, group.num_rows - 1)
+    )
+    gate.check(first, last)
+    return group
 
 
 def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.Table]) -> Written:
     keys = schema.ORDER[table][: schema.KEY[table]]
     bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
     kept = [name for name in target.names if name in keys or name in _SEARCHED]
+    chosen = encoding.of(table)
     with _writing(path):
-        writer = pq.ParquetWriter(path, target, write_statistics=kept, **_encoded(table, target))
+        writer = pq.ParquetWriter(
+            path,
+            target,
+            write_statistics=kept,
+            compression="zstd",
+            compression_level=chosen.levels,
+            column_encoding=chosen.encodings,
+            use_dictionary=chosen.dictionaries,
+        )
         try:
             for group in groups:
                 writer.write_table(group, row_group_size=layout.GROUP_ROWS)
         finally:
             writer.close()
         return _described(path, bounds)
-
-
-def _encoded(table: str, target: pa.Schema) -> dict[str, Any]:
-    """Return how pyarrow is to encode and compress the columns of a table."""
-    encodings = {
-        column.name: _BY_TYPE[column.type]
-        for column in schema.TABLES[table]
-        if column.type in _BY_TYPE
-    }
-    for names, encoding in (
-        (_FRONT_CODED, "DELTA_BYTE_ARRAY"),
-        (_DISTINCT, "DELTA_LENGTH_BYTE_ARRAY"),
-    ):
-        encodings |= {name: encoding for name in target.names if name in names}
-    paths = [
-        f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
-        for field in target
-    ]
-    return {
-        "compression": "zstd",
-        "compression_level": {path: _LEVELS.get(path, 1) for path in paths},
-        "column_encoding": encodings,
-        "use_dictionary": [path for path in paths if path not in encodings],
-    }
 
 
 def _described(path: Path, bounds: Sequence[tuple[Key, Key]]) -> Written:
@@ -309,10 +266,6 @@ def _chunked(tables: Iterator[pa.Table], size: int) -> Iterator[Iterator[pa.Tabl
                 yield table
 
         yield run()
-
-
-def _last_if_null(value: Any) -> Any:
-    return "\U0010ffff" if value is None else value
 
 
 def _key(rows: pa.Table, keys: Sequence[str], index: int) -> Key:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from builder import intake
-from builder.parquet import UnsortedTable, write_table
+from builder.gate import UnsortedTable
+from builder.parquet import write_table
 from builder.publish import publish
 from builder.store import FolderStore
 from builder.surroundings import Surroundings

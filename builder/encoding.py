@@ -1,0 +1,52 @@
+"""Encodings: how each column of a table is laid out and compressed in Parquet. Pure.
+
+As measured (docs/performance.md). A dictionary serves values that repeat within a row group; what
+does not repeat only carries one along. Everything here is read by DuckDB and by pyarrow.
+"""
+
+from dataclasses import dataclass
+
+from functions.snapshot import schema
+
+_FRONT_CODED = ("identifier", "url", "url_surtkey", "refers_to_url")
+_DISTINCT = (
+    *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
+    *("document", "detail"),
+)
+_BY_TYPE = {
+    "BIGINT": "DELTA_BINARY_PACKED",
+    "INTEGER": "DELTA_BINARY_PACKED",
+    "TIMESTAMP": "BYTE_STREAM_SPLIT",
+}
+# A higher level makes digests larger, and most of the rest no smaller.
+_THOROUGH = ("url", "url_surtkey", "refers_to_url", "title", "document")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How a table's columns are written, by their paths in Parquet.
+
+    `encodings` are Parquet's names for columns without a dictionary, `dictionaries` the others,
+    `levels` those of Zstandard.
+    """
+
+    encodings: dict[str, str]
+    dictionaries: list[str]
+    levels: dict[str, int]
+
+
+def of(table: str) -> Encoding:
+    """Return how the columns of `table` are written."""
+    encodings = {}
+    paths = []
+    for column in schema.TABLES[table]:
+        path = f"{column.name}.list.element" if column.type.endswith("[]") else column.name
+        paths.append(path)
+        if column.type in _BY_TYPE:
+            encodings[path] = _BY_TYPE[column.type]
+        elif column.name in _FRONT_CODED:
+            encodings[path] = "DELTA_BYTE_ARRAY"
+        elif column.name in _DISTINCT:
+            encodings[path] = "DELTA_LENGTH_BYTE_ARRAY"
+    levels = {path: 3 if path in _THOROUGH else 1 for path in paths}
+    return Encoding(encodings, [path for path in paths if path not in encodings], levels)
