@@ -1,11 +1,13 @@
 """The merge: the intake held against the last snapshot, giving what is new or changed.
 
-Of several copies of one capture one leads: one with a payload before a revisit, then the first by
-file name and offset, then the one that was read last. Against the snapshot it is the copy that is
-published already, unless the very record was read again (same file, same offset) or only a revisit
-was published. The leading copy gives the description; what it lacks is filled from the others. Its
-sets stand, and to them come the others' collections, and hierarchies of which it has none. Where
-copies lie is no part of the description, so a copy elsewhere changes nothing by itself.
+Of several copies of one capture one leads: one from an archive file before one from an index (which
+tells no length of payload), then one with a payload before a revisit, then the first by file name
+and offset, then the one that was read last. Against the snapshot it is the copy that is published
+already, unless the very record was read again (same file, same offset), only a revisit was
+published, or only what an index says. The leading copy gives the description; what it lacks is
+filled from the others. Its sets stand, and to them come the others' collections, and hierarchies of
+which it has none. Where copies lie is no part of the description, so a copy elsewhere changes
+nothing by itself. A published revisit counts here without what it has from its original.
 """
 
 from bisect import bisect_left
@@ -14,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from builder.inheritance import OWN
 from builder.snapshot import Draft, Query
 from functions.oai import engine
 from functions.snapshot import identifier, schema
@@ -53,7 +56,8 @@ SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists
 FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identifier FROM repeated)
 WINDOW copy AS (
     PARTITION BY identifier
-    ORDER BY warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST, number DESC
+    ORDER BY content_length IS NULL, warc_record_type = 'revisit', warc_filename,
+        warc_record_offset NULLS LAST, number DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 """
 
@@ -65,6 +69,8 @@ SELECT DISTINCT warc_filename AS source, warc_record_offset AS place FROM ({_GIV
 WHERE identifier IN (SELECT identifier FROM old WHERE reason IS NOT NULL)
 """
 
+
+_OWN = f"CREATE VIEW own AS SELECT * REPLACE ({OWN}), sets AS published FROM old"
 
 _POSITIONS: Query = ("SELECT position FROM places", {})
 LOCATED = (
@@ -207,10 +213,12 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
 def _revise(connection: engine.Connection) -> None:
     """Make `revised`, `fresh` and `superseded` out of `incoming` and `old`."""
     leads = (
-        "(o.deleted OR i.warc_filename = o.warc_filename "
+        "(o.deleted OR CASE WHEN (i.content_length IS NULL) != (o.content_length IS NULL) "
+        "THEN o.content_length IS NULL ELSE i.warc_filename = o.warc_filename "
         "AND i.warc_record_offset IS NOT DISTINCT FROM o.warc_record_offset "
-        "OR o.warc_record_type = 'revisit' AND i.warc_record_type != 'revisit')"
+        "OR o.warc_record_type = 'revisit' AND i.warc_record_type != 'revisit' END)"
     )
+    connection.execute(_OWN)
     columns = [
         f"CASE WHEN {leads} THEN coalesce(i.{n}, o.{n}) ELSE coalesce(o.{n}, i.{n}) END AS {n}"
         if n in _DESCRIBED
@@ -220,13 +228,13 @@ def _revise(connection: engine.Connection) -> None:
     lists = f"CASE WHEN {leads} THEN [i.sets, o.sets] ELSE [o.sets, i.sets] END"
     sets = _SPECIFIC.format(sets=_FOLDED.format(lists=f"({lists})"))
     differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in ("sets", *_DESCRIBED))
-    left = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
+    left = LEFT.format(earlier="list_concat(o.published, o.left_sets)", now="n.sets")
     connection.execute(
         "CREATE TABLE revised AS WITH n AS (SELECT o.position AS old_position, o.identifier, "
-        f"{sets} AS sets, {', '.join(columns)} FROM incoming i JOIN old o USING (identifier)) "
-        f"SELECT n.*, CASE WHEN n.sets = o.sets THEN o.left_sets ELSE {left} END AS left_sets, "
-        f"o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
-        "FROM n JOIN old o ON o.position = n.old_position"
+        f"{sets} AS sets, {', '.join(columns)} FROM incoming i JOIN own o USING (identifier)) "
+        "SELECT n.*, CASE WHEN n.sets = o.published THEN o.left_sets "
+        f"ELSE {left} END AS left_sets, o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
+        "FROM n JOIN own o ON o.position = n.old_position"
     )
     connection.execute(
         "CREATE TABLE fresh AS SELECT identifier, 'capture' AS kind, false AS deleted, "

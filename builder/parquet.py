@@ -46,6 +46,11 @@ _TYPES: dict[str, pa.DataType] = {
 
 _SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
 """Columns whose bounds are kept for analysts; bounds of every column would bloat the footer."""
+_PACKED = {
+    # Tables of numbers only: neighbouring keys are close to each other.
+    table: {column.name: "DELTA_BINARY_PACKED" for column in schema.TABLES[table]}
+    for table in ("originals", "revisits")
+}
 
 
 class UnsortedTable(SheafError):
@@ -193,8 +198,15 @@ def _write_file(path: Path, table: str, target: pa.Schema, groups: Iterable[pa.T
     keys = schema.ORDER[table][: schema.KEY[table]]
     bounds: list[tuple[Key, Key]] = []
     kept = [name for name in target.names if name in keys or name in _SEARCHED]
+    packed = _PACKED.get(table)
     writer = pq.ParquetWriter(
-        path, target, compression="zstd", compression_level=3, write_statistics=kept
+        path,
+        target,
+        compression="zstd",
+        compression_level=3,
+        write_statistics=kept,
+        use_dictionary=packed is None,
+        column_encoding=packed,
     )
     try:
         for group in groups:

@@ -6,7 +6,7 @@ tombstone, without a reason, and comes back with the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
-from builder import collection
+from builder import collection, revisit
 from builder.build import Build
 from builder.expire import snapshots
 from builder.merge import LEFT, find
@@ -73,6 +73,7 @@ class _Restoration:
             records = sum(base.before.kinds().values())
             if not count:
                 raise NothingSelected(_lacking(connection))
+            moved = revisit.resolve(connection, draft)
             collection.restate(connection, draft, base)
             after = Build(connection, draft, base.before).items(base.outside.progress)
             return Built(
@@ -80,6 +81,7 @@ class _Restoration:
                 records,
                 restored=back,
                 unchanged=count - back,
+                moved=moved,
                 keys=tuple(draft.written),
             )
 

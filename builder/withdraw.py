@@ -6,7 +6,7 @@ A tombstone keeps identifier, sets and reason, and stays whatever is ingested ag
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from builder import collection, takedown
+from builder import collection, revisit, takedown
 from builder.build import Build
 from builder.expire import retire, snapshots
 from builder.preview import Preview, preview
@@ -110,12 +110,18 @@ class _Withdrawal:
             if not count:
                 self.standing = _reason(connection)
                 return Built(None, records)
+            moved = revisit.resolve(connection, draft)
             collection.restate(connection, draft, base)
             takedown.versions(connection, draft, "withdrawn")
+            revisit.heirs(connection, draft)
             after = Build(connection, draft, base.before).items(base.outside.progress)
             takedown.scrub(connection, draft)
             return Built(
-                base.manifest(after, draft), records, withdrawn=count, keys=tuple(draft.written)
+                base.manifest(after, draft),
+                records,
+                withdrawn=count,
+                moved=moved,
+                keys=tuple(draft.written),
             )
 
     def done(self) -> None:
