@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from builder import compaction, listing, merge
+from builder import compaction, listing, merge, tie
 from builder.compaction import LOOKUP_RATIO, Rewrite
 from builder.listing import Index, NewRun
 from builder.snapshot import Draft, Query
@@ -36,6 +36,14 @@ _OWN_DEAD = (
     "SELECT position FROM superseded WHERE NOT EXISTS "
     "(SELECT 1 FROM rewritten WHERE position BETWEEN first AND last)"
 )
+_OWN_RECORDS = f"(FROM {engine.table('$records')} WHERE position >= $base AND {{}})"
+_OWN_TIES = {
+    "originals": tie.originals(_OWN_RECORDS.format(tie.ORIGINAL)),
+    "revisits": tie.revisits(
+        f"(FROM {_OWN_RECORDS.format(tie.REVISIT)} LEFT JOIN bonds USING (identifier))"
+    ),
+}
+_TIES_EACH = 2  # rows of a record, of most
 _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
 
@@ -80,14 +88,18 @@ class Build:
         self._copies(written, index)
         sets, emptied = self._sets(index)
         there = [run for run in written if run.span.last == own.last]
-        self._lookup(own, [path for run in there for path in run.paths])
+        paths = [path for run in there for path in run.paths]
+        self._lookup(own, paths)
+        self._ties(own, paths)
         self._dead(own, sum(sum(s.records.values()) for s in sequences))
         return replace(
             self._before,
             sequences=tuple(sequences),
             sets=sets,
             emptied=emptied,
-            tombstones=self._tombstones(),
+            tombstones=self._before.tombstones + self._more("deleted"),
+            revisits=self._before.revisits + self._more(tie.REVISIT),
+            unresolved=self._before.unresolved + self._more(f"{tie.REVISIT} AND refers_to IS NULL"),
             tables=self._draft.tables,
         )
 
@@ -111,12 +123,13 @@ class Build:
         several = starts if len(starts) > 1 else {}
         return Sequence(self._number, UNSTAMPED, self._base, last, kinds, several)
 
-    def _tombstones(self) -> int:
+    def _more(self, condition: str) -> int:
+        """Return how many more listed records there are than before that meet a condition."""
         new, gone = (
-            self._counted(f"SELECT count(*) FROM {table} WHERE deleted")[0][0]
+            self._counted(f"SELECT count(*) FROM {table} WHERE {condition}")[0][0]
             for table in ("fresh", "superseded")
         )
-        return self._before.tombstones + int(new) - int(gone)
+        return int(new) - int(gone)
 
     def _gone(self, plan: Iterable[Rewrite]) -> None:
         """Make `gone`: the superseded positions of what is rewritten, and of this publish."""
@@ -194,20 +207,30 @@ class Build:
         values = {"records": records, "base": own.first}
         self._append("lookup", own, own.last - own.first + 1, (_OWN_KEYS, values))
 
+    def _ties(self, own: Span, records: list[str]) -> None:
+        """Add the keys by which revisits and originals that are published now find each other."""
+        values = {"records": records, "base": own.first}
+        for table, sql in _OWN_TIES.items():
+            ((rows,),) = self._counted(f"SELECT count(*) FROM ({sql})", values)
+            self._append(table, own, rows, (sql, values), each=_TIES_EACH)
+
     def _dead(self, own: Span, live: int) -> None:
         ((rows,),) = self._counted(f"SELECT count(*) FROM ({_OWN_DEAD})")
         self._append("dead", own, rows, (_OWN_DEAD, {}), live)
 
-    def _append(self, table: str, own: Span, rows: int, query: Query, live: int = 0) -> None:
+    def _append(
+        self, table: str, own: Span, rows: int, query: Query, live: int = 0, each: int = 1
+    ) -> None:
         """Add rows about positions as a run, merged with runs before it.
 
         A row may outlive the record that it is about. When more than half of the table's rows have,
-        it is written anew, without them; `live` rows of the records need none here.
+        it is written anew, without them; `live` rows of the records need none here, the others
+        about `each` of them.
         """
         runs = compaction.runs(self._draft.tables.get(table, ()))
         count = compaction.tail([run.rows for run in runs], rows, LOOKUP_RATIO)
         there = self._draft.tables["records"]
-        needed = sum(leaf.rows for leaf in there) - live
+        needed = each * (sum(leaf.rows for leaf in there) - live)
         stale = rows + sum(run.rows for run in runs) > 2 * needed + layout.GROUP_ROWS
         if stale:
             count = len(runs)
@@ -229,6 +252,6 @@ class Build:
     def _paths(self, leaves: Iterable[LeafReference]) -> list[str]:
         return self._draft.paths(self._draft.files(leaves))
 
-    def _counted(self, sql: str) -> list[Any]:
+    def _counted(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
         with engine.reading("the merge"):
-            return self._connection.execute(sql).fetchall()
+            return self._connection.execute(sql, dict(values or {})).fetchall()

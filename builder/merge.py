@@ -1,11 +1,13 @@
 """The merge: the intake held against the last snapshot, giving what is new or changed.
 
-Of several copies of one capture one leads: one with a payload before a revisit, then the first by
-file name and offset, then the one that was read last. Against the snapshot it is the copy that is
-published already, unless the very record was read again (same file, same offset) or only a revisit
-was published. The leading copy gives the description; what it lacks is filled from the others. Its
-sets stand, and to them come the others' collections, and hierarchies of which it has none. Where
-copies lie is no part of the description, so a copy elsewhere changes nothing by itself.
+Of several copies of one capture one leads: one from an archive file before one from an index (which
+tells no length of payload), then one with a payload before a revisit, then the first by file name
+and offset, then the one that was read last. Against the snapshot it is the copy that is published
+already, unless the very record was read again (same file, same offset), only a revisit was
+published, or only what an index says. The leading copy gives the description; what it lacks is
+filled from the others. Its sets stand, and to them come the others' collections, and hierarchies of
+which it has none. Where copies lie is no part of the description, so a copy elsewhere changes
+nothing by itself. A published revisit counts here without what it has from its original.
 """
 
 from bisect import bisect_left
@@ -14,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from builder.inheritance import OWN
 from builder.snapshot import Draft, Query
 from functions.oai import engine
 from functions.snapshot import identifier, schema
@@ -70,8 +73,10 @@ _NEW = (
     "SELECT identifier, 'capture' AS kind, false AS deleted, NULL::VARCHAR AS reason, sets, "
     f"[]::VARCHAR[] AS left_sets, {_COLUMNS} FROM incoming"
 )
-FRESH = "CREATE VIEW fresh AS SELECT * FROM altered"
-"""Makes the view `fresh` of what the table `altered` has."""
+FRESH = "CREATE VIEW fresh AS SELECT * FROM altered UNION ALL SELECT * FROM unaltered"
+"""Makes the view `fresh` of what the tables or views `altered` and `unaltered` have."""
+NONE_UNALTERED = "CREATE VIEW unaltered AS SELECT * FROM altered WHERE false"
+"""Makes `unaltered` where there is nothing but what is `altered`."""
 
 _COPIES = f"""
 CREATE TABLE copies AS
@@ -81,7 +86,8 @@ SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists
 FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identifier FROM repeated)
 WINDOW copy AS (
     PARTITION BY identifier
-    ORDER BY warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST, number DESC
+    ORDER BY content_length IS NULL, warc_record_type = 'revisit', warc_filename,
+        warc_record_offset NULLS LAST, number DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 """
 
@@ -93,6 +99,8 @@ SELECT DISTINCT warc_filename AS source, warc_record_offset AS place FROM ({_GIV
 WHERE identifier IN (SELECT identifier FROM old WHERE reason IS NOT NULL)
 """
 _NOTHING_HUSHED = "CREATE TABLE hushed (source VARCHAR, place BIGINT)"
+
+_OWN = f"CREATE VIEW own AS SELECT * REPLACE ({OWN}), sets AS published FROM old"
 
 _POSITIONS: Query = ("SELECT position FROM places", {})
 LOCATED = (
@@ -122,9 +130,9 @@ def merge(
     position and sequence; `superseded` has those of schema.SUPERSEDED.
     `hushed` has source and place of records of withdrawn items.
 
-    `fresh` is what the table `altered` has, to which others may add, and where the snapshot has
-    nothing of the intake, the whole of `incoming` besides: a view too, of the intake's files and
-    of the table `apart`, which has the rows that are not to be as their files have them.
+    `fresh` is what the table `altered` has, which others may change, and where the snapshot has
+    nothing of the intake, `unaltered`: the whole of `incoming`, a view too, of the intake's files
+    and of the table `apart`, which has the rows that are not to be as their files have them.
     """
     with engine.reading("the intake"):
         _gather(connection, captures, before.namespace)
@@ -238,10 +246,12 @@ def _gather(connection: engine.Connection, captures: list[str], namespace: str) 
 def _revise(connection: engine.Connection) -> None:
     """Make `revised`, `altered`, `fresh` and `superseded` out of `incoming` and `old`."""
     leads = (
-        "(o.deleted OR i.warc_filename = o.warc_filename "
+        "(o.deleted OR CASE WHEN (i.content_length IS NULL) != (o.content_length IS NULL) "
+        "THEN o.content_length IS NULL ELSE i.warc_filename = o.warc_filename "
         "AND i.warc_record_offset IS NOT DISTINCT FROM o.warc_record_offset "
-        "OR o.warc_record_type = 'revisit' AND i.warc_record_type != 'revisit')"
+        "OR o.warc_record_type = 'revisit' AND i.warc_record_type != 'revisit' END)"
     )
+    connection.execute(_OWN)
     columns = [
         f"CASE WHEN {leads} THEN coalesce(i.{n}, o.{n}) ELSE coalesce(o.{n}, i.{n}) END AS {n}"
         if n in _DESCRIBED
@@ -251,13 +261,13 @@ def _revise(connection: engine.Connection) -> None:
     lists = f"CASE WHEN {leads} THEN [i.sets, o.sets] ELSE [o.sets, i.sets] END"
     sets = _SPECIFIC.format(sets=_FOLDED.format(lists=f"({lists})"))
     differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in ("sets", *_DESCRIBED))
-    left = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
+    left = LEFT.format(earlier="list_concat(o.published, o.left_sets)", now="n.sets")
     connection.execute(
         "CREATE TABLE revised AS WITH n AS (SELECT o.position AS old_position, o.identifier, "
-        f"{sets} AS sets, {', '.join(columns)} FROM incoming i JOIN old o USING (identifier)) "
-        f"SELECT n.*, CASE WHEN n.sets = o.sets THEN o.left_sets ELSE {left} END AS left_sets, "
-        f"o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
-        "FROM n JOIN old o ON o.position = n.old_position"
+        f"{sets} AS sets, {', '.join(columns)} FROM incoming i JOIN own o USING (identifier)) "
+        "SELECT n.*, CASE WHEN n.sets = o.published THEN o.left_sets "
+        f"ELSE {left} END AS left_sets, o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
+        "FROM n JOIN own o ON o.position = n.old_position"
     )
     (known,) = _row(connection, "SELECT count(*) FROM old")
     unknown = "WHERE identifier NOT IN (SELECT identifier FROM old)" if known else "WHERE false"
@@ -266,7 +276,8 @@ def _revise(connection: engine.Connection) -> None:
         f"SELECT identifier, 'capture', false, NULL, sets, left_sets, {_COLUMNS} FROM revised "
         "WHERE changed"
     )
-    connection.execute(FRESH if known else f"{FRESH} UNION ALL {_NEW}")
+    connection.execute(NONE_UNALTERED if known else f"CREATE VIEW unaltered AS {_NEW}")
+    connection.execute(FRESH)
     connection.execute(
         f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old "
         "WHERE position IN (SELECT old_position FROM revised WHERE changed)"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from builder import collection, intake, merge, provenance
+from builder import collection, intake, merge, provenance, revisit
 from builder.build import Build
 from builder.revision import Base, Built, revise
 from builder.surroundings import Surroundings
@@ -80,14 +80,15 @@ class _Intake:
                 provenance.add(connection, draft, table, self._files(table))
                 for table in ("faults", "sources")
             )
-            restated = 0
+            restated = moved = 0
             if captures:
+                moved = revisit.resolve(connection, draft)
                 added = "added_sources" if sources else ""
                 restated = collection.restate(connection, draft, base, added)
             after = before
-            if merged.new or merged.changed or restated:
+            if merged.new or merged.changed or moved or restated:
                 self._outside.say(
-                    f"writing {merged.new:,} new and {merged.changed:,} changed records"
+                    f"writing {merged.new:,} new and {merged.changed + moved:,} changed records"
                 )
                 after = Build(connection, draft, before).items(self._outside.progress)
             manifest, formats = None, self._formats(before)
@@ -101,6 +102,7 @@ class _Intake:
             merged.unchanged,
             merged.copies,
             faults,
+            moved=moved,
             keys=tuple(draft.written),
         )
 

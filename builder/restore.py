@@ -6,10 +6,10 @@ tombstone, without a reason, and comes back with the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
-from builder import collection
+from builder import collection, revisit
 from builder.build import Build
 from builder.expire import snapshots
-from builder.merge import FRESH, LEFT, find
+from builder.merge import FRESH, LEFT, NONE_UNALTERED, find
 from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import NothingSelected, Selection, gather, names_of, rows_of
@@ -73,6 +73,7 @@ class _Restoration:
             records = sum(base.before.kinds().values())
             if not count:
                 raise NothingSelected(_lacking(connection))
+            moved = revisit.resolve(connection, draft)
             collection.restate(connection, draft, base)
             after = Build(connection, draft, base.before).items(base.outside.progress)
             return Built(
@@ -80,6 +81,7 @@ class _Restoration:
                 records,
                 restored=back,
                 unchanged=count - back,
+                moved=moved,
                 keys=tuple(draft.written),
             )
 
@@ -130,6 +132,7 @@ def tombstones(
             f"SELECT identifier, kind, true, NULL, sets, left_sets, {EMPTY} FROM withdrawn WHERE "
             f"{others} AND identifier NOT IN (SELECT identifier FROM recovered)"
         )
+        connection.execute(NONE_UNALTERED)
         connection.execute(FRESH)
         connection.execute(
             f"{SUPERSEDED} withdrawn WHERE identifier IN (SELECT identifier FROM fresh)"

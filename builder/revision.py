@@ -42,7 +42,8 @@ _LEFTOVERS = 8  # of the last publishes that did not come to their end
 class Built:
     """What a change comes to; `manifest` is None where it changes nothing at all.
 
-    `records` are all listed ones, tombstones included; `keys` the objects that were written.
+    `records` are all listed ones, tombstones included; `moved` are published revisits that have
+    another original now, or none any more; `keys` the objects that were written.
     """
 
     manifest: Manifest | None
@@ -54,6 +55,7 @@ class Built:
     faults: int = 0
     withdrawn: int = 0
     restored: int = 0
+    moved: int = 0
     keys: tuple[str, ...] = ()
 
 

@@ -6,10 +6,10 @@ A tombstone keeps identifier, sets and reason, and stays whatever is ingested ag
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from builder import collection, takedown
+from builder import collection, revisit, takedown
 from builder.build import Build
 from builder.expire import retire, snapshots
-from builder.merge import FRESH
+from builder.merge import FRESH, NONE_UNALTERED
 from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import Selection, choose, names_of, rows_of
@@ -105,6 +105,7 @@ class _Withdrawal:
                     f"$reason::VARCHAR AS reason, sets, left_sets, {EMPTY} FROM withdrawn",
                     {"reason": self.reason},
                 )
+                connection.execute(NONE_UNALTERED)
                 connection.execute(FRESH)
                 connection.execute(f"{SUPERSEDED} withdrawn")
                 self.identifiers = names_of(connection, "chosen")
@@ -112,12 +113,18 @@ class _Withdrawal:
             if not count:
                 self.standing = _reason(connection)
                 return Built(None, records)
+            moved = revisit.resolve(connection, draft)
             collection.restate(connection, draft, base)
             takedown.versions(connection, draft, "withdrawn")
+            revisit.heirs(connection, draft)
             after = Build(connection, draft, base.before).items(base.outside.progress)
             takedown.scrub(connection, draft)
             return Built(
-                base.manifest(after, draft), records, withdrawn=count, keys=tuple(draft.written)
+                base.manifest(after, draft),
+                records,
+                withdrawn=count,
+                moved=moved,
+                keys=tuple(draft.written),
             )
 
     def done(self) -> None:

@@ -130,6 +130,7 @@ class Manifest:
 
     `skipped` are numbers of snapshots before it that were written and never took effect;
     `tombstones` counts the listed records that are deleted, `emptied` the sets without a live one;
+    `revisits` the live captures that are revisits, `unresolved` those of them without an original;
     `formats` says by prefix what makes a metadata format, also one that is not offered any more.
     """
 
@@ -143,6 +144,8 @@ class Manifest:
     skipped: tuple[int, ...] = ()
     tombstones: int = 0
     emptied: int = 0
+    revisits: int = 0
+    unresolved: int = 0
     formats: Mapping[str, Making] = field(default_factory=dict)
 
     @property
@@ -196,6 +199,8 @@ class Manifest:
             "sets": self.sets,
             "tombstones": self.tombstones,
             "emptied": self.emptied,
+            "revisits": self.revisits,
+            "unresolved": self.unresolved,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
@@ -222,6 +227,8 @@ class Manifest:
                 sets=int(document["sets"]),
                 tombstones=int(document.get("tombstones", 0)),
                 emptied=int(document.get("emptied", 0)),
+                revisits=int(document.get("revisits", 0)),
+                unresolved=int(document.get("unresolved", 0)),
                 libraries=dict(document["libraries"]),
                 skipped=tuple(map(int, document["skipped"])),
                 formats={

@@ -160,9 +160,11 @@ SETS = (
 
 SUPERSEDED = (
     "position, sequence, kind, deleted, sets, left_sets, url_host_name, content_mime_type, "
-    "content_mime_detected, fetch_status, fetch_date, content_length"
+    "content_mime_detected, fetch_status, fetch_date, content_length, identifier, url, fetch_time, "
+    "content_digest, content_digest_declared, warc_record_type, refers_to"
 )
-"""The columns that are needed of a version that is superseded: what it was counted by."""
+"""The columns that are needed of a version that is superseded: what it was counted by, and what
+revisits were resolved by."""
 
 LOOKUP = (
     Column("key", "BIGINT", "key of the identifier", "81985529216486895"),
@@ -170,6 +172,21 @@ LOOKUP = (
 )
 
 DEAD = (Column("position", "BIGINT", "a position whose item has a later version", "17"),)
+
+ORIGINALS = (
+    Column("key", "BIGINT", "key of its URL and date, or of a digest", "81985529216"),
+    Column("url", "INTEGER", "of a digest's: a hash of its URL", "1193046"),
+    Column("moment", "BIGINT", "of a digest's: its date in seconds since 1970", "1194264000"),
+    Column("position", "BIGINT", "a position of a capture that is no revisit", "4711"),
+)
+
+REVISITS = (
+    Column("key", "BIGINT", "key of an original that would be its own", "81985529216"),
+    Column("url", "INTEGER", "a hash of the URL that this has to have, where it has to", "1193046"),
+    Column("moment", "BIGINT", "date of the revisit, where it was found by this", "1194264000"),
+    Column("goal", "BIGINT", "date of its original, where it was found by this", "1194260000"),
+    Column("position", "BIGINT", "a position of a revisit", "4712"),
+)
 
 DOCUMENTS = (
     Column("identifier", "VARCHAR", "a listed item that is no capture", "oai:a.cz:collection,x"),
@@ -192,6 +209,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "sets": SETS,
     "lookup": LOOKUP,
     "dead": DEAD,
+    "originals": ORIGINALS,
+    "revisits": REVISITS,
     "faults": FAULT,
     "sources": SOURCE,
     "tallies": TALLIES,
@@ -204,6 +223,8 @@ ORDER: dict[str, tuple[str, ...]] = {
     "sets": ("set_spec",),
     "lookup": ("key", "position"),
     "dead": ("position",),
+    "originals": ("key", "url", "moment", "position"),
+    "revisits": ("key", "url", "moment", "goal", "position"),
     "faults": ("source", "place", "code", "field", "detail"),
     "sources": ("source", "digest"),
     "tallies": ("collection", "facet", "value"),
@@ -217,6 +238,8 @@ KEY: dict[str, int] = {
     "sets": 1,
     "lookup": 1,
     "dead": 1,
+    "originals": 1,
+    "revisits": 1,
     "faults": 1,
     "sources": 1,
     "tallies": 1,

@@ -1,0 +1,404 @@
+"""Revisits get their original by three rules, whatever is published in which order and parts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builder.restore import restore
+from builder.selection import Selection
+from builder.sources.event import Capture
+from builder.withdraw import withdraw
+from functions.oai import engine
+from functions.snapshot import identifier
+
+from .conftest import NAMESPACE, World, capture
+
+INHERITED = ("content_charset", "content_languages", "content_mime_detected", "content_mime_type",
+             "title")  # fmt: skip
+SHA256 = "sha256:" + "ab" * 32
+
+
+def at(second: int) -> dict[str, Any]:
+    """Return the columns of a capture's date, which is exact to the second."""
+    date = f"2010-01-01T00:00:{second:02}"
+    return {"fetch_date": f"{date}Z", "fetch_time": datetime.fromisoformat(date)}
+
+
+def made(number: int, url: str, digest: str | None, **changes: Any) -> Capture:
+    """Return a capture of its own identity, an original unless `changes` make it a revisit."""
+    host = "domain:cz:a"
+    values: dict[str, Any] = {
+        "identity": identifier.capture_identity(url.encode(), str(number), None, digest),
+        "url": url,
+        "url_surtkey": f"cz,a)/{url[-1]}",
+        "sets": (host, "mime:text:html"),
+        "content_digest": digest,
+        "content_mime_type": "text/html",
+        "content_length": 7,
+        "title": f"Title {number}",
+    }
+    return capture(number, **{**values, **at(number % 60), **changes})
+
+
+def revisit(number: int, url: str, digest: str | None, **changes: Any) -> Capture:
+    values: dict[str, Any] = {
+        "warc_record_type": "revisit",
+        "sets": ("domain:cz:a",),
+        "content_mime_type": None,
+        "content_length": 0,
+        "title": None,
+    }
+    return made(number, url, digest, **{**values, **changes})
+
+
+def name(one: Capture) -> str:
+    return identifier.to_oai(NAMESPACE, one.identity)
+
+
+def rows(world: World, columns: str = "*") -> list[dict[str, Any]]:
+    """Return the live captures of the newest snapshot, with their columns, by identifier."""
+    from builder import views
+
+    repository = world.repository()
+    newest = repository.pointer().newest()
+    assert newest is not None
+    manifest = repository.manifest(newest.snapshot)
+    with engine.connect() as connection:
+        connection.execute("SET VARIABLE root = $root", {"root": f"{world.root}/"})
+        connection.execute(views.stored(world.store, manifest))
+        result = connection.execute(
+            f"SELECT {columns} FROM records WHERE kind = 'capture' AND NOT deleted "
+            "ORDER BY identifier"
+        )
+        names = [column[0] for column in result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def links(world: World) -> dict[str, str | None]:
+    """Return the original of each live revisit."""
+    return {
+        row["identifier"]: row["refers_to"]
+        for row in rows(world)
+        if row["warc_record_type"] == "revisit"
+    }
+
+
+def second(one: Capture) -> float:
+    """Return where a capture is in the order of dates; what has no date is last."""
+    if one.fetch_time is not None:
+        return float(one.fetch_time.second)
+    return 99.0 if one.fetch_date is None else -1.0  # 2010 alone
+
+
+def original(one: Capture, all_of_them: Sequence[Capture]) -> Capture | None:
+    """The rules, as they are told: the oracle."""
+    others = [o for o in all_of_them if o.warc_record_type != "revisit"]
+
+    def same(o: Capture) -> bool:
+        digests = {o.content_digest, o.content_digest_declared} - {None}
+        return one.content_digest in digests
+
+    by_reference = [
+        o
+        for o in others
+        if o.fetch_time is not None
+        and (o.url, o.fetch_date) == (one.refers_to_url, one.refers_to_date)
+    ]
+    if by_reference:
+        return min(by_reference, key=lambda o: (not same(o), name(o)))
+    by_both = [o for o in others if same(o) and o.url == one.url]
+    for found in (by_both, [o for o in others if same(o)]):
+        if found:
+            before = [o for o in found if second(o) <= second(one)]
+            if before:
+                return min(before, key=lambda o: (-second(o), name(o)))
+            return min(found, key=lambda o: (second(o), name(o)))
+    return None
+
+
+def check(world: World, there: Sequence[Capture]) -> None:
+    """Hold what is published against the oracle, columns and sets included."""
+    found = {row["identifier"]: row for row in rows(world)}
+    assert found.keys() == {name(one) for one in there}
+    unresolved = 0
+    for one in there:
+        row = found[name(one)]
+        if one.warc_record_type != "revisit":
+            assert (row["refers_to"], row["inherited"]) == (None, [])
+            continue
+        its = original(one, there)
+        unresolved += its is None
+        assert row["refers_to"] == (name(its) if its else None), one
+        taken = [c for c in INHERITED if its and getattr(one, c) is None and getattr(its, c)]
+        for column in INHERITED:
+            assert row[column] == getattr(its if column in taken else one, column), column
+        mime = [s for s in (its.sets if its else ()) if s.startswith("mime:")]
+        if any(s.startswith("mime:") for s in one.sets):
+            mime = []
+        assert row["sets"] == sorted({*one.sets, *mime})
+        assert row["inherited"] == sorted(taken + (["sets"] if mime else []))
+    newest = world.repository().pointer().newest()
+    assert newest is not None
+    manifest = world.repository().manifest(newest.snapshot)
+    revisits = [one for one in there if one.warc_record_type == "revisit"]
+    assert (manifest.revisits, manifest.unresolved) == (len(revisits), unresolved)
+
+
+O1 = made(1, "http://a.cz/1", "D1")
+O5 = made(5, "http://a.cz/1", "D1")
+O9 = made(9, "http://a.cz/1", "D1")
+ELSEWHERE = made(3, "http://a.cz/2", "D1")
+
+
+@pytest.mark.parametrize(
+    ("one", "there", "expected"),
+    [
+        (revisit(7, "http://a.cz/1", "D1"), [O1, O5, O9], O5),
+        (revisit(0, "http://a.cz/1", "D1"), [O9, O5, O1], O1),
+        (revisit(7, "http://a.cz/1", "D1"), [O9, ELSEWHERE], O9),
+        (revisit(7, "http://a.cz/3", "D1"), [O1, O9, ELSEWHERE], ELSEWHERE),
+        (revisit(7, "http://a.cz/3", "D2"), [O1], None),
+        (
+            revisit(7, "http://a.cz/1", "D1", refers_to_url="http://a.cz/1",
+                    refers_to_date="2010-01-01T00:00:01Z"),
+            [O1, O5],
+            O1,
+        ),
+        (
+            revisit(7, "http://a.cz/1", None, refers_to_url="http://a.cz/2",
+                    refers_to_date="2010-01-01T00:00:03Z"),
+            [O1, ELSEWHERE],
+            ELSEWHERE,
+        ),
+        (
+            revisit(7, "http://a.cz/1", "D1", refers_to_url="http://a.cz/1",
+                    refers_to_date="2010-01-01"),
+            [replace(O1, fetch_date="2010-01-01", fetch_time=None)],
+            replace(O1),
+        ),
+        (
+            revisit(7, "http://a.cz/3", SHA256),
+            [O1, made(2, "http://a.cz/2", "D2", content_digest_declared=SHA256)],
+            made(2, "http://a.cz/2", "D2"),
+        ),
+        (revisit(7, "http://a.cz/1", "D1"), [revisit(1, "http://a.cz/1", "D1")], None),
+    ],
+    ids=["latest-before", "earliest-after", "url-first", "digest-alone", "none", "reference",
+         "no-digest", "vague", "declared", "no-revisit"],
+)  # fmt: skip
+def test_the_rules(
+    world: World, one: Capture, there: list[Capture], expected: Capture | None
+) -> None:
+    world.ingest([one, *there])
+    world.publish()
+    assert links(world)[name(one)] == (name(expected) if expected else None)
+    check(world, [one, *there])
+
+
+def test_an_original_that_comes_later_heals(world: World) -> None:
+    one = revisit(7, "http://a.cz/1", "D1")
+    world.ingest([one])
+    assert world.publish().manifest.unresolved == 1  # type: ignore[union-attr]
+    world.ingest([O1])
+    built = world.publish()
+    assert (built.new, built.changed, built.moved) == (1, 0, 1)
+    (row,) = [r for r in rows(world) if r["warc_record_type"] == "revisit"]
+    assert (row["title"], row["sequence"], row["inherited"]) == (
+        "Title 1", 2, ["content_mime_type", "sets", "title"],
+    )  # fmt: skip
+    world.ingest([one, O1])
+    assert world.publish().manifest is None
+
+
+def test_what_cannot_be_better_restamps_nothing(world: World) -> None:
+    """A further original of a digest that others have been found by already."""
+    some = [revisit(n, f"http://a.cz/{n}", "D1") for n in range(10, 20)]
+    world.ingest([O1, *some])
+    world.publish()
+    world.ingest([made(30, "http://a.cz/other", "D1"), made(0, "http://a.cz/first", "D1")])
+    built = world.publish()
+    assert (built.new, built.changed, built.moved) == (2, 0, 0)
+    world.ingest([made(15, "http://a.cz/between", "D1")])
+    assert world.publish().moved == 5
+
+
+def test_a_title_that_is_corrected_reaches_its_revisits(world: World) -> None:
+    one = revisit(7, "http://a.cz/1", "D1")
+    world.ingest([O1, one])
+    world.publish()
+    other = replace(O1, title="Corrected", content_mime_type="text/plain",
+                    sets=("domain:cz:a", "mime:text:plain"))  # fmt: skip
+    world.ingest([other])
+    built = world.publish()
+    assert (built.changed, built.moved) == (1, 1)
+    check(world, [other, one])
+    (row,) = [r for r in rows(world) if r["warc_record_type"] == "revisit"]
+    assert row["left_sets"] == ["mime:text:html"]
+
+
+def test_a_withdrawn_original_leaves_nothing_in_its_revisits(world: World) -> None:
+    """Not even in versions of before, nor in those that had it before another came."""
+    secret = replace(O1, title="A secret")
+    some = [revisit(7, "http://a.cz/1", "D1"), revisit(8, "http://a.cz/4", "D1")]
+    world.ingest([secret, *some])
+    world.publish()
+    world.ingest([O5])
+    assert world.publish().moved == 2
+    selection = Selection(identifiers=(name(secret),))
+    withdraw(world.store, world.configuration(), world.outside(), selection, "law", purge=True)
+    check(world, [O5, *some])
+    assert "A secret" not in everything(world)
+    world.expire()
+
+
+def test_a_withdrawn_original_comes_back_to_its_revisits(world: World) -> None:
+    one = revisit(7, "http://a.cz/1", "D1")
+    world.ingest([O1, one])
+    world.publish()
+    selection = Selection(identifiers=(name(O1),))
+    done = withdraw(world.store, world.configuration(), world.outside(), selection, "law")
+    assert done.built.moved == 1
+    check(world, [one])
+    assert restore(world.store, world.configuration(), world.outside(), selection).built.moved == 1
+    check(world, [O1, one])
+
+
+def test_a_withdrawn_revisit_comes_back_with_the_original_of_then(world: World) -> None:
+    one = revisit(7, "http://a.cz/1", "D1")
+    world.ingest([O1, one])
+    world.publish()
+    selection = Selection(identifiers=(name(one),))
+    withdraw(world.store, world.configuration(), world.outside(), selection, "law")
+    world.ingest([O5])
+    world.publish()
+    restore(world.store, world.configuration(), world.outside(), selection)
+    check(world, [O1, O5, one])
+
+
+def everything(world: World) -> str:
+    """Return all text in the current data files of records and copies, superseded rows too."""
+    repository = world.repository()
+    newest = repository.pointer().newest()
+    assert newest is not None
+    leaves = repository.manifest(newest.snapshot).tables
+    from functions.store.catalog import Catalogue
+
+    catalogue = Catalogue(world.store)
+    paths = [
+        str(Path(world.root) / file.key)
+        for table in ("records", "copies")
+        for reference in leaves.get(table, ())
+        for file in catalogue.leaf(reference).files
+    ]
+    with engine.connect() as connection:
+        found = connection.execute(
+            f"SELECT title FROM {engine.table('$files')}", {"files": paths}
+        ).fetchall()
+    return repr(found)
+
+
+URLS = ("http://a.cz/1", "http://a.cz/2", "http://a.cz/3")
+DIGESTS = ("D1", "D2", SHA256, None)
+
+
+@st.composite
+def captures(draw: st.DrawFn) -> list[Capture]:
+    """Draw some captures that have much to do with each other."""
+    found = []
+    for number in range(draw(st.integers(2, 9))):
+        url, digest = draw(st.sampled_from(URLS)), draw(st.sampled_from(DIGESTS))
+        date: dict[str, Any] = at(draw(st.integers(0, 4)))
+        vague = draw(st.integers(0, 9))
+        if vague < 2:
+            date = {"fetch_date": "2010" if vague else None, "fetch_time": None}
+        if draw(st.booleans()):
+            declared = draw(st.sampled_from((None, SHA256)))
+            more: dict[str, Any] = {"content_digest_declared": declared}
+            found.append(made(100 + number, url, digest if digest != SHA256 else "D3",
+                              **date, **more))  # fmt: skip
+        else:
+            more = {}
+            if draw(st.booleans()):
+                more = {
+                    "refers_to_url": draw(st.sampled_from(URLS)),
+                    "refers_to_date": at(draw(st.integers(0, 4)))["fetch_date"],
+                }
+            if draw(st.booleans()):
+                more |= {"content_mime_type": "image/gif", "sets": ("mime:image:gif",)}
+            found.append(revisit(100 + number, url, digest, **date, **more))
+    return found
+
+
+FEW = settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@FEW
+@given(st.data())
+def test_the_order_of_publishes_makes_no_difference(
+    make_world: Callable[[str], World], data: st.DataObject
+) -> None:
+    some = data.draw(captures())
+    shuffled = data.draw(st.permutations(some))
+    cut = data.draw(st.integers(0, len(some)))
+    names = iter(f"world-{id(some)}-{n}" for n in range(9))
+    states = []
+    for parts in ([some], [shuffled[:cut], shuffled[cut:]]):
+        world = make_world(next(names))
+        for part in parts:
+            if part:
+                world.ingest(list(part))
+                world.publish()
+        check(world, some)
+        states.append([{k: v for k, v in row.items()
+                        if k not in ("position", "sequence", "datestamp", "left_sets")}
+                       for row in rows(world)])  # fmt: skip
+        world.ingest(some)
+        assert world.publish().manifest is None
+    assert states[0] == states[1]
+
+
+@FEW
+@given(st.data())
+def test_whatever_is_done_revisits_have_the_original_that_the_rules_say(
+    make_world: Callable[[str], World], data: st.DataObject
+) -> None:
+    some = data.draw(captures())
+    world = make_world(f"world-{id(data)}")
+    there: dict[str, Capture] = {}
+    gone: dict[str, Capture] = {}
+    world.ingest(some[:1])
+    world.publish()
+    there[name(some[0])] = some[0]
+    for _ in range(data.draw(st.integers(2, 5))):
+        action = data.draw(st.sampled_from(["publish", "withdraw", "restore", "correct"]))
+        if action == "publish":
+            part = [c for c in data.draw(st.lists(st.sampled_from(some), min_size=1, unique=True))
+                    if name(c) not in gone and name(c) not in there]  # fmt: skip
+            if part:
+                world.ingest(part)
+                world.publish()
+                there |= {name(c): c for c in part}
+        elif action == "correct" and there:
+            key = data.draw(st.sampled_from(sorted(there)))
+            there[key] = replace(there[key], title=f"Corrected {data.draw(st.integers(0, 3))}")
+            world.ingest([there[key]])
+            world.publish()
+        elif action == "withdraw" and there:
+            key = data.draw(st.sampled_from(sorted(there)))
+            withdraw(world.store, world.configuration(), world.outside(),
+                     Selection(identifiers=(key,)), "law")  # fmt: skip
+            gone[key] = there.pop(key)
+        elif action == "restore" and gone:
+            key = data.draw(st.sampled_from(sorted(gone)))
+            restore(world.store, world.configuration(), world.outside(),
+                    Selection(identifiers=(key,)))  # fmt: skip
+            there[key] = gone.pop(key)
+        check(world, list(there.values()))
