@@ -21,7 +21,7 @@ _REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
 _TOKEN = re.compile(r"[a-z][a-z0-9\-]{0,30}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
     """What was read of one document: header, HTTP head, payload, and where it lies."""
 
@@ -30,7 +30,7 @@ class Found:
     payload: Payload | None
     declared: Declared | None
     offset: int | None
-    missing: int
+    missing: int = 0
     """Bytes that the record declares and does not hold."""
 
 
@@ -61,19 +61,20 @@ class Captures:
         self._rules = rules
         self._ordinals = ordinals
 
-    def made(self, found: Found, length: int | None) -> tuple[Capture, list[Flaw]]:
-        """Return the capture of one document, and what is wrong with what it says.
+    def made(self, found: Found, length: int | None, flaws: list[Flaw]) -> Capture:
+        """Return the capture of one document; what is wrong with what it says goes to `flaws`.
 
         `length` is that of the whole record as stored.
         """
         record, payload = found.record, found.payload
         when, bad_date = (instant.from_arc if record.is_arc else instant.from_warc)(record.date)
         content, bad_title = _content(found, self._rules.titles)
+        flaws += [flaw for flaw in (bad_date, bad_title) if flaw]
         where = address.parse(record.url)
         status = status_of(record, found.message)
         digest = _digest(found)
         refers_to = record.fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>")
-        capture = Capture(
+        return Capture(
             # An index names no status of a revisit, and is to give the same items.
             identity=self._identity(
                 record.url, when.second, None if record.type == "revisit" else status, digest
@@ -104,7 +105,6 @@ class Captures:
             warc_record_length=length,
             content_digest_declared=_declared(found),
         )
-        return capture, [flaw for flaw in (bad_date, bad_title) if flaw]
 
     def _identity(
         self, url: bytes, date: str | None, status: int | None, digest: str | None
