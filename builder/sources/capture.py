@@ -18,6 +18,7 @@ from functions.snapshot.identifier import capture_identity
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = re.compile(r"text/.+|application/(?:.+\+)?xml|image/svg\+xml")
 _REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
+_CHARSET_WITHIN = 1000  # bytes of a Content-Type
 _TOKEN = re.compile(r"[a-z][a-z0-9\-]{0,30}")
 
 
@@ -140,6 +141,11 @@ def status_of(record: Record, message: Message | None) -> int | None:
     return message.status if message and message.status is not None else record.status
 
 
+@lru_cache(maxsize=1 << 10)
+def _charset(content_type: bytes) -> str | None:
+    return charset.named(charset_of(content_type))
+
+
 @lru_cache(maxsize=1 << 12)
 def _mime_set(media_type: str) -> str:
     return setspec.join("mime", *media_type.split("/", 1))
@@ -164,7 +170,8 @@ def _declared(found: Found) -> str | None:
 
 def _truncated(found: Found) -> str | None:
     """Return why the payload is not whole (ISO 28500, 5.13)."""
-    said = found.record.fields.get(b"warc-truncated", b"").decode("latin-1").lower()
+    declared = found.record.fields.get(b"warc-truncated")
+    said = declared.decode("latin-1").lower() if declared else ""
     if _TOKEN.fullmatch(said):
         return said
     cut = found.missing or b"warc-segment-number" in found.record.fields
@@ -195,7 +202,7 @@ def _content(found: Found, titles: bool) -> tuple[_Content, Flaw | None]:
     is_html = kind in _HTML
     is_text = is_html or bool(kind and _TEXT.fullmatch(kind))
     if is_text or shown in (None, "text/plain"):
-        said = charset.named(charset_of(fields.get(b"content-type", b"")))
+        said = _charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
         marked = charset.of_bom(head) if is_text or shown else None
         content.charset = marked or said
         if titles and content.charset is None and is_text and kind != "text/plain":

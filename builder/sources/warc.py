@@ -124,12 +124,11 @@ def plain_fields(head: bytes) -> dict[bytes, bytes]:
     for line in lines:
         name, colon, value = line.partition(b": ")
         key = _names.get(name)
-        if key is None:
-            if not colon or not (key := _learned(name)):
-                match = _FIELD.match(line)
-                if match and (key := match[1].lower()) not in fields and key in READ:
-                    fields[key] = match[2].rstrip()
-                continue
+        if key is None and (not colon or not (key := _learned(name))):
+            match = _FIELD.match(line)
+            if match and (key := match[1].lower()) not in fields and key in READ:
+                fields[key] = match[2].rstrip()
+            continue
         if key and key not in fields:
             fields[key] = value.lstrip(b" \t").rstrip()
     return fields
