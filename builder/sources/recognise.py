@@ -27,12 +27,21 @@ ARC_LINE_LOOSE = re.compile(
 """The same by its five fields alone, for a date or an address that has no known form."""
 
 START = re.compile(
-    rb"(?<![^\n])(?:WARC/\d+\.\d+[ \t]*\r?\n"
+    rb"WARC/\d+\.\d+\r?\n(?=(?:WARC|Content)-[A-Za-z-]+:)|(?<![^\n])(?:WARC/\d+\.\d+[ \t]*\r?\n"
     rb"|[a-z][a-z0-9+.\-]{1,30}:[^\n]{1,8000}? \d{1,3}(?:\.\d{1,3}){3} \d{14}\d* "
     rb"[^\n]{0,200} -?\d+\r?\n)",
     re.IGNORECASE,
 )
-"""A line that begins a record, for finding the next one behind garbage."""
+"""What begins a record, for finding the next one behind garbage: a line, but that WARC's first one
+may stand behind bytes that are none of it, where a field that WARC has comes next."""
+
+_MEMBER = b"\x1f\x8b\x08"
+_ARC_HEADER = re.compile(
+    rb"\n(?:[a-z]+:[^\n]+ \d{1,3}(?:\.\d{1,3}){3} \d{14} [^\n]* \d+\r?\nHTTP/"
+    rb"|filedesc://[^\n]+ \d+\r?\n)"
+)
+_ENDS_WITH_LENGTH = re.compile(rb"(?:.* )?-?\d+")
+_WARC_HEADER = re.compile(rb"WARC/\d\.\d+\r\n(?:[\w-]+:[^\r\n]*\r\n)+\r\n")
 
 _ZIP_NAME = re.compile(rb"PK\x03\x04.{22}(..)(?:..)(.{0,80})", re.DOTALL)
 _WACZ_NAME = re.compile(rb"(?:datapackage(?:-digest)?\.json|(?:archive|pages|indexes)/)")
@@ -113,6 +122,29 @@ def is_broken_zstd(head: bytes) -> bool:
     return is_zstd(head) and _expanded(head)[1] is not None
 
 
+def packing(head: bytes) -> str | None:
+    """Return "gz", "zst" or "", for plain, of an archive whose first bytes may be damaged.
+
+    That is what the file begins with, broken or not, or what a record's beginning within `head`
+    lies in; None where there is nothing of the kind.
+    """
+    if is_gzip(head) and (recognise(head) or is_broken_gzip(head)):
+        return "gz"
+    if is_zstd(head) and (recognise(head) or is_broken_zstd(head)):
+        return "zst"
+    if _plain(head):
+        return ""
+    if any(head.startswith(magic) for magic, *_ in _UNREAD):
+        return None
+    for magic, packed in ((_MEMBER, "gz"), (zstd.MAGIC, "zst")):
+        at = head.find(magic)
+        while at >= 0:
+            if begins_record(unpacked(head[at:])):
+                return packed
+            at = head.find(magic, at + 1)
+    return "" if _WARC_HEADER.search(head) or _ARC_HEADER.search(head) else None
+
+
 def is_zip(head: bytes) -> bool:
     """Tell whether `head` begins a zip file's first entry (APPNOTE 4.3.7)."""
     return head.startswith(b"PK\x03\x04")
@@ -188,9 +220,10 @@ def _plain(head: bytes) -> str | None:
     if _WARC.match(head):
         return "warc"
     line = head.lstrip(b"\r\n").partition(b"\n")[0]
-    if line[:11].lower() == b"filedesc://" or ARC_LINE.match(line):
+    if line[:11].lower() == b"filedesc://":
         return "arc"
-    return None
+    match = ARC_LINE.match(line)
+    return "arc" if match and _ENDS_WITH_LENGTH.fullmatch(match[4]) else None
 
 
 def _has_wacz_name(head: bytes) -> bool:

@@ -18,11 +18,8 @@ from builder.sources.member import Members
 from builder.sources.ordinal import Ordinals
 from builder.sources.recognise import (
     beginning,
-    is_broken_gzip,
-    is_broken_zstd,
-    is_gzip,
     is_zip,
-    is_zstd,
+    packing,
     recognise,
     unpacked,
     unread,
@@ -31,6 +28,7 @@ from builder.sources.record import Block, left_out
 from builder.sources.tape import Tape
 from builder.sources.wacz import inner_files
 
+_TAPES = {"": Tape, "gz": Members, "zst": Frames}
 _NOWHERE = Edge(None, 1)
 
 
@@ -78,9 +76,8 @@ class Reading(Iterator[Event]):
         if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
             if not start:
                 yield from _read_wacz(stream, self._name, self._rules, kind)
-        elif kind is not None or is_broken_gzip(head) or is_broken_zstd(head):
-            form = Members if is_gzip(head) else Frames if is_zstd(head) else Tape
-            tape = form(head, stream, start)
+        elif (packed := packing(head)) is not None:
+            tape = _TAPES[packed](head, stream, start)
             version = _announced(head) if start else 1
             file = Container(tape, self._name, self._rules, version, self.ordinals)
             yield from file.events(kind, start, end)
