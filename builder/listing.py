@@ -16,8 +16,8 @@ from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Span
 
-SPREAD = 8
-"""A set is copied if its records touch over SPREAD times the row groups that they would fill."""
+SPREAD = 2
+"""A set is copied if a page, a quarter of a row group, were read from more than SPREAD of them."""
 _SLACK = 2  # row groups that any set may touch besides
 
 _FILES = engine.table("$files")
@@ -78,7 +78,7 @@ GROUP BY ALL
 
 _SPREAD_TABLE = """
 CREATE TABLE spread AS
-SELECT listing, run, touched > $spread * ceil(records / $group) + $slack AS copied
+SELECT listing, run, touched > $spread * ceil(records / $page) + $slack AS copied
 FROM (SELECT listing, run, count(DISTINCT cell) AS touched, sum(records) AS records
       FROM cells GROUP BY listing, run)
 """
@@ -220,7 +220,8 @@ class Index:
             connection.execute(_LINEAGE)
             connection.execute(_CELLS, {"runs": numbers, "most": layout.FILE_GROUPS})
             connection.execute("DROP TABLE alike")
-            connection.execute(_SPREAD_TABLE, {"spread": SPREAD, "slack": _SLACK, **group})
+            values = {"spread": SPREAD, "slack": _SLACK, "page": layout.GROUP_ROWS // 4}
+            connection.execute(_SPREAD_TABLE, values)
             connection.execute(_RANGES)
             connection.execute(_COUNTS, {"sequence": sequence})
 

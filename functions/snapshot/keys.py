@@ -243,7 +243,7 @@ KEYS: tuple[Key, ...] = (
         2048,
         value.between(256, 1_048_576),
         "megabytes from 256",
-        "memory for sorting; what is larger is sorted on disk",
+        "memory of the database of a publish; what is larger is sorted on disk, below `TMPDIR`",
     ),
     Key(
         "serve.pointer_seconds",

@@ -1,0 +1,76 @@
+"""Many captures: the benches' generator, and a publish whatever memory and threads it has."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from bench.generate import captures, fill
+from builder import intake
+from builder.publish import publish
+from builder.store import FolderStore
+from builder.surroundings import Surroundings
+from functions.oai import engine
+from functions.snapshot import configuration, layout, schema
+from functions.store.catalog import Catalogue
+
+COUNT = 9000
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make several files of several row groups out of few rows."""
+    monkeypatch.setattr(layout, "GROUP_ROWS", 256)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 8)
+
+
+def generated(root: Path) -> FolderStore:
+    store, folder = FolderStore(root / "store"), root / "parts"
+    folder.mkdir(parents=True)
+    fill(store, COUNT, folder, seed=3)
+    return store
+
+
+def published(root: Path, threads: int, memory: int) -> list[str]:
+    """Return the keys of the data files, which are named by their bytes."""
+    store = generated(root)
+    text = f'[repository]\nnamespace = "a.example.org"\n[publish]\nmemory = {memory}\n'
+    outside = Surroundings(
+        lambda: datetime.now(UTC), lambda seconds: None, lambda text: None, {}, threads
+    )
+    manifest = publish(store, configuration.parse(text, {}), outside).manifest
+    assert manifest is not None
+    catalogue = Catalogue(store)
+    leaves = [leaf for table in manifest.tables.values() for leaf in table]
+    return [file.key for leaf in leaves for file in catalogue.leaf(leaf).files]
+
+
+def test_captures_are_generated_alike_one_by_one_and_in_bulk(tmp_path: Path) -> None:
+    store = generated(tmp_path)
+    (run,) = intake.runs(store)
+    rows = engine.connect().execute(
+        f"SELECT * FROM {engine.table('$files')}", {"files": intake.files(store, run, "captures")}
+    )
+    names = [column.name for column in schema.CAPTURE]
+    for row, one in zip(rows.fetchall(), captures(COUNT, seed=3), strict=True):
+        values = [getattr(one, name) for name in names]
+        values = [v.replace(tzinfo=None) if isinstance(v, datetime) else v for v in values]
+        assert list(row) == [one.identity, list(one.sets), *values]
+
+
+def test_memory_and_threads_change_no_byte(tmp_path: Path) -> None:
+    keys = published(tmp_path / "little", 1, 256)
+    assert keys == published(tmp_path / "much", 3, 2048)
+    assert any("/copies/" in key for key in keys)
+
+
+@pytest.mark.parametrize("table", ["records", "copies", "lookup"])
+def test_what_does_not_repeat_has_no_dictionary(tmp_path: Path, table: str) -> None:
+    paths = [tmp_path / "store" / key for key in published(tmp_path, 2, 512) if f"/{table}/" in key]
+    rows = engine.connect().execute(
+        "SELECT path_in_schema FROM parquet_metadata($files) "
+        "WHERE encodings LIKE '%DICTIONARY%' AND path_in_schema IN "
+        "('identifier', 'url', 'url_surtkey', 'content_digest', 'position', 'key')",
+        {"files": [str(path) for path in paths]},
+    )
+    assert rows.fetchall() == []
