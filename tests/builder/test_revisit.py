@@ -63,7 +63,7 @@ def name(one: Capture) -> str:
 
 def rows(world: World, columns: str = "*") -> list[dict[str, Any]]:
     """Return the live captures of the newest snapshot, with their columns, by identifier."""
-    from builder import views  # noqa: PLC0415 (its views name files below the store's root)
+    from builder import views
 
     repository = world.repository()
     newest = repository.pointer().newest()
@@ -287,7 +287,7 @@ def everything(world: World) -> str:
     newest = repository.pointer().newest()
     assert newest is not None
     leaves = repository.manifest(newest.snapshot).tables
-    from functions.store.catalog import Catalogue  # noqa: PLC0415
+    from functions.store.catalog import Catalogue
 
     catalogue = Catalogue(world.store)
     paths = [

@@ -23,6 +23,7 @@ from builder.finding import CODES, DAMAGE
 from builder.inventory import Inventory
 from builder.parquet import _span
 from builder.selection import Selection
+from builder.sources.event import Capture
 from builder.store import FolderStore
 from builder.verify import Means, Sample, Verified, verify
 from builder.views import stored
@@ -48,6 +49,7 @@ def fill(world: World) -> None:
     for number in range(9):
         some = [capture(n, title=str(number)) for n in range(number * 3, 48, number % 4 + 2)]
         some = some if number == 0 else [*some[: 9 - number], capture(100 + number)]
+        some += [revisit(400 + 9 * number + n, n) for n in range(number % 3)]
         if number == 5:
             some += [capture(n) for n in range(200, 240)]
         world.ingest(some, (f"collection:c{number % 3}",))
@@ -58,6 +60,16 @@ def fill(world: World) -> None:
         if number == 6:
             world.clock.sleep(100)
             world.expire(keep=2)
+
+
+def revisit(number: int, kind: int) -> Capture:
+    """Return a revisit with the digest of all captures, with one of its own, or to one of them."""
+    values: dict[str, Any] = {"warc_record_type": "revisit", "title": None, "content_length": 0}
+    if kind == 1:
+        values |= {"content_digest": f"D{number}"}
+    if kind == 2:
+        values |= {"refers_to_url": capture(9).url, "refers_to_date": capture(9).fetch_date}
+    return capture(number, **values)
 
 
 @pytest.fixture(scope="module")
@@ -295,7 +307,10 @@ def verify_files(world: World) -> Verified:
     return verified(world, Sample(100, 1))
 
 
-@pytest.mark.parametrize("table", ["records", "copies", "sets", "lookup", "dead", "sources"])
+@pytest.mark.parametrize(
+    "table",
+    ["records", "copies", "sets", "lookup", "dead", "originals", "revisits", "sources"],
+)
 def test_a_missing_file(sound: World, table: str) -> None:
     key = files(sound, table)[-1].key
     path(sound, key).unlink()
@@ -696,6 +711,49 @@ def test_a_row_of_the_look_up_that_leads_elsewhere(sound: World) -> None:
     positions[row] = next(p for n, p in enumerate(positions) if p in records and n != row)
     new = rewritten(sound, key, with_column(rows, "position", positions))
     assert {("lookup-wrong", new), ("lookup-missing", new)} <= found(sound)
+
+
+@pytest.mark.parametrize("table", ["originals", "revisits"])
+def test_a_missing_tie(sound: World, table: str) -> None:
+    """Of each run, so that a listed record is among those that lose theirs."""
+    for file in files(sound, table):
+        rows = table_of(sound, file.key)
+        if len(rows) > 1:
+            rewritten(sound, file.key, rows.slice(0, 1))
+    assert ("tie-missing", keys_of(newest(sound))) in found(sound)
+
+
+@pytest.mark.parametrize("table", ["originals", "revisits"])
+def test_a_tie_that_leads_elsewhere(sound: World, table: str) -> None:
+    records = {p for f in files(sound, "records") for p in table_of(sound, f.key)[0].to_pylist()}
+    for file in files(sound, table):
+        rows = table_of(sound, file.key)
+        positions = rows.column("position").to_pylist()
+        if any(p in records for p in positions):
+            keys = [key + 1 for key in rows.column("key").to_pylist()]
+            new = rewritten(sound, file.key, with_column(rows, "key", keys))
+            assert ("tie-wrong", new) in found(sound)
+            return
+    raise AssertionError("no row is of a record that is there")
+
+
+def test_a_revisit_of_what_is_not_there(sound: World) -> None:
+    for file in files(sound, "records"):
+        rows = table_of(sound, file.key)
+        referring = rows.column("refers_to").to_pylist()
+        if any(referring):
+            others = [value and value[:-1] + "-" for value in referring]
+            new = rewritten(sound, file.key, with_column(rows, "refers_to", others))
+            assert ("revisit-wrong", new) in found(sound)
+            return
+    raise AssertionError("there is no revisit")
+
+
+@pytest.mark.parametrize("name", ["revisits", "unresolved"])
+def test_a_wrong_count_of_revisits(sound: World, name: str) -> None:
+    manifest = newest(sound)
+    put(sound, replace(manifest, **{name: getattr(manifest, name) + 1}))
+    assert ("records-count", keys_of(manifest)) in found(sound)
 
 
 def test_a_missing_row_of_the_dead(sound: World) -> None:
