@@ -76,8 +76,9 @@ _REFERRING = (
 )
 _REVISITS = f"(FROM {_FILE} WHERE {tie.REVISIT})"
 _REFERS = (
-    "INSERT INTO held_referring SELECT $number, position, if(refers_to IS NULL, NULL, "
-    f"hash(refers_to)), dated, digested, mark, moment FROM ({tie.sought(_REVISITS, 'position, refers_to')})"
+    "INSERT INTO held_referring SELECT $number, position, "
+    "if(refers_to IS NULL, NULL, hash(refers_to)), dated, digested, mark, moment "
+    f"FROM ({tie.sought(_REVISITS, 'position, refers_to')})"
 )
 _FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CAPTURE)
 _FULL = (
