@@ -38,9 +38,14 @@ _OWN_DEAD = (
 )
 _OWN_RECORDS = f"(FROM {engine.table('$records')} WHERE position >= $base AND {{}})"
 _OWN_TIES = {
-    "originals": tie.originals(_OWN_RECORDS.format(tie.ORIGINAL)),
-    "revisits": tie.revisits(
-        f"(FROM {_OWN_RECORDS.format(tie.REVISIT)} LEFT JOIN bonds USING (identifier))"
+    # table: the query of its rows, what they are about, and about how many one has
+    "originals": (tie.originals(_OWN_RECORDS.format(tie.ORIGINAL)), tie.ORIGINAL, 2),
+    "revisits": (
+        tie.revisits(
+            f"(FROM {_OWN_RECORDS.format(tie.REVISIT)} LEFT JOIN bonds USING (identifier))"
+        ),
+        tie.REVISIT,
+        3,
     ),
 }
 _TIES_EACH = 2  # rows of a record, of most
@@ -210,9 +215,9 @@ class Build:
     def _ties(self, own: Span, records: list[str]) -> None:
         """Add the keys by which revisits and originals that are published now find each other."""
         values = {"records": records, "base": own.first}
-        for table, sql in _OWN_TIES.items():
-            ((rows,),) = self._counted(f"SELECT count(*) FROM ({sql})", values)
-            self._append(table, own, rows, (sql, values), each=_TIES_EACH)
+        for table, (sql, condition, most) in _OWN_TIES.items():
+            ((count,),) = self._counted(f"SELECT count(*) FROM fresh WHERE {condition}")
+            self._append(table, own, most * count, (sql, values), each=_TIES_EACH)
 
     def _dead(self, own: Span, live: int) -> None:
         ((rows,),) = self._counted(f"SELECT count(*) FROM ({_OWN_DEAD})")
@@ -252,6 +257,6 @@ class Build:
     def _paths(self, leaves: Iterable[LeafReference]) -> list[str]:
         return self._draft.paths(self._draft.files(leaves))
 
-    def _counted(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Any]:
+    def _counted(self, sql: str) -> list[Any]:
         with engine.reading("the merge"):
-            return self._connection.execute(sql, dict(values or {})).fetchall()
+            return self._connection.execute(sql).fetchall()

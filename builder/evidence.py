@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from builder import tie
 from builder.consistency import DISTINCT
 from builder.finding import Finding
 from functions.oai import engine
@@ -52,7 +53,33 @@ _TABLES = {
     ),
     "lookup": ("key BIGINT, position BIGINT", "key, position"),
     "dead": ("position BIGINT", "position"),
+    "originals": (
+        "key BIGINT, url INTEGER, moment BIGINT, position BIGINT",
+        "key, url, moment, position",
+    ),
+    "revisits": (
+        "key BIGINT, url INTEGER, moment BIGINT, goal BIGINT, position BIGINT",
+        "key, url, moment, goal, position",
+    ),
 }
+# Of the same files: the ties that originals should have, and what revisits are resolved by.
+_OWED = (
+    "CREATE TABLE held_owed (file INTEGER, key BIGINT, url INTEGER, moment BIGINT, position BIGINT)"
+)
+_OWING = (
+    "INSERT INTO held_owed SELECT $number, key, url, moment, position FROM "
+    f"({tie.originals(f'(FROM {_FILE} WHERE {tie.ORIGINAL})')})"
+)
+_REFERRING = (
+    "CREATE TABLE held_referring (file INTEGER, position BIGINT, original_name UBIGINT, "
+    "dated BIGINT, digested BIGINT, mark INTEGER, moment BIGINT)"
+)
+_REVISITS = f"(FROM {_FILE} WHERE {tie.REVISIT})"
+_REFERS = (
+    "INSERT INTO held_referring SELECT $number, position, "
+    "if(refers_to IS NULL, NULL, hash(refers_to)), dated, digested, mark, moment "
+    f"FROM ({tie.sought(_REVISITS, 'position, refers_to')})"
+)
 _FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CAPTURE)
 _FULL = (
     f"SELECT count(*), min(position) FROM {_FILE} "
@@ -83,7 +110,8 @@ class Evidence:
         self.broken: set[str] = set()
         for table, (columns, _) in _TABLES.items():
             connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {columns})")
-        connection.execute(_HELD_PREFIXES)
+        for sql in (_HELD_PREFIXES, _OWED, _REFERRING):
+            connection.execute(sql)
 
     def add(
         self,
@@ -147,7 +175,8 @@ class Evidence:
                 self.keys.append(file.key)
                 values: dict[str, Any] = {"path": str(self._path), "number": number}
                 if table == "records":
-                    self.connection.execute(_PREFIXES, values)
+                    for sql in (_PREFIXES, _OWING, _REFERS):
+                        self.connection.execute(sql, values)
                     values["group"] = layout.GROUP_ROWS
                 self.connection.execute(
                     f"INSERT INTO held_{table} SELECT $number, {columns} FROM {_FILE}", values

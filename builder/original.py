@@ -18,7 +18,7 @@ _FILES = engine.table("$files")
 # `upto` and `since` are the seconds from which the search goes back, and then forth.
 _SEEKING = (
     "CREATE TABLE seeking AS SELECT *, moment AS upto, moment + 1 AS since "
-    f"FROM ({tie.sought('pending')})"
+    f"FROM ({tie.sought('pending', 'identifier')})"
 )
 _SOUGHT = (
     "(SELECT dated AS key FROM seeking WHERE dated IS NOT NULL "

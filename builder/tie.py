@@ -36,7 +36,7 @@ _REFERRED = (
 
 
 def _hash(text: str) -> str:
-    return f"('0x' || left(sha256({text}), 16))::UBIGINT"
+    return f"('0x' || left(sha1({text}), 16))::UBIGINT"
 
 
 def _dated(mark: str, second: str) -> str:
@@ -52,8 +52,8 @@ def originals(items: str) -> str:
     """Return the query of the rows of originals in `items`, which has their `position`."""
     digested = "SELECT {key}, {url}, moment, position FROM (SELECT *, {column} AS digest FROM m) "
     return (
-        f"WITH m AS (SELECT position, content_digest, content_digest_declared, {SECOND} AS second, "
-        f"{_AT} AS moment, {_hash('url')} AS mark FROM {items}) "
+        "WITH m AS MATERIALIZED (SELECT position, content_digest, content_digest_declared, "
+        f"{SECOND} AS second, {_AT} AS moment, {_hash('url')} AS mark FROM {items}) "
         f"SELECT {_dated('mark', 'second')} AS key, NULL::INTEGER AS url, NULL::BIGINT AS moment, "
         "position FROM m WHERE second IS NOT NULL"
     ) + "".join(
@@ -64,17 +64,18 @@ def originals(items: str) -> str:
     )
 
 
-def sought(items: str) -> str:
+def sought(items: str, given: str) -> str:
     """Return the query of what revisits in `items` are resolved by, one row each.
 
-    It has `dated` (the key of the URL and second that it refers to, as `referred` and `second`),
-    `digested` (the key of `digest`) and `mark` (of `address`, its own URL), and its date `moment`.
+    It has the columns `given`, `dated` (the key of the URL and second that it refers to, as
+    `referred` and `second`), `digested` (the key of `digest`), `mark` (of `address`, its own URL),
+    and its date `moment`.
     """
     return (
-        f"SELECT identifier, address, digest, referred, second, moment, {_MARK} AS mark, "
+        f"SELECT {given}, address, digest, referred, second, moment, {_MARK} AS mark, "
         f"CASE WHEN digest IS NOT NULL THEN {_DIGEST} END AS digested, "
         f"CASE WHEN referred IS NOT NULL THEN {_dated(_hash('referred'), 'second')} END AS dated "
-        "FROM (SELECT identifier, url AS address, content_digest AS digest, "
+        f"FROM (SELECT {given}, url AS address, content_digest AS digest, "
         f"refers_to_url AS referred, {_REFERRED} AS second, {_AT} AS moment, "
         f"{_hash('url')} AS mark FROM {items})"
     )
@@ -87,12 +88,12 @@ def revisits(items: str) -> str:
     """
     return f"""
 SELECT unnest(ties, recursive := true), position FROM (
-    SELECT i.position, list_filter([
+    SELECT position, list_filter([
         {{'key': dated, 'url': NULL::INTEGER, 'moment': NULL::BIGINT, 'goal': NULL::BIGINT}},
-        {{'key': if(rule >= 2, digested, NULL), 'url': s.mark,
-            'moment': if(rule = 2, s.moment, NULL), 'goal': if(rule = 2, goal, NULL)}},
+        {{'key': if(rule >= 2, digested, NULL), 'url': mark,
+            'moment': if(rule = 2, moment, NULL), 'goal': if(rule = 2, goal, NULL)}},
         {{'key': if(rule IS NULL OR rule = 3, digested, NULL), 'url': NULL::INTEGER,
-            'moment': if(rule = 3, s.moment, NULL), 'goal': if(rule = 3, goal, NULL)}}
+            'moment': if(rule = 3, moment, NULL), 'goal': if(rule = 3, goal, NULL)}}
     ], lambda tie: tie.key IS NOT NULL) AS ties
-    FROM {items} i JOIN ({sought(items)}) s USING (identifier)
+    FROM ({sought(items, "position, rule, goal")})
 )"""

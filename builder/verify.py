@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from builder import reference
 from builder.evidence import Evidence
 from builder.finding import DAMAGE, Finding
 from builder.inventory import Inventory, leftovers
@@ -137,6 +138,7 @@ def _proved(evidence: Evidence, inventory: Inventory) -> Iterator[Finding]:
             )
             continue
         yield from Proof(evidence, held).findings()
+        yield from reference.findings(evidence, held)
 
 
 def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:

@@ -27,13 +27,20 @@ def _account(built: Built) -> str:
         return "nothing new to publish; " + tally(
             built.records, "record is as it was", "records are as they were"
         )
-    return (
+    account = (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
         f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} "
         f"({built.new:,} new, {built.changed:,} changed, {built.unchanged:,} ingested again, "
         f"{tally(built.copies, 'further copy', 'further copies')}; "
         f"{tally(built.faults, 'new fault')})"
     )
+    manifest = built.manifest
+    if manifest.revisits:
+        account += (
+            f"\n{tally(manifest.revisits, 'revisit')}, {manifest.unresolved:,} of them without an "
+            f"original; {built.moved:,} that were published before have another original now"
+        )
+    return account
 
 
 def _document(built: Built) -> dict[str, object]:
@@ -47,4 +54,7 @@ def _document(built: Built) -> dict[str, object]:
         "unchanged": built.unchanged,
         "copies": built.copies,
         "faults": built.faults,
+        "revisits": manifest.revisits if manifest else None,
+        "unresolved": manifest.unresolved if manifest else None,
+        "moved": built.moved,
     }

@@ -59,6 +59,7 @@ def _account(
             f"records    {records:,} in {tally(manifest.sets, 'set')}, "
             f"from {tally(len(manifest.sequences), 'publish', 'publishes')}",
             f"items      {records - withdrawn:,} present, {withdrawn:,} withdrawn",
+            f"revisits   {manifest.revisits:,}, {manifest.unresolved:,} without an original",
             f"data       {tally(size, 'byte')} in Parquet",
             f"sources    {tally(manifest.rows('sources'), 'file')}, "
             f"{tally(manifest.rows('faults'), 'fault')}",
@@ -97,6 +98,8 @@ def _document(
         "records": sum(manifest.kinds().values()),
         "withdrawn": manifest.tombstones,
         "kinds": dict(manifest.kinds()),
+        "revisits": manifest.revisits,
+        "unresolved": manifest.unresolved,
         "sets": manifest.sets,
         "publishes": len(manifest.sequences),
         "bytes": {t: sum(leaf.bytes for leaf in found) for t, found in manifest.tables.items()},

@@ -104,6 +104,7 @@ def _account(done: withdraw.Withdrawn) -> str:
         "withdrawn": built.withdrawn,
         "restored": built.restored,
         "to come back with the next ingest of their archive": built.unchanged,
+        "revisits of theirs changed": built.moved,
     }
     text = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
     if not text:
@@ -160,6 +161,7 @@ def _document(done: withdraw.Withdrawn) -> dict[str, Any]:
         "withdrawn": done.built.withdrawn,
         "restored": done.built.restored,
         "awaited": done.built.unchanged,
+        "moved": done.built.moved,
         "identifiers": list(done.identifiers),
         "retired": list(done.retired),
         "reason": done.reason,

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -130,3 +131,45 @@ def test_many_copies_fit_into_little_memory(world: World) -> None:
     world.ingest([capture(n, warc_filename="b.warc.gz") for n in range(15_000)])
     built = world.publish(SHEAF_PUBLISH_MEMORY="256")
     assert (built.new, built.records) == (15_000, 15_000)
+
+
+INDEXED = capture(
+    1, content_length=None, title=None, content_charset=None, content_mime_type="text/plain",
+    sets=("domain:cz:a", "mime:text:plain"), fetch_status=200,
+)  # fmt: skip
+ARCHIVED = capture(
+    1, content_length=500, title="Whole", content_mime_type="text/html", fetch_status=None,
+    sets=("domain:cz:a", "mime:text:html"), content_charset="utf-8",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("place", [100, 7, None], ids=["same", "elsewhere", "nowhere"])
+@pytest.mark.parametrize("parts", ["together", "index-first", "archive-first"])
+def test_an_archive_leads_before_an_index(world: World, parts: str, place: int | None) -> None:
+    """Each fills what the other lacks; collections of both stay, whichever came first."""
+    index, archive = replace(INDEXED, warc_record_offset=place), ARCHIVED
+    first, second = (archive, index) if parts == "archive-first" else (index, archive)
+    world.ingest([first], ("collection:x",))
+    if parts != "together":
+        world.publish()
+    world.ingest([second], ("collection:y",))
+    world.publish()
+    repository = world.repository()
+    newest = repository.pointer().newest()
+    assert newest is not None
+    manifest = repository.manifest(newest.snapshot)
+    selection = Selection(("capture",), Span(1, manifest.last_position))
+    (record,) = repository.page(manifest, selection, 9, headers=False)
+    columns = ("title", "content_mime_type", "content_length", "content_charset", "fetch_status")
+    assert [record.fields[name] for name in columns] == ["Whole", "text/html", 500, "utf-8", 200]
+    assert record.sets == ("collection:x", "collection:y", "domain:cz:a", "mime:text:html")
+    for again in (index, archive):
+        world.ingest([again])
+        assert world.publish().manifest is None
+
+
+def test_an_index_after_its_archive_changes_nothing(world: World) -> None:
+    world.ingest([replace(ARCHIVED, fetch_status=200)], ("collection:x",))
+    world.publish()
+    world.ingest([INDEXED], ("collection:x",))
+    assert world.publish().manifest is None

@@ -23,6 +23,7 @@ from builder.finding import CODES, DAMAGE
 from builder.inventory import Inventory
 from builder.parquet import _span
 from builder.selection import Selection
+from builder.sources.event import Capture
 from builder.store import FolderStore
 from builder.verify import Means, Sample, Verified, verify
 from builder.views import stored
@@ -60,6 +61,16 @@ def fill(world: World) -> None:
             world.expire(keep=2)
 
 
+def revisit(number: int, kind: int) -> Capture:
+    """Return a revisit with the digest of all captures, with one of its own, or to one of them."""
+    values: dict[str, Any] = {"warc_record_type": "revisit", "title": None, "content_length": 0}
+    if kind == 1:
+        values |= {"content_digest": f"D{number}"}
+    if kind == 2:
+        values |= {"refers_to_url": capture(9).url, "refers_to_date": capture(9).fetch_date}
+    return capture(number, **values)
+
+
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -75,6 +86,16 @@ def sound(filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wor
     made_small(monkeypatch)
     shutil.copytree(filled.root, tmp_path / "store")
     return World(tmp_path / "store", filled.clock)
+
+
+@pytest.fixture
+def revisited(sound: World) -> World:
+    """Add revisits by two publishes, of which one heals some of the other."""
+    sound.ingest([revisit(400 + n, n % 3) for n in range(9)])
+    sound.publish()
+    sound.ingest([capture(500, content_digest="D401"), *(revisit(410 + n, n) for n in range(3))])
+    sound.publish()
+    return sound
 
 
 def verified(world: World, sample: Sample | None = None, *, newest_only: bool = False) -> Verified:
@@ -206,6 +227,12 @@ def test_rows_that_are_written_anew_as_they_were_are_no_finding(sound: World) ->
     assert found(sound) == set()
 
 
+def test_a_store_with_revisits_has_no_finding(revisited: World) -> None:
+    manifest = newest(revisited)
+    assert (manifest.revisits, manifest.unresolved) == (12, 3)
+    assert found(revisited) == set()
+
+
 def test_an_empty_store_has_no_finding(world: World) -> None:
     assert found(world) == set()
     world.ingest([capture(1)])
@@ -295,7 +322,9 @@ def verify_files(world: World) -> Verified:
     return verified(world, Sample(100, 1))
 
 
-@pytest.mark.parametrize("table", ["records", "copies", "sets", "lookup", "dead", "sources"])
+@pytest.mark.parametrize(
+    "table", ["records", "copies", "sets", "lookup", "dead", "originals", "sources"]
+)
 def test_a_missing_file(sound: World, table: str) -> None:
     key = files(sound, table)[-1].key
     path(sound, key).unlink()
@@ -696,6 +725,51 @@ def test_a_row_of_the_look_up_that_leads_elsewhere(sound: World) -> None:
     positions[row] = next(p for n, p in enumerate(positions) if p in records and n != row)
     new = rewritten(sound, key, with_column(rows, "position", positions))
     assert {("lookup-wrong", new), ("lookup-missing", new)} <= found(sound)
+
+
+@pytest.mark.parametrize("table", ["originals", "revisits"])
+def test_a_missing_tie(revisited: World, table: str) -> None:
+    """Of each run, so that a listed record is among those that lose theirs."""
+    for file in files(revisited, table):
+        rows = table_of(revisited, file.key)
+        if len(rows) > 1:
+            rewritten(revisited, file.key, rows.slice(0, 1))
+    assert ("tie-missing", keys_of(newest(revisited))) in found(revisited)
+
+
+@pytest.mark.parametrize("table", ["originals", "revisits"])
+def test_a_tie_that_leads_elsewhere(revisited: World, table: str) -> None:
+    records = {
+        p for f in files(revisited, "records") for p in table_of(revisited, f.key)[0].to_pylist()
+    }
+    for file in files(revisited, table):
+        rows = table_of(revisited, file.key)
+        positions = rows.column("position").to_pylist()
+        if any(p in records for p in positions):
+            keys = [key + 1 for key in rows.column("key").to_pylist()]
+            new = rewritten(revisited, file.key, with_column(rows, "key", keys))
+            assert ("tie-wrong", new) in found(revisited)
+            return
+    raise AssertionError("no row is of a record that is there")
+
+
+def test_a_revisit_of_what_is_not_there(revisited: World) -> None:
+    for file in files(revisited, "records"):
+        rows = table_of(revisited, file.key)
+        referring = rows.column("refers_to").to_pylist()
+        if any(referring):
+            others = [value and value[:-1] + "-" for value in referring]
+            new = rewritten(revisited, file.key, with_column(rows, "refers_to", others))
+            assert ("revisit-wrong", new) in found(revisited)
+            return
+    raise AssertionError("there is no revisit")
+
+
+@pytest.mark.parametrize("name", ["revisits", "unresolved"])
+def test_a_wrong_count_of_revisits(revisited: World, name: str) -> None:
+    manifest = newest(revisited)
+    put(revisited, replace(manifest, **{name: getattr(manifest, name) + 1}))
+    assert ("records-count", keys_of(manifest)) in found(revisited)
 
 
 def test_a_missing_row_of_the_dead(sound: World) -> None:

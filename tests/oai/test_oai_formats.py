@@ -166,6 +166,7 @@ def test_mods_with_everything():
         ("total", "2048"),
         ("dateCaptured", "2006"),
         ("identifier", "http://b.cz/|"),
+        ("identifier", "oai:example.org:01"),
         ("recordContentSource", "Archive"),
         ("recordIdentifier", "oai:example.org:00"),
     ]
