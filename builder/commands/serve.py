@@ -38,7 +38,7 @@ def run(context: Context) -> int:
     application = Application(repository, configuration, context.now, write)
     # One thread more than requests are answered at once: it tells the others that they are not.
     threads = configuration["serve.concurrent"] + 1
-    server = LocalServer(application, arguments.host, arguments.port, threads)
+    server = LocalServer(application.unpacked, arguments.host, arguments.port, threads)
     base = server.url
     context.result(
         f"serving {context.reader.address}\n"
