@@ -65,6 +65,8 @@ def _values(name: str, texts: list[str], nulls: bool) -> list[Any]:
     type_ = _TYPES[name]
     if type_ == "VARCHAR":
         return [None if text == _NULL else text for text in texts] if nulls else texts
+    if type_ == "BIGINT":
+        return [None if t == _NULL else int(t) for t in texts] if nulls else [*map(int, texts)]
     # Sets, numbers of publishes and the like repeat: each is made once.
     make = _MADE[_LISTS if type_.endswith(_LISTS) else type_]
     made: dict[str, Any] = {text: make(text) for text in {*texts} - {_NULL}}
@@ -85,7 +87,6 @@ def _time(text: str) -> datetime | str:
 
 
 _MADE: dict[str, Callable[[str], Any]] = {
-    "BIGINT": int,
     "INTEGER": int,
     "SMALLINT": int,
     "BOOLEAN": lambda text: text == "true",

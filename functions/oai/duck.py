@@ -99,10 +99,11 @@ class DuckRepository:
             for file, groups in self._runs(manifest, part, selection.set, limit):
                 if missing <= 0:
                     return self._filled(manifest, pages, headers=headers)
-                read = self._read(manifest, selection, part, file, groups, missing, names)
-                if read.get("position"):
-                    pages.append(version.page(read, self._stamps(manifest), selection.set))
-                    missing -= len(pages[-1])
+                for read in self._read(manifest, selection, part, file, groups, missing, names):
+                    if read["position"]:
+                        page = version.page(read, self._stamps(manifest), selection.set)
+                        pages.append(page)
+                        missing -= len(page)
         return self._filled(manifest, pages, headers=headers)
 
     def record(self, manifest: Manifest, identifier_: str) -> Record | None:
@@ -231,13 +232,16 @@ class DuckRepository:
         groups: Sequence[RowGroup],
         limit: int,
         names: tuple[str, ...],
-    ) -> Columns:
+    ) -> Iterator[Columns]:
         low = position.in_key(groups[0].first, selection.set, part.first)
         high = position.in_key(groups[-1].last, selection.set, part.last)
         first, last = max(part.first, low), min(part.last, high)
         if limit > 1 and _is_whole(groups, selection.set, part):
-            read = self._files.whole(names, file, groups)
-            return self._chosen(manifest, read, selection, Span(first, last), limit)
+            for read in self._files.whole(names, file, groups, first):
+                chosen = self._chosen(manifest, read, selection, Span(first, last), limit)
+                limit -= len(chosen["position"])
+                yield chosen
+            return
         values: dict[str, Any] = {"first": first, "last": last, "kinds": list(selection.kinds)}
         conditions = ["position BETWEEN $first AND $last", "list_contains($kinds, kind)"]
         if selection.set is not None:
@@ -249,18 +253,20 @@ class DuckRepository:
             conditions.append(_LIVE)
             values["dead"] = dead
         where = " AND ".join(conditions)
-        return self._files.columns(names, file, groups, where, limit, **values)
+        yield self._files.columns(names, file, groups, where, limit, **values)
 
     def _chosen(
         self, manifest: Manifest, read: Columns, selection: Selection, span: Span, limit: int
     ) -> Columns:
-        """Return of whole row groups the first `limit` rows that are of the selection."""
+        """Return of a row group the first `limit` rows that are of the selection."""
         positions, kinds = read["position"], read["kind"]
         start = bisect_left(positions, span.first)
         end = bisect_right(positions, span.last)
         dead: set[int] = set()
-        for file, groups in self._dead(manifest, span.first, span.last):
-            dead.update(self._files.whole(("position",), file, groups, entire=True)["position"])
+        if limit and start < end:
+            for file, groups in self._dead(manifest, positions[start], positions[end - 1]):
+                for some in self._files.whole(("position",), file, groups, 0, entire=True):
+                    dead.update(some["position"])
         if not dead and {*kinds[start:end]} <= {*selection.kinds}:
             end = min(end, start + limit)
             return {name: column[start:end] for name, column in read.items()}

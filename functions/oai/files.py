@@ -9,7 +9,7 @@ from typing import Any
 from functions.oai import columns, engine
 from functions.oai.columns import Columns
 from functions.oai.kept import Kept
-from functions.snapshot.manifest import DataFile, RowGroup
+from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
 
 FILE = engine.table("$file")
@@ -74,45 +74,49 @@ class Files:
         names: tuple[str, ...],
         file: DataFile,
         groups: Sequence[RowGroup],
+        first: int,
         *,
         entire: bool = False,
-    ) -> Columns:
-        """Return columns of all rows of neighbouring row groups, which lie in one listing.
+    ) -> list[Columns]:
+        """Return columns of each of neighbouring row groups, whose rows all lie in one listing.
 
-        With `entire` a bucket's file is fetched as a whole, for what is asked of it next.
+        Rows may be missing whose position is less than `first`, for a list does not go back. With
+        `entire` a bucket's file is fetched as a whole, for what is asked of it next.
         """
-        keys = [(file.key, group.offset, names) for group in groups]
-        found = [self._kept.find(key) for key in keys]
+        found = [self._kept.find((file.key, group.offset, names)) for group in groups]
+        if found[0] is not None and found[0]["position"][0] > first > _position(groups[0].first):
+            found[0] = None
         missing = [number for number, one in enumerate(found) if one is None]
         if missing:
             some = slice(missing[0], missing[-1] + 1)
-            found[some] = self._loaded(names, file, groups[some], entire=entire)
-        parts = [one for one in found if one is not None]
-        if len(parts) == 1:
-            return parts[0]
-        return {name: [value for part in parts for value in part[name]] for name in names}
+            found[some] = self._loaded(names, file, groups[some], first, entire=entire)
+        return [one for one in found if one is not None]
 
     def _loaded(
-        self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], *, entire: bool
+        self,
+        names: tuple[str, ...],
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        first: int,
+        *,
+        entire: bool,
     ) -> list[Columns]:
         """Return the columns of each of the row groups, and keep them."""
-        first, last = groups[0].first, groups[-1].last
-        condition, values = "position BETWEEN $first AND $last", {"first": first, "last": last}
-        if isinstance(first, tuple) and isinstance(last, tuple):
+        low, last = groups[0].first, _position(groups[-1].last)
+        values: dict[str, Any] = {"first": max(first, _position(low)), "last": last}
+        condition = "position BETWEEN $first AND $last"
+        if isinstance(low, tuple):
             condition += " AND listing = $listing"
-            values = {"first": first[1], "last": last[1], "listing": first[0]}
+            values["listing"] = low[0]
         rows = f"{FILE} WHERE {condition}"
         read, size = self._read(names, rows, file, None if entire else groups, values)
         start, parts = 0, []
         for group in groups:
-            bound = group.last[1] if isinstance(group.last, tuple) else group.last
-            end = bisect_right(read["position"], bound)
+            end = bisect_right(read["position"], _position(group.last))
             part = {name: column[start:end] for name, column in read.items()}
-            self._kept.add(
-                (file.key, group.offset, names),
-                part,
-                size * (end - start) // max(1, len(read["position"])),
-            )
+            if end > start:
+                share = size * (end - start) // len(read["position"])
+                self._kept.add((file.key, group.offset, names), part, share)
             parts.append(part)
             start = end
         return parts
@@ -145,6 +149,13 @@ class Files:
         finally:
             with self._lock:
                 self._idle.append(cursor)
+
+
+def _position(bound: Key) -> int:
+    """Return the position in a bound of a row group of records, copies or dead positions."""
+    found = bound[1] if isinstance(bound, tuple) else bound
+    assert isinstance(found, int)
+    return found
 
 
 def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
