@@ -50,12 +50,13 @@ class _Listing:
 class DuckRepository:
     """Implements functions.oai.repository.Repository over a store. Safe to use from threads.
 
-    `kept` is about how many bytes of memory rows may take that the next page may need.
+    `kept` is about how many bytes of memory rows may take that the next page may need; with `ahead`
+    some of them are read before it is asked for, by a thread (see Files).
     """
 
-    def __init__(self, reader: Reader, kept: int = _KEPT) -> None:
+    def __init__(self, reader: Reader, kept: int = _KEPT, *, ahead: bool = False) -> None:
         self._catalogue = Catalogue(reader)
-        self._files = Files(reader, kept)
+        self._files = Files(reader, kept, ahead=ahead)
         self._cache = Cache()
         self.close = self._files.close
 
@@ -239,8 +240,9 @@ class DuckRepository:
         if limit > 1 and _is_whole(groups, selection.set, part):
             for read in self._files.whole(names, file, groups, first):
                 chosen = self._chosen(manifest, read, selection, Span(first, last), limit)
-                limit -= len(chosen["position"])
                 yield chosen
+                limit -= len(chosen["position"])
+                self._expect(names, file, groups[-1], read, chosen)
             return
         values: dict[str, Any] = {"first": first, "last": last, "kinds": list(selection.kinds)}
         conditions = ["position BETWEEN $first AND $last", "list_contains($kinds, kind)"]
@@ -276,6 +278,20 @@ class DuckRepository:
             if positions[row] not in dead and kinds[row] in selection.kinds
         ][:limit]
         return {name: [column[row] for row in chosen] for name, column in read.items()}
+
+    def _expect(
+        self,
+        names: tuple[str, ...],
+        file: DataFile,
+        group: RowGroup,
+        read: Columns,
+        chosen: Columns,
+    ) -> None:
+        """Have the next row group of the file read where the next page is likely to need it."""
+        count = len(chosen["position"])
+        left = group.rows - bisect_right(read["position"], chosen["position"][-1]) if count else 0
+        if 0 < left < 2 * count and group is not file.groups[-1]:
+            self._files.expect(names, file, file.groups[file.groups.index(group) + 1])
 
     def _dead(
         self, manifest: Manifest, first: int, last: int

@@ -2,7 +2,8 @@
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,18 +24,23 @@ class Files:
     """Reads data files of one store. Safe to use from threads.
 
     Row groups that were read whole are kept, for the next page of a list is mostly of the same one:
-    `kept` bytes of them, those that were asked for last.
+    `kept` bytes of them, those that were asked for last. With `ahead` a thread of its own reads
+    the row group that a list needs next, one at a time, while an answer is made of the last one.
     """
 
-    def __init__(self, reader: Reader, kept: int) -> None:
+    def __init__(self, reader: Reader, kept: int, *, ahead: bool = False) -> None:
         self._reader = reader
         self._connection = engine.connect()
         self._idle: list[engine.Connection] = []
         self._lock = threading.Lock()
         self._kept: Kept[Columns] = Kept(kept)
+        self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
+        self._flying: dict[Hashable, Future[list[Columns]]] = {}
 
     def close(self) -> None:
         """Let go of DuckDB; nothing can be read any more."""
+        if self._reader_ahead is not None:
+            self._reader_ahead.shutdown(cancel_futures=True)
         with self._lock:
             for cursor in self._idle:
                 cursor.close()
@@ -83,6 +89,9 @@ class Files:
         Rows may be missing whose position is less than `first`, for a list does not go back. With
         `entire` a bucket's file is fetched as a whole, for what is asked of it next.
         """
+        for group in groups:
+            if (flying := self._flying.get((file.key, group.offset, names))) is not None:
+                wait((flying,))  # it failed where nothing is kept after that
         found = [self._kept.find((file.key, group.offset, names)) for group in groups]
         if found[0] is not None and found[0]["position"][0] > first > _position(groups[0].first):
             found[0] = None
@@ -91,6 +100,16 @@ class Files:
             some = slice(missing[0], missing[-1] + 1)
             found[some] = self._loaded(names, file, groups[some], first, entire=entire)
         return [one for one in found if one is not None]
+
+    def expect(self, names: tuple[str, ...], file: DataFile, group: RowGroup) -> None:
+        """Read a row group that is likely to be asked for next, where that is done ahead."""
+        key = (file.key, group.offset, names)
+        if self._reader_ahead is None or self._flying or self._kept.find(key) is not None:
+            return
+        first = _position(group.first)
+        future = self._reader_ahead.submit(self._loaded, names, file, (group,), first, entire=False)
+        self._flying[key] = future
+        future.add_done_callback(lambda _: self._flying.pop(key, None))
 
     def _loaded(
         self,
