@@ -58,7 +58,7 @@ class Data:
 
     def listRecords(  # noqa: N802 - the package's name
         self,
-        metadataPrefix: str,
+        metadataPrefix: str,  # noqa: N803
         cursor: int = 0,
         batch_size: int = 10,
         **others: Any,

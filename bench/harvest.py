@@ -278,8 +278,9 @@ def records(ours: Server, names: list[str]) -> None:
                 times += follow(ours.url, query, 1, compressed=compressed)["times"]  # type: ignore[arg-type]
             cpu = (ours.cpu() - before) / len(names) * 1000
             p95 = statistics.quantiles(times, n=20)[-1]
-            print(f"GetRecord, {'gzip' if compressed else 'plain'}, {which}: median "
-                  f"{statistics.median(times):.1f} ms, p95 {p95:.1f} ms, CPU {cpu:.1f} ms")  # fmt: skip
+            which_of = f"GetRecord, {'gzip' if compressed else 'plain'}, {which}"
+            middle = statistics.median(times)
+            print(f"{which_of}: median {middle:.1f} ms, p95 {p95:.1f} ms, CPU {cpu:.1f} ms")
 
 
 def main() -> None:

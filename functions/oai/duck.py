@@ -2,8 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from functions.oai import engine, version
@@ -11,40 +9,23 @@ from functions.oai.columns import Columns
 from functions.oai.files import FILE, Files
 from functions.oai.page import Page
 from functions.oai.repository import Record, Selection, SetRow
+from functions.oai.settable import SetTable
 from functions.snapshot import identifier, position
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
-from functions.store.catalog import Cache, Catalogue
+from functions.store.catalog import Catalogue
 
 _IN_SET = (
     "len(list_filter(list_concat(sets, left_sets), "
     "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 )
 _KEPT = 64 << 20
-_SETS = f"""
-SELECT set_spec, records, live, list_min(list_transform(counts, lambda c: c.sequence)),
-    list_max(list_transform(counts, lambda c: c.sequence))
-FROM {FILE} WHERE set_spec > $after AND {{condition}} ORDER BY set_spec LIMIT $limit
-"""
-_LIVELY = "(live > 0) = $live"
-_LIVELY_BEFORE = (
-    "turns[1] <= $sequence AND (len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 1) = $live"
-)
-_BIRTHS = f"SELECT set_spec, turns[1] FROM {FILE} WHERE list_contains($specs, set_spec)"
 _LIVE = (
     f"position NOT IN (SELECT position FROM {engine.table('$dead')} "
     "WHERE position BETWEEN $first AND $last)"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """A set's listing: records by sequence and kind, and where they lie."""
-
-    counts: tuple[tuple[int, str, int], ...]
-    ranges: tuple[Range, ...]
 
 
 class DuckRepository:
@@ -57,7 +38,7 @@ class DuckRepository:
     def __init__(self, reader: Reader, kept: int = _KEPT, *, ahead: bool = False) -> None:
         self._catalogue = Catalogue(reader)
         self._files = Files(reader, kept, ahead=ahead)
-        self._cache = Cache()
+        self._sets = SetTable(self._catalogue, self._files)
         self.close = self._files.close
 
     def pointer(self) -> Pointer:
@@ -76,7 +57,7 @@ class DuckRepository:
                 (s.number, kind, n) for s in manifest.sequences for kind, n in s.records.items()
             ]
         else:
-            counts = self._listing(manifest, selection.set).counts
+            counts = self._sets.listing(manifest, selection.set).counts
         return sum(
             round(n * shares.get(number, 0))
             for number, kind, n in counts
@@ -102,7 +83,7 @@ class DuckRepository:
                     return self._filled(manifest, pages, headers=headers)
                 for read in self._read(manifest, selection, part, file, groups, missing, names):
                     if read["position"]:
-                        page = version.page(read, self._stamps(manifest), selection.set)
+                        page = version.page(read, self._sets.stamps(manifest), selection.set)
                         pages.append(page)
                         missing -= len(page)
         return self._filled(manifest, pages, headers=headers)
@@ -132,39 +113,15 @@ class DuckRepository:
         live: bool = True,
     ) -> tuple[SetRow, ...]:
         """Return up to `limit` sets whose specification sorts behind `after`."""
-        found: list[SetRow] = []
-        stamps = self._stamps(manifest)
-        values: dict[str, Any] = {"after": after}
-        condition = "true"
-        if sequence is not None:
-            past = any(s.number > sequence for s in manifest.sequences[-1:])
-            condition = _LIVELY_BEFORE if past else _LIVELY
-            values |= {"live": live} | ({"sequence": sequence} if past else {})
-        sql = _SETS.format(condition=condition)
-        for file, _ in self._catalogue.groups(manifest, "sets", after, None):
-            rows = self._files.rows(sql, file, limit=limit - len(found), **values)
-            found += [
-                SetRow(spec, records, count, stamps[first], stamps[last])
-                for spec, records, count, first, last in rows
-            ]
-            if len(found) >= limit:
-                break
-        return tuple(found)
+        return self._sets.rows(manifest, after, limit, sequence, live=live)
 
     def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
         """Return, of these specifications, the snapshot's sets with the sequence they began in."""
-
-        def read() -> Mapping[str, int]:
-            groups = self._catalogue.groups
-            files = {f.key: f for s in specs for f, _ in groups(manifest, "sets", s, s)}
-            rows = (self._files.rows(_BIRTHS, f, specs=list(specs)) for f in files.values())
-            return dict(row for some in rows for row in some)
-
-        return self._cache.get((manifest.snapshot, tuple(specs)), read)
+        return self._sets.births(manifest, specs)
 
     def has_set(self, manifest: Manifest, spec: str) -> bool:
         """Tell whether the snapshot has the set."""
-        return self._listing(manifest, spec).counts != ()
+        return self._sets.listing(manifest, spec).counts != ()
 
     def _filled(
         self, manifest: Manifest, pages: Sequence[Page], *, headers: bool
@@ -189,7 +146,7 @@ class DuckRepository:
             parts: tuple[Range, ...] = (Range(span.first, span.last, copied=False),)
             living = position.living(manifest, selection.kinds)
         else:
-            listing = self._listing(manifest, selection.set)
+            listing = self._sets.listing(manifest, selection.set)
             parts = listing.ranges
             living = {number for number, kind, _ in listing.counts if kind in selection.kinds}
         stretches = position.stretches(manifest, living, selection.kinds)
@@ -297,24 +254,6 @@ class DuckRepository:
         self, manifest: Manifest, first: int, last: int
     ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
         return self._catalogue.groups(manifest, "dead", first, last)
-
-    def _listing(self, manifest: Manifest, spec: str) -> _Listing:
-        def read() -> _Listing:
-            for file, groups in self._catalogue.groups(manifest, "sets", spec, spec):
-                sql = f"SELECT counts, ranges FROM {FILE} WHERE set_spec = $set"
-                for counts, ranges in self._files.rows(sql, file, groups, set=spec):
-                    return _Listing(
-                        tuple((c["sequence"], c["kind"], c["records"]) for c in counts),
-                        tuple(Range(r["first"], r["last"], r["copied"]) for r in ranges),
-                    )
-            return _Listing((), ())
-
-        return self._cache.get((manifest.snapshot, spec), read)
-
-    def _stamps(self, manifest: Manifest) -> dict[int, datetime]:
-        return self._cache.get(
-            (manifest.snapshot, None), lambda: {s.number: s.effective for s in manifest.sequences}
-        )
 
 
 def _is_whole(groups: Sequence[RowGroup], spec: str | None, part: Range) -> bool:
