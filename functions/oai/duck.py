@@ -88,7 +88,9 @@ class DuckRepository:
                         missing -= len(page)
         return self._filled(manifest, pages, headers=headers)
 
-    def record(self, manifest: Manifest, identifier_: str) -> Record | None:
+    def record(
+        self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
+    ) -> Record | None:
         """Return the item's listed version, or None where the snapshot has no such item."""
         key = identifier.lookup_key(identifier_)
         positions: list[int] = []
@@ -96,12 +98,27 @@ class DuckRepository:
             sql = f"SELECT position FROM {FILE} WHERE key = $key"
             rows = self._files.rows(sql, file, groups, key=key)
             positions += [place for (place,) in rows]
+        names = version.columns(headers=False, of_set=False, fields=fields)
         for place in sorted(positions, reverse=True):
             selection = Selection(tuple(manifest.kinds()), Span(place, place))
-            for record in self.page(manifest, selection, 1, headers=False):
-                if record.identifier == identifier_:
-                    return record
+            for _ in self._ranges(manifest, selection):
+                for record in self._at(manifest, place, names):
+                    if record.identifier == identifier_:
+                        return record
         return None
+
+    def _at(self, manifest: Manifest, place: int, names: Sequence[str]) -> Sequence[Record]:
+        """Return the record at a position, if its item has no later version."""
+        sql = f"SELECT 1 FROM {FILE} WHERE position = $place"
+        for file, _ in self._dead(manifest, place, place):
+            if self._files.rows(sql, file, place=place):
+                return ()
+        for file, groups in self._catalogue.groups(manifest, "records", place, place):
+            found = self._files.at(names, file, groups, place)
+            if found["position"]:
+                page = version.page(found, self._sets.stamps(manifest), None)
+                return self._filled(manifest, [page], headers=False)
+        return ()
 
     def sets(
         self,

@@ -71,9 +71,15 @@ class Files:
         rows = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
         values["limit"] = limit
         if limit <= _FEW:
-            found = self.rows(f"{rows} LIMIT $limit", file, groups, **values)
-            return {name: [row[i] for row in found] for i, name in enumerate(names)}
+            return _turned(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
         return self._read(names, f"({rows} LIMIT $limit)", file, groups, values)[0]
+
+    def at(
+        self, names: Sequence[str], file: DataFile, groups: Sequence[RowGroup], place: int
+    ) -> Columns:
+        """Return columns of the row at a position, if it is there."""
+        sql = f"SELECT {', '.join(names)} FROM {FILE} WHERE position = $place"
+        return _turned(names, self.rows(sql, file, groups, place=place))
 
     def whole(
         self,
@@ -168,6 +174,11 @@ class Files:
         finally:
             with self._lock:
                 self._idle.append(cursor)
+
+
+def _turned(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
+    """Return a few rows by columns."""
+    return {name: [row[number] for row in rows] for number, name in enumerate(names)}
 
 
 def _position(bound: Key) -> int:

@@ -127,7 +127,9 @@ class MemoryRepository:
             for r in records
         )
 
-    def record(self, manifest: Manifest, identifier: str) -> Record | None:
+    def record(
+        self, manifest: Manifest, identifier: str, *, fields: Collection[str] | None = None
+    ) -> Record | None:
         records = self._at(manifest.snapshot).records
         return next((r for r in records if r.identifier == identifier), None)
 
