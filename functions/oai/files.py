@@ -99,8 +99,10 @@ class Files:
             if (flying := self._flying.get((file.key, group.offset, names))) is not None:
                 wait((flying,))  # it failed where nothing is kept after that
         found = [self._kept.find((file.key, group.offset, names)) for group in groups]
-        if found[0] is not None and found[0]["position"][0] > first > _position(groups[0].first):
-            found[0] = None
+        for number, one in enumerate(found):
+            # Of one that a list began in, the rows before that are not there.
+            if one is not None and one["position"][0] > max(first, _low(groups[number])):
+                found[number] = None
         missing = [number for number, one in enumerate(found) if one is None]
         if missing:
             some = slice(missing[0], missing[-1] + 1)
@@ -112,7 +114,7 @@ class Files:
         key = (file.key, group.offset, names)
         if self._reader_ahead is None or self._flying or self._kept.find(key) is not None:
             return
-        first = _position(group.first)
+        first = _low(group)
         future = self._reader_ahead.submit(self._loaded, names, file, (group,), first, entire=False)
         self._flying[key] = future
         future.add_done_callback(lambda _: self._flying.pop(key, None))
@@ -127,12 +129,12 @@ class Files:
         entire: bool,
     ) -> list[Columns]:
         """Return the columns of each of the row groups, and keep them."""
-        low, last = groups[0].first, _position(groups[-1].last)
-        values: dict[str, Any] = {"first": max(first, _position(low)), "last": last}
+        low, last = max(first, _low(groups[0])), _position(groups[-1].last)
+        values: dict[str, Any] = {"first": low, "last": last}
         condition = "position BETWEEN $first AND $last"
-        if isinstance(low, tuple):
+        if isinstance(groups[0].first, tuple):
             condition += " AND listing = $listing"
-            values["listing"] = low[0]
+            values["listing"] = groups[0].first[0]
         rows = f"{FILE} WHERE {condition}"
         read, size = self._read(names, rows, file, None if entire else groups, values)
         start, parts = 0, []
@@ -186,6 +188,10 @@ def _position(bound: Key) -> int:
     found = bound[1] if isinstance(bound, tuple) else bound
     assert isinstance(found, int)
     return found
+
+
+def _low(group: RowGroup) -> int:
+    return _position(group.first)
 
 
 def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
