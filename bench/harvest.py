@@ -63,6 +63,12 @@ class Server:
         """Return the CPU seconds of the process and its children so far."""
         return sum(_seconds(pid) for pid in (self.process, *_children(self.process)))
 
+    def peak(self) -> int:
+        """Return the most memory that the process has had so far, in megabytes."""
+        status = Path(f"/proc/{self.process}/status").read_text()
+        found = re.search(r"VmHWM:\s+([0-9]+)", status)
+        return int(found[1]) // 1024 if found else 0
+
     def walk(self, query: str, pages: int, *, compressed: bool = False) -> tuple[Any, float]:
         """Follow a list by a client of its own; return what it tells, and the server's CPU."""
         before = self.cpu()
@@ -195,12 +201,15 @@ class Walks:
     times: list[list[float]]
 
     def line(self, name: str, against: "Walks | None" = None) -> str:
-        rate = statistics.median(self.rates)
-        ratio = f"{rate / statistics.median(against.rates):.2f}" if against else ""
+        rate, cpu = statistics.median(self.rates), statistics.median(self.cpus)
+        ratio = less = ""
+        if against is not None:
+            ratio = f"{rate / statistics.median(against.rates):.2f}"
+            less = f"{statistics.median(against.cpus) / cpu:.2f}"
         first, last = (statistics.median(self.times[n]) for n in (0, -1))
         return (
-            f"| {name} | {rate:,.0f} | {ratio} | {first:.1f} | {last:.1f} | {last / first:.2f} "
-            f"| {statistics.median(self.cpus) * 1000:.1f} |"
+            f"| {name} | {rate:,.0f} | {ratio} | {cpu * 1000:.1f} | {less} "
+            f"| {first:.1f} | {last:.1f} | {last / first:.2f} |"
         )
 
 
@@ -239,11 +248,14 @@ def compare(
             found[number].cpus.append(cpu)
             for kept, new in zip(found[number].times, times, strict=True):
                 kept += new
-    print("| harvest | records/s | ratio | first pages, ms | last pages, ms | last to first "
-          "| server's CPU ms a page |\n|---|---|---|---|---|---|---|")  # fmt: skip
+    print(
+        "| harvest | records/s | ratio | server's CPU, ms per 1,000 | ratio | first pages, ms "
+        "| last pages, ms | last to first |\n|---|---|---|---|---|---|---|---|"
+    )
     print(found[0].line(f"oaipmh, gunicorn, {small:,} in SQLite, plain"))
     print(found[1].line(f"sheaf serve, {size:,}, plain", found[0]))
     print(found[2].line(f"sheaf serve, {size:,}, gzip (baseline plain)", found[0]))
+    print(f"\npeak memory of sheaf serve: {ours.peak()} MB")
     if pages:
         shown = [f"{statistics.median(times):.1f}" for times in found[1].times]
         print("\npages by depth, plain, ms: " + ", ".join(
