@@ -27,8 +27,8 @@ from builder.publish import publish
 from builder.server import LocalServer
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
-from functions.oai import duck
 from functions.oai.duck import DuckRepository
+from functions.oai.files import Files
 from functions.oai.handler import Application
 from functions.oai.render import Renderer
 from functions.oai.token import Token
@@ -179,11 +179,11 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
         f"{time.perf_counter() - began:.1f} s, {bytes_ / count:.0f} bytes of Parquet a capture\n"
     )
     query, render, inside = Timer(), Timer(), Timer()
-    duck.DuckRepository._rows = query.around(DuckRepository._rows)  # type: ignore[method-assign]
+    Files.rows = query.around(Files.rows)  # type: ignore[method-assign]
     Renderer.document = render.around(Renderer.document)  # type: ignore[method-assign]
     repository = DuckRepository(store)
     application = Application(repository, settings, lambda: datetime.now(UTC))
-    server = LocalServer(inside.around(application), "127.0.0.1", 0, threads=1)
+    server = LocalServer(inside.around(application.unpacked), "127.0.0.1", 0, threads=1)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -18,6 +18,7 @@ from waitress.task import ThreadedTaskDispatcher
 from builder.errors import UsageError
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
+"""An event of API Gateway's HTTP API in; status, headers and a body of bytes out."""
 
 _LONGEST_BODY = 1 << 20
 _CONNECTIONS = 512
@@ -165,11 +166,9 @@ def _listening(application: Any, settings: Any) -> Any:
 def _application(handler: Handler) -> Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]:
     def application(environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         answer = handler(_event(environment))
-        body = answer["body"]
-        data = base64.b64decode(body) if answer["isBase64Encoded"] else body.encode("utf-8")
         status = HTTPStatus(answer["statusCode"])
         start(f"{status.value} {status.phrase}", [*answer["headers"].items()])
-        return [data]
+        return [answer["body"]]
 
     return application
 

@@ -70,7 +70,7 @@ def run(context: Context) -> int:
     built = publish(store, settings, outside, trial.digests(settings))
     repository = DuckRepository(store)
     application = Application(repository, settings, context.now)
-    server = LocalServer(application, "127.0.0.1", arguments.port, threads=4)
+    server = LocalServer(application.unpacked, "127.0.0.1", arguments.port, threads=4)
     base = server.url
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

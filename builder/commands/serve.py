@@ -1,6 +1,7 @@
 """`sheaf serve`."""
 
 import argparse
+import gc
 from pathlib import Path
 
 from builder import log, recovery
@@ -25,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Serve OAI-PMH at /oai and a page for people at /, until interrupted."""
     arguments, configuration = context.arguments, context.configuration
-    repository = DuckRepository(context.reader)
+    repository = DuckRepository(context.reader, ahead=True)
     newest = repository.pointer().newest()
     if newest is None:
         recovery.check_store(context.store)
@@ -38,7 +39,10 @@ def run(context: Context) -> int:
     application = Application(repository, configuration, context.now, write)
     # One thread more than requests are answered at once: it tells the others that they are not.
     threads = configuration["serve.concurrent"] + 1
-    server = LocalServer(application, arguments.host, arguments.port, threads)
+    # What is kept of rows is many objects without cycles: to look for these takes time for nothing.
+    gc.freeze()
+    gc.set_threshold(20_000)
+    server = LocalServer(application.unpacked, arguments.host, arguments.port, threads)
     base = server.url
     context.result(
         f"serving {context.reader.address}\n"

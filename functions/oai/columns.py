@@ -13,10 +13,14 @@ from functions.snapshot import schema
 # No text of the store holds them: XML forbids them, even as a reference.
 _NULL, _INNER, _END = "\x1e", "\x1d", "\x1f"
 
+_POINTER_BYTES = 8
 _VALUE_BYTES = 57
 """What an object in a list takes besides its characters."""
 
 Columns = dict[str, list[Any]]
+
+_FILLED = frozenset({"position", "sequence", "identifier", "kind", "deleted"})
+"""Columns that have a value in every row."""
 
 _TYPES = {column.name: column.type for column in schema.TABLES["copies"]}
 _LISTS = "[]"
@@ -24,7 +28,7 @@ _LISTS = "[]"
 
 def joined(names: Sequence[str]) -> str:
     """Return the expressions that make one text of each column, for `parted`."""
-    return ", ".join(f"string_agg(coalesce({_text(name)}, chr(30)), chr(31))" for name in names)
+    return ", ".join(f"string_agg({_text(name)}, '{_END}')" for name in names)
 
 
 def plain(names: Sequence[str]) -> str:
@@ -44,27 +48,39 @@ def parted(names: Sequence[str], row: Sequence[str | None]) -> tuple[Columns, in
         return {name: [] for name in names}, 0
     count = row[0].count(_END) + 1
     for name, text in zip(names, row, strict=True):
-        texts = (text or "").split(_END)
+        if text is None:
+            return None
+        first = text[: text.find(_END)] if count > 1 else text
+        if text == _END.join([first] * count):  # one value for all, as of the kind, or NULL
+            found[name] = _values(name, [first], first == _NULL) * count
+            size += count * _POINTER_BYTES
+            continue
+        texts = text.split(_END)
         if len(texts) != count:
             return None
-        found[name] = _values(name, texts, _NULL in (text or ""))
-        size += len(text or "") + count * _VALUE_BYTES
+        found[name] = _values(name, texts, _NULL in text)
+        size += len(text) + count * _VALUE_BYTES
     return found, size
 
 
 def _text(name: str) -> str:
-    type_ = _TYPES[name]
+    type_, text = _TYPES[name], f"{name}::VARCHAR"
     if type_.endswith(_LISTS):
-        return f"array_to_string({name}, chr(29))"
-    if type_ == "BLOB":
-        return f"hex({name})"
-    return name if type_ == "VARCHAR" else f"{name}::VARCHAR"
+        text = f"array_to_string({name}, '{_INNER}')"
+    elif type_ == "BLOB":
+        text = f"hex({name})"
+    elif type_ == "VARCHAR":
+        text = name
+    # Each function in a statement takes its time to plan.
+    return text if name in _FILLED else f"coalesce({text}, '{_NULL}')"
 
 
 def _values(name: str, texts: list[str], nulls: bool) -> list[Any]:
     type_ = _TYPES[name]
     if type_ == "VARCHAR":
         return [None if text == _NULL else text for text in texts] if nulls else texts
+    if type_ == "BIGINT":
+        return [None if t == _NULL else int(t) for t in texts] if nulls else [*map(int, texts)]
     # Sets, numbers of publishes and the like repeat: each is made once.
     make = _MADE[_LISTS if type_.endswith(_LISTS) else type_]
     made: dict[str, Any] = {text: make(text) for text in {*texts} - {_NULL}}
@@ -85,7 +101,6 @@ def _time(text: str) -> datetime | str:
 
 
 _MADE: dict[str, Callable[[str], Any]] = {
-    "BIGINT": int,
     "INTEGER": int,
     "SMALLINT": int,
     "BOOLEAN": lambda text: text == "true",

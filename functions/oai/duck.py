@@ -2,8 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from functions.oai import engine, version
@@ -11,52 +9,36 @@ from functions.oai.columns import Columns
 from functions.oai.files import FILE, Files
 from functions.oai.page import Page
 from functions.oai.repository import Record, Selection, SetRow
+from functions.oai.settable import SetTable
 from functions.snapshot import identifier, position
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.position import Range
 from functions.snapshot.store import Reader
-from functions.store.catalog import Cache, Catalogue
+from functions.store.catalog import Catalogue
 
 _IN_SET = (
     "len(list_filter(list_concat(sets, left_sets), "
     "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 )
 _KEPT = 64 << 20
-_SETS = f"""
-SELECT set_spec, records, live, list_min(list_transform(counts, lambda c: c.sequence)),
-    list_max(list_transform(counts, lambda c: c.sequence))
-FROM {FILE} WHERE set_spec > $after AND {{condition}} ORDER BY set_spec LIMIT $limit
-"""
-_LIVELY = "(live > 0) = $live"
-_LIVELY_BEFORE = (
-    "turns[1] <= $sequence AND (len(list_filter(turns, lambda t: t <= $sequence)) % 2 = 1) = $live"
-)
-_BIRTHS = f"SELECT set_spec, turns[1] FROM {FILE} WHERE list_contains($specs, set_spec)"
 _LIVE = (
     f"position NOT IN (SELECT position FROM {engine.table('$dead')} "
     "WHERE position BETWEEN $first AND $last)"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """A set's listing: records by sequence and kind, and where they lie."""
-
-    counts: tuple[tuple[int, str, int], ...]
-    ranges: tuple[Range, ...]
-
-
 class DuckRepository:
     """Implements functions.oai.repository.Repository over a store. Safe to use from threads.
 
-    `kept` is about how many bytes of memory rows may take that the next page may need.
+    `kept` is about how many bytes of memory rows may take that the next page may need; with `ahead`
+    some of them are read before it is asked for, by a thread (see Files).
     """
 
-    def __init__(self, reader: Reader, kept: int = _KEPT) -> None:
+    def __init__(self, reader: Reader, kept: int = _KEPT, *, ahead: bool = False) -> None:
         self._catalogue = Catalogue(reader)
-        self._files = Files(reader, kept)
-        self._cache = Cache()
+        self._files = Files(reader, kept, ahead=ahead)
+        self._sets = SetTable(self._catalogue, self._files)
         self.close = self._files.close
 
     def pointer(self) -> Pointer:
@@ -75,7 +57,7 @@ class DuckRepository:
                 (s.number, kind, n) for s in manifest.sequences for kind, n in s.records.items()
             ]
         else:
-            counts = self._listing(manifest, selection.set).counts
+            counts = self._sets.listing(manifest, selection.set).counts
         return sum(
             round(n * shares.get(number, 0))
             for number, kind, n in counts
@@ -99,13 +81,16 @@ class DuckRepository:
             for file, groups in self._runs(manifest, part, selection.set, limit):
                 if missing <= 0:
                     return self._filled(manifest, pages, headers=headers)
-                read = self._read(manifest, selection, part, file, groups, missing, names)
-                if read.get("position"):
-                    pages.append(version.page(read, self._stamps(manifest), selection.set))
-                    missing -= len(pages[-1])
+                for read in self._read(manifest, selection, part, file, groups, missing, names):
+                    if read["position"]:
+                        page = version.page(read, self._sets.stamps(manifest), selection.set)
+                        pages.append(page)
+                        missing -= len(page)
         return self._filled(manifest, pages, headers=headers)
 
-    def record(self, manifest: Manifest, identifier_: str) -> Record | None:
+    def record(
+        self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
+    ) -> Record | None:
         """Return the item's listed version, or None where the snapshot has no such item."""
         key = identifier.lookup_key(identifier_)
         positions: list[int] = []
@@ -113,12 +98,27 @@ class DuckRepository:
             sql = f"SELECT position FROM {FILE} WHERE key = $key"
             rows = self._files.rows(sql, file, groups, key=key)
             positions += [place for (place,) in rows]
+        names = version.columns(headers=False, of_set=False, fields=fields)
         for place in sorted(positions, reverse=True):
             selection = Selection(tuple(manifest.kinds()), Span(place, place))
-            for record in self.page(manifest, selection, 1, headers=False):
-                if record.identifier == identifier_:
-                    return record
+            for _ in self._ranges(manifest, selection):
+                for record in self._at(manifest, place, names):
+                    if record.identifier == identifier_:
+                        return record
         return None
+
+    def _at(self, manifest: Manifest, place: int, names: Sequence[str]) -> Sequence[Record]:
+        """Return the record at a position, if its item has no later version."""
+        sql = f"SELECT 1 FROM {FILE} WHERE position = $place"
+        for file, _ in self._dead(manifest, place, place):
+            if self._files.rows(sql, file, place=place):
+                return ()
+        for file, groups in self._catalogue.groups(manifest, "records", place, place):
+            found = self._files.at(names, file, groups, place)
+            if found["position"]:
+                page = version.page(found, self._sets.stamps(manifest), None)
+                return self._filled(manifest, [page], headers=False)
+        return ()
 
     def sets(
         self,
@@ -130,39 +130,15 @@ class DuckRepository:
         live: bool = True,
     ) -> tuple[SetRow, ...]:
         """Return up to `limit` sets whose specification sorts behind `after`."""
-        found: list[SetRow] = []
-        stamps = self._stamps(manifest)
-        values: dict[str, Any] = {"after": after}
-        condition = "true"
-        if sequence is not None:
-            past = any(s.number > sequence for s in manifest.sequences[-1:])
-            condition = _LIVELY_BEFORE if past else _LIVELY
-            values |= {"live": live} | ({"sequence": sequence} if past else {})
-        sql = _SETS.format(condition=condition)
-        for file, _ in self._catalogue.groups(manifest, "sets", after, None):
-            rows = self._files.rows(sql, file, limit=limit - len(found), **values)
-            found += [
-                SetRow(spec, records, count, stamps[first], stamps[last])
-                for spec, records, count, first, last in rows
-            ]
-            if len(found) >= limit:
-                break
-        return tuple(found)
+        return self._sets.rows(manifest, after, limit, sequence, live=live)
 
     def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
         """Return, of these specifications, the snapshot's sets with the sequence they began in."""
-
-        def read() -> Mapping[str, int]:
-            groups = self._catalogue.groups
-            files = {f.key: f for s in specs for f, _ in groups(manifest, "sets", s, s)}
-            rows = (self._files.rows(_BIRTHS, f, specs=list(specs)) for f in files.values())
-            return dict(row for some in rows for row in some)
-
-        return self._cache.get((manifest.snapshot, tuple(specs)), read)
+        return self._sets.births(manifest, specs)
 
     def has_set(self, manifest: Manifest, spec: str) -> bool:
         """Tell whether the snapshot has the set."""
-        return self._listing(manifest, spec).counts != ()
+        return self._sets.listing(manifest, spec).counts != ()
 
     def _filled(
         self, manifest: Manifest, pages: Sequence[Page], *, headers: bool
@@ -187,7 +163,7 @@ class DuckRepository:
             parts: tuple[Range, ...] = (Range(span.first, span.last, copied=False),)
             living = position.living(manifest, selection.kinds)
         else:
-            listing = self._listing(manifest, selection.set)
+            listing = self._sets.listing(manifest, selection.set)
             parts = listing.ranges
             living = {number for number, kind, _ in listing.counts if kind in selection.kinds}
         stretches = position.stretches(manifest, living, selection.kinds)
@@ -231,13 +207,17 @@ class DuckRepository:
         groups: Sequence[RowGroup],
         limit: int,
         names: tuple[str, ...],
-    ) -> Columns:
+    ) -> Iterator[Columns]:
         low = position.in_key(groups[0].first, selection.set, part.first)
         high = position.in_key(groups[-1].last, selection.set, part.last)
         first, last = max(part.first, low), min(part.last, high)
         if limit > 1 and _is_whole(groups, selection.set, part):
-            read = self._files.whole(names, file, groups)
-            return self._chosen(manifest, read, selection, Span(first, last), limit)
+            for read in self._files.whole(names, file, groups, first):
+                chosen = self._chosen(manifest, read, selection, Span(first, last), limit)
+                yield chosen
+                limit -= len(chosen["position"])
+                self._expect(names, file, groups[-1], read, chosen)
+            return
         values: dict[str, Any] = {"first": first, "last": last, "kinds": list(selection.kinds)}
         conditions = ["position BETWEEN $first AND $last", "list_contains($kinds, kind)"]
         if selection.set is not None:
@@ -249,18 +229,20 @@ class DuckRepository:
             conditions.append(_LIVE)
             values["dead"] = dead
         where = " AND ".join(conditions)
-        return self._files.columns(names, file, groups, where, limit, **values)
+        yield self._files.columns(names, file, groups, where, limit, **values)
 
     def _chosen(
         self, manifest: Manifest, read: Columns, selection: Selection, span: Span, limit: int
     ) -> Columns:
-        """Return of whole row groups the first `limit` rows that are of the selection."""
+        """Return of a row group the first `limit` rows that are of the selection."""
         positions, kinds = read["position"], read["kind"]
         start = bisect_left(positions, span.first)
         end = bisect_right(positions, span.last)
         dead: set[int] = set()
-        for file, groups in self._dead(manifest, span.first, span.last):
-            dead.update(self._files.whole(("position",), file, groups, entire=True)["position"])
+        if limit and start < end:
+            for file, groups in self._dead(manifest, positions[start], positions[end - 1]):
+                for some in self._files.whole(("position",), file, groups, 0, entire=True):
+                    dead.update(some["position"])
         if not dead and {*kinds[start:end]} <= {*selection.kinds}:
             end = min(end, start + limit)
             return {name: column[start:end] for name, column in read.items()}
@@ -271,28 +253,24 @@ class DuckRepository:
         ][:limit]
         return {name: [column[row] for row in chosen] for name, column in read.items()}
 
+    def _expect(
+        self,
+        names: tuple[str, ...],
+        file: DataFile,
+        group: RowGroup,
+        read: Columns,
+        chosen: Columns,
+    ) -> None:
+        """Have the next row group of the file read where the next page is likely to need it."""
+        count = len(chosen["position"])
+        left = group.rows - bisect_right(read["position"], chosen["position"][-1]) if count else 0
+        if 0 < left < 2 * count and group is not file.groups[-1]:
+            self._files.expect(names, file, file.groups[file.groups.index(group) + 1])
+
     def _dead(
         self, manifest: Manifest, first: int, last: int
     ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
         return self._catalogue.groups(manifest, "dead", first, last)
-
-    def _listing(self, manifest: Manifest, spec: str) -> _Listing:
-        def read() -> _Listing:
-            for file, groups in self._catalogue.groups(manifest, "sets", spec, spec):
-                sql = f"SELECT counts, ranges FROM {FILE} WHERE set_spec = $set"
-                for counts, ranges in self._files.rows(sql, file, groups, set=spec):
-                    return _Listing(
-                        tuple((c["sequence"], c["kind"], c["records"]) for c in counts),
-                        tuple(Range(r["first"], r["last"], r["copied"]) for r in ranges),
-                    )
-            return _Listing((), ())
-
-        return self._cache.get((manifest.snapshot, spec), read)
-
-    def _stamps(self, manifest: Manifest) -> dict[int, datetime]:
-        return self._cache.get(
-            (manifest.snapshot, None), lambda: {s.number: s.effective for s in manifest.sequences}
-        )
 
 
 def _is_whole(groups: Sequence[RowGroup], spec: str | None, part: Range) -> bool:

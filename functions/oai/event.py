@@ -15,7 +15,8 @@ from functions.snapshot import endpoint
 
 FORM = "application/x-www-form-urlencoded"
 _LONGEST = 65_536
-_GZIP_LEVEL = 4
+_GZIP_LEVEL = 3
+"""A page of records takes 2.9 ms and becomes 97 KB; by 1 it is 2.8 and 103, by 4 4.6 and 90."""
 _AS_TEXT = 1_000_000
 _SMALLEST = 512
 """Bytes from which compression is worth its while: a smaller answer is one packet anyway."""
@@ -132,9 +133,10 @@ def read(event: Mapping[str, Any]) -> Call:
 
 
 def write(reply: Reply, call: Call) -> dict[str, Any]:
-    """Return the reply as API Gateway takes it, compressed where the caller wants that.
+    """Return the reply with its body in bytes, compressed where the caller wants that.
 
-    To a caller who holds it already it is 304, without a body.
+    To a caller who holds it already it is 304, without a body. `packed` makes of it what API
+    Gateway takes.
     """
     body, status = reply.body, reply.status
     compressed = call.wants_gzip(len(body))
@@ -149,21 +151,24 @@ def write(reply: Reply, call: Call) -> dict[str, Any]:
         if call.method in ("GET", "HEAD") and cache.is_held(call.headers, headers["ETag"]):
             status = 304
     if status in (204, 304):
-        return {"statusCode": status, "headers": headers, "body": "", "isBase64Encoded": False}
+        return {"statusCode": status, "headers": headers, "body": b""}
     headers["Content-Type"] = f"{reply.type}; charset=utf-8"
-    encoded = len(body) > _AS_TEXT  # as text JSON might treble it; base64 adds a third
     if compressed:
         # No time in the header: the same document gives the same bytes.
         body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
         headers["Content-Encoding"] = "gzip"
-        encoded = True
     headers["Content-Length"] = str(len(body))
-    if call.method == "HEAD":
-        body, encoded = b"", False
-    text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")
     return {
         "statusCode": status,
         "headers": headers,
-        "body": text,
-        "isBase64Encoded": encoded,
+        "body": b"" if call.method == "HEAD" else body,
     }
+
+
+def packed(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `write` gave as API Gateway takes it, which knows nothing but texts."""
+    body: bytes = answer["body"]
+    # as text JSON might treble it; base64 adds a third
+    encoded = len(body) > _AS_TEXT or bool(body and "Content-Encoding" in answer["headers"])
+    text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")
+    return {**answer, "body": text, "isBase64Encoded": encoded}

@@ -2,14 +2,15 @@
 
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
 from functions.oai import columns, engine
 from functions.oai.columns import Columns
 from functions.oai.kept import Kept
-from functions.snapshot.manifest import DataFile, RowGroup
+from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
 
 FILE = engine.table("$file")
@@ -23,18 +24,23 @@ class Files:
     """Reads data files of one store. Safe to use from threads.
 
     Row groups that were read whole are kept, for the next page of a list is mostly of the same one:
-    `kept` bytes of them, those that were asked for last.
+    `kept` bytes of them, those that were asked for last. With `ahead` a thread of its own reads
+    the row group that a list needs next, one at a time, while an answer is made of the last one.
     """
 
-    def __init__(self, reader: Reader, kept: int) -> None:
+    def __init__(self, reader: Reader, kept: int, *, ahead: bool = False) -> None:
         self._reader = reader
         self._connection = engine.connect()
         self._idle: list[engine.Connection] = []
         self._lock = threading.Lock()
         self._kept: Kept[Columns] = Kept(kept)
+        self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
+        self._flying: dict[Hashable, Future[list[Columns]]] = {}
 
     def close(self) -> None:
         """Let go of DuckDB; nothing can be read any more."""
+        if self._reader_ahead is not None:
+            self._reader_ahead.shutdown(cancel_futures=True)
         with self._lock:
             for cursor in self._idle:
                 cursor.close()
@@ -65,54 +71,79 @@ class Files:
         rows = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
         values["limit"] = limit
         if limit <= _FEW:
-            found = self.rows(f"{rows} LIMIT $limit", file, groups, **values)
-            return {name: [row[i] for row in found] for i, name in enumerate(names)}
+            return _turned(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
         return self._read(names, f"({rows} LIMIT $limit)", file, groups, values)[0]
+
+    def at(
+        self, names: Sequence[str], file: DataFile, groups: Sequence[RowGroup], place: int
+    ) -> Columns:
+        """Return columns of the row at a position, if it is there."""
+        sql = f"SELECT {', '.join(names)} FROM {FILE} WHERE position = $place"
+        return _turned(names, self.rows(sql, file, groups, place=place))
 
     def whole(
         self,
         names: tuple[str, ...],
         file: DataFile,
         groups: Sequence[RowGroup],
+        first: int,
         *,
         entire: bool = False,
-    ) -> Columns:
-        """Return columns of all rows of neighbouring row groups, which lie in one listing.
+    ) -> list[Columns]:
+        """Return columns of each of neighbouring row groups, whose rows all lie in one listing.
 
-        With `entire` a bucket's file is fetched as a whole, for what is asked of it next.
+        Rows may be missing whose position is less than `first`, for a list does not go back. With
+        `entire` a bucket's file is fetched as a whole, for what is asked of it next.
         """
-        keys = [(file.key, group.offset, names) for group in groups]
-        found = [self._kept.find(key) for key in keys]
+        for group in groups:
+            if (flying := self._flying.get((file.key, group.offset, names))) is not None:
+                wait((flying,))  # it failed where nothing is kept after that
+        found = [self._kept.find((file.key, group.offset, names)) for group in groups]
+        for number, one in enumerate(found):
+            # Of one that a list began in, the rows before that are not there.
+            if one is not None and one["position"][0] > max(first, _low(groups[number])):
+                found[number] = None
         missing = [number for number, one in enumerate(found) if one is None]
         if missing:
             some = slice(missing[0], missing[-1] + 1)
-            found[some] = self._loaded(names, file, groups[some], entire=entire)
-        parts = [one for one in found if one is not None]
-        if len(parts) == 1:
-            return parts[0]
-        return {name: [value for part in parts for value in part[name]] for name in names}
+            found[some] = self._loaded(names, file, groups[some], first, entire=entire)
+        return [one for one in found if one is not None]
+
+    def expect(self, names: tuple[str, ...], file: DataFile, group: RowGroup) -> None:
+        """Read a row group that is likely to be asked for next, where that is done ahead."""
+        key = (file.key, group.offset, names)
+        if self._reader_ahead is None or self._flying or self._kept.find(key) is not None:
+            return
+        first = _low(group)
+        future = self._reader_ahead.submit(self._loaded, names, file, (group,), first, entire=False)
+        self._flying[key] = future
+        future.add_done_callback(lambda _: self._flying.pop(key, None))
 
     def _loaded(
-        self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], *, entire: bool
+        self,
+        names: tuple[str, ...],
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        first: int,
+        *,
+        entire: bool,
     ) -> list[Columns]:
         """Return the columns of each of the row groups, and keep them."""
-        first, last = groups[0].first, groups[-1].last
-        condition, values = "position BETWEEN $first AND $last", {"first": first, "last": last}
-        if isinstance(first, tuple) and isinstance(last, tuple):
+        low, last = max(first, _low(groups[0])), _position(groups[-1].last)
+        values: dict[str, Any] = {"first": low, "last": last}
+        condition = "position BETWEEN $first AND $last"
+        if isinstance(groups[0].first, tuple):
             condition += " AND listing = $listing"
-            values = {"first": first[1], "last": last[1], "listing": first[0]}
+            values["listing"] = groups[0].first[0]
         rows = f"{FILE} WHERE {condition}"
         read, size = self._read(names, rows, file, None if entire else groups, values)
         start, parts = 0, []
         for group in groups:
-            bound = group.last[1] if isinstance(group.last, tuple) else group.last
-            end = bisect_right(read["position"], bound)
+            end = bisect_right(read["position"], _position(group.last))
             part = {name: column[start:end] for name, column in read.items()}
-            self._kept.add(
-                (file.key, group.offset, names),
-                part,
-                size * (end - start) // max(1, len(read["position"])),
-            )
+            if end > start:
+                share = size * (end - start) // len(read["position"])
+                self._kept.add((file.key, group.offset, names), part, share)
             parts.append(part)
             start = end
         return parts
@@ -145,6 +176,22 @@ class Files:
         finally:
             with self._lock:
                 self._idle.append(cursor)
+
+
+def _turned(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
+    """Return a few rows by columns."""
+    return {name: [row[number] for row in rows] for number, name in enumerate(names)}
+
+
+def _position(bound: Key) -> int:
+    """Return the position in a bound of a row group of records, copies or dead positions."""
+    found = bound[1] if isinstance(bound, tuple) else bound
+    assert isinstance(found, int)
+    return found
+
+
+def _low(group: RowGroup) -> int:
+    return _position(group.first)
 
 
 def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:

@@ -66,6 +66,10 @@ class Application:
 
     def __call__(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any]:
         """Answer one event; `context` is Lambda's and not looked at."""
+        return http.packed(self.unpacked(event))
+
+    def unpacked(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer one event of a server in this process, which takes the body as bytes."""
         begun = self._timer()
         call = http.read(event)
         reply, answer = self._answered(call)

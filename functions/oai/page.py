@@ -4,7 +4,7 @@ To make an object of each record, and a table of its fields, took a third of a p
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, overload
 
 from functions.oai.repository import Record
@@ -57,7 +57,7 @@ class Page(Sequence[Record]):
     def joined(pages: Sequence["Page"]) -> "Page":
         """Return pages of the same columns as one."""
         names = pages[0]._columns
-        return Page({n: [value for page in pages for value in page._columns[n]] for n in names})
+        return Page({n: [*chain.from_iterable(p._columns[n] for p in pages)] for n in names})
 
     def column(self, name: str) -> Sequence[Any]:
         """Return the values of a column, also those of deleted records. Raises KeyError."""

@@ -64,6 +64,7 @@ class Provider:
         self._formats = formats
         self._present = present
         named_sets = bool(configured(configuration))
+        self._fields = fields or {}
         self._lister = Lister(repository, formats, self._drift, fields, named_sets=named_sets)
         self._verbs: dict[str, Callable[[Request, Reading, int], Content]] = {
             IDENTIFY: self._identify,
@@ -146,7 +147,7 @@ class Provider:
         manifest = self._manifest(reading)
         if request.identifier is None:
             return FormatList(self._formats.offered(manifest.kinds()))
-        record = self._repository.record(manifest, request.identifier)
+        record = self._repository.record(manifest, request.identifier, fields=())
         if record is None:
             raise error(NO_ITEM, f"There is no item {shown(request.identifier)}.")
         formats = self._formats.of_kind(record.kind)
@@ -158,7 +159,7 @@ class Provider:
         """Section 4.1; an unknown item and an unknown format are told together."""
         manifest = self._manifest(reading)
         name, prefix = request.identifier or "", request.prefix or ""
-        record = self._repository.record(manifest, name)
+        record = self._repository.record(manifest, name, fields=self._fields.get(prefix))
         row = self._formats.get(prefix)
         if row is not None and row not in self._formats.offered(manifest.kinds()):
             row = None

@@ -90,8 +90,13 @@ class Repository(Protocol):
         """
         ...
 
-    def record(self, manifest: Manifest, identifier: str) -> Record | None:
-        """Return the item's listed version, or None where the snapshot has no such item."""
+    def record(
+        self, manifest: Manifest, identifier: str, *, fields: Collection[str] | None = None
+    ) -> Record | None:
+        """Return the item's listed version, or None where the snapshot has no such item.
+
+        Of a capture's fields only `fields` need be there (None: all).
+        """
         ...
 
     def sets(

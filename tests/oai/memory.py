@@ -1,6 +1,6 @@
 """A repository in memory: snapshots made of simple items, with the rules of the real one."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -107,12 +107,29 @@ class MemoryRepository:
         return found if selection.span.first in firsts else max(0, self.estimate(found))
 
     def page(
-        self, manifest: Manifest, selection: Selection, limit: int, *, headers: bool
+        self,
+        manifest: Manifest,
+        selection: Selection,
+        limit: int,
+        *,
+        headers: bool,
+        fields: Collection[str] | None = None,
     ) -> tuple[Record, ...]:
         records = self._selected(manifest, selection)[:limit]
-        return tuple(replace(r, fields={}) for r in records) if headers else tuple(records)
+        if headers:
+            return tuple(replace(r, fields={}) for r in records)
+        if fields is None:
+            return tuple(records)
+        return tuple(
+            replace(r, fields={n: v for n, v in r.fields.items() if n in fields})
+            if r.kind == "capture"
+            else r
+            for r in records
+        )
 
-    def record(self, manifest: Manifest, identifier: str) -> Record | None:
+    def record(
+        self, manifest: Manifest, identifier: str, *, fields: Collection[str] | None = None
+    ) -> Record | None:
         records = self._at(manifest.snapshot).records
         return next((r for r in records if r.identifier == identifier), None)
 

@@ -25,7 +25,7 @@ def large(event: dict[str, Any]) -> dict[str, Any]:
     time.sleep(float(event["rawQueryString"] or 0))
     body = event["rawPath"] + (LARGE if event["rawPath"].startswith("/large") else "")
     headers = {"Content-Length": str(len(body))}
-    return {"statusCode": 200, "headers": headers, "body": body, "isBase64Encoded": False}
+    return {"statusCode": 200, "headers": headers, "body": body.encode()}
 
 
 @contextmanager

@@ -1,0 +1,337 @@
+"""A whole harvest through `sheaf serve`, beside PyPI's `oaipmh` under gunicorn, one worker each.
+
+    python -m bench.harvest [--captures 10000000] [--baseline 1000000] [--pages 0] [--runs 5]
+        [--store FOLDER]
+
+Generated captures are published (or a FOLDER with a store is taken) and served by the command
+itself. A client in a process of its own asks for 1,000 records a page: the whole list or, with
+--pages, so many pages from each of five depths. The baseline has the first records of the same
+store in SQLite (see bench.baseline). It has no gzip; its pages are plain in both comparisons. All
+that is compared is measured in turn, and medians of the runs are shown; CPU is that of the server.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from bench import baseline
+from bench.client import follow
+from bench.generate import fill
+from builder.publish import publish
+from builder.store import FolderStore
+from builder.surroundings import Surroundings
+from functions.oai.duck import DuckRepository
+from functions.oai.format import TEMPLATES
+from functions.oai.repository import Record, Selection
+from functions.oai.table import Tables
+from functions.oai.token import Token
+from functions.snapshot import configuration
+from functions.snapshot.manifest import Manifest, Span
+
+_NAMESPACE = "bench.example.org"
+_CONFIGURATION = f"[repository]\nnamespace = '{_NAMESPACE}'\n[publish]\nlead = 1\n"
+_PAGE = 1000
+_RARE = "mime:model:vrml"
+_FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
+_DEPTHS = ("first", "a quarter in", "half in", "three quarters in", "last")
+
+
+@dataclass
+class Server:
+    """A server under measurement: its address, and the processes that answer."""
+
+    url: str
+    process: int
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of the process and its children so far."""
+        return sum(_seconds(pid) for pid in (self.process, *_children(self.process)))
+
+    def peak(self) -> int:
+        """Return the most memory that the process has had so far, in megabytes."""
+        status = Path(f"/proc/{self.process}/status").read_text()
+        found = re.search(r"VmHWM:\s+([0-9]+)", status)
+        return int(found[1]) // 1024 if found else 0
+
+    def walk(self, query: str, pages: int, *, compressed: bool = False) -> tuple[Any, float]:
+        """Follow a list by a client of its own; return what it tells, and the server's CPU."""
+        before = self.cpu()
+        flags = ["--gzip"] if compressed else []
+        told = subprocess.run(
+            [sys.executable, "-m", "bench.client", self.url, query, "--pages", str(pages), *flags],
+            check=True, stdout=subprocess.PIPE, text=True,
+        ).stdout  # fmt: skip
+        return json.loads(told), self.cpu() - before
+
+
+def _seconds(process: int) -> float:
+    text = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _children(process: int) -> list[int]:
+    return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+@contextmanager
+def _started(command: list[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment},
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+@contextmanager
+def sheaf(store: Path, folder: Path) -> Iterator[Server]:
+    config = folder / "sheaf.toml"
+    config.write_text(_CONFIGURATION)
+    command = ["-m", "builder", "serve", "--port", "0", "--json"]
+    with _started([*command, "--store", str(store), "--config", str(config)]) as process:
+        assert process.stdout is not None
+        found = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
+        assert found, "sheaf serve did not start"
+        yield Server(found[1], process.pid)
+
+
+@contextmanager
+def gunicorn(database: Path) -> Iterator[Server]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = ["-m", "gunicorn", "-w", "1", "-b", address, "--log-level", "error"]
+    settings = {baseline.DATABASE: str(database)}
+    with _started([*command, "bench.baseline:application"], **settings) as process:
+        for _ in range(100):
+            time.sleep(0.1)
+            try:
+                follow(f"http://{address}/oai", _FIRST, 1, compressed=False)
+                break
+            except OSError:
+                continue
+        yield Server(f"http://{address}/oai", process.pid)
+
+
+def published(folder: Path, count: int) -> Path:
+    store = FolderStore(folder / "store")
+    (folder / "run").mkdir()
+    fill(store, count, folder / "run")
+    outside = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
+    publish(store, configuration.parse(_CONFIGURATION, {}), outside)
+    return folder / "store"
+
+
+def rows(repository: DuckRepository, manifest: Manifest, count: int) -> Iterator[tuple[Any, ...]]:
+    """Yield the first captures of a store as the baseline has them."""
+    tables = Tables((TEMPLATES,))
+    first, left = 1, count
+    while left > 0:
+        span = Span(first, manifest.last_position)
+        page = repository.page(
+            manifest, Selection(("capture",), span), min(left, 4000), headers=False
+        )
+        if not page:
+            return
+        yield from (_row(record, tables) for record in page)
+        first, left = page[-1].position + 1, left - len(page)
+
+
+def _row(record: Record, tables: Tables) -> tuple[Any, ...]:
+    f = record.fields
+    return (
+        record.identifier, record.datestamp.replace(tzinfo=None).isoformat(),
+        " ".join(record.sets), f["title"] or f["url"], f["url"],
+        f"urn:sha1:{f['content_digest']}", f["fetch_date"],
+        tables.looked_up(f["content_mime_type"], "dcmi-type"), f["content_mime_type"],
+        f["content_languages"], f"{f['warc_filename']}#{f['warc_record_offset']}",
+        f["url_host_registered_domain"],
+    )  # fmt: skip
+
+
+def token(manifest: Manifest, size: int, cursor: int) -> str:
+    """Return the query of the page that begins behind so many records."""
+    if not cursor:
+        return _FIRST
+    text = Token(
+        verb="ListRecords", prefix="oai_dc", snapshot=manifest.snapshot, position=cursor + 1,
+        cursor=cursor, size=size, namespace=_NAMESPACE,
+    ).to_text()  # fmt: skip
+    return f"verb=ListRecords&resumptionToken={quote(text)}"
+
+
+def baseline_token(cursor: int) -> str:
+    if not cursor:
+        return _FIRST
+    text = baseline.server.encodeResumptionToken({"metadataPrefix": "oai_dc"}, cursor)
+    return f"verb=ListRecords&resumptionToken={quote(text)}"
+
+
+def depths(size: int, pages: int) -> list[int]:
+    """Return the cursors at which walks begin, the last of which ends with the list."""
+    last = max(0, -(-size // _PAGE) - pages)
+    return [last * part // 4 * _PAGE for part in range(5)]
+
+
+@dataclass
+class Walks:
+    """What the walks of one kind took, run by run: records a second, CPU, and pages by depth."""
+
+    rates: list[float]
+    cpus: list[float]
+    times: list[list[float]]
+
+    def line(self, name: str, against: "Walks | None" = None) -> str:
+        rate, cpu = statistics.median(self.rates), statistics.median(self.cpus)
+        ratio = less = ""
+        if against is not None:
+            ratio = f"{rate / statistics.median(against.rates):.2f}"
+            less = f"{statistics.median(against.cpus) / cpu:.2f}"
+        first, last = (statistics.median(self.times[n]) for n in (0, -1))
+        return (
+            f"| {name} | {rate:,.0f} | {ratio} | {cpu * 1000:.1f} | {less} "
+            f"| {first:.1f} | {last:.1f} | {last / first:.2f} |"
+        )
+
+
+def harvest(
+    server: Server, start: Callable[[int], str], size: int, pages: int, *, compressed: bool
+) -> tuple[float, float, list[list[float]]]:
+    """Walk once: return records a second, CPU seconds for 1,000 records, and times by depth."""
+    if not pages:
+        told, cpu = server.walk(_FIRST, 0, compressed=compressed)
+        few = min(100, max(1, len(told["times"]) // 5))
+        parts = [told["times"][:few], told["times"][-few:]]
+        assert told["records"] == size, (told["records"], size)
+        return told["records"] / told["seconds"], cpu / told["records"] * 1000, parts
+    records, seconds, total, times = 0, 0.0, 0.0, []
+    for cursor in depths(size, pages):
+        told, cpu = server.walk(start(cursor), pages, compressed=compressed)
+        records, seconds, total = records + told["records"], seconds + told["seconds"], total + cpu
+        times.append(told["times"])
+    return records / seconds, total / records * 1000, times
+
+
+def compare(
+    ours: Server, theirs: Server, manifest: Manifest, sizes: tuple[int, int], pages: int, runs: int
+) -> None:
+    size, small = sizes
+    found = {name: Walks([], [], [[] for _ in range(5 if pages else 2)]) for name in range(3)}
+    asked: list[tuple[Server, Callable[[int], str], int, bool]] = [
+        (theirs, baseline_token, small, False),
+        (ours, lambda cursor: token(manifest, size, cursor), size, False),
+        (ours, lambda cursor: token(manifest, size, cursor), size, True),
+    ]
+    for _ in range(runs):
+        for number, (server, start, count, compressed) in enumerate(asked):
+            rate, cpu, times = harvest(server, start, count, pages, compressed=compressed)
+            found[number].rates.append(rate)
+            found[number].cpus.append(cpu)
+            for kept, new in zip(found[number].times, times, strict=True):
+                kept += new
+    print(
+        "| harvest | records/s | ratio | server's CPU, ms per 1,000 | ratio | first pages, ms "
+        "| last pages, ms | last to first |\n|---|---|---|---|---|---|---|---|"
+    )
+    print(found[0].line(f"oaipmh, gunicorn, {small:,} in SQLite, plain"))
+    print(found[1].line(f"sheaf serve, {size:,}, plain", found[0]))
+    print(found[2].line(f"sheaf serve, {size:,}, gzip (baseline plain)", found[0]))
+    print(f"\npeak memory of sheaf serve: {ours.peak()} MB")
+    if pages:
+        shown = [f"{statistics.median(times):.1f}" for times in found[1].times]
+        print("\npages by depth, plain, ms: " + ", ".join(
+            f"{name} {text}" for name, text in zip(_DEPTHS, shown, strict=True)))  # fmt: skip
+
+
+def singles(ours: Server, theirs: Server, manifest: Manifest, size: int, runs: int) -> None:
+    """Measure the page of the rare set beside plain ones, then GetRecord."""
+    draw = random.Random(7)
+    for compressed in (False, True):
+        plain, rare, records = [], [], 0
+        for _ in range(4 * runs):
+            cursor = draw.randrange(size // _PAGE) * _PAGE
+            for query, times in ((token(manifest, size, cursor), plain),
+                                 (f"{_FIRST}&set={_RARE}", rare)):  # fmt: skip
+                told = follow(ours.url, query, 1, compressed=compressed)
+                times += told["times"]  # type: ignore[arg-type]
+                records = told["records"]  # type: ignore[assignment]
+        one, other = statistics.median(plain), statistics.median(rare)
+        print(f"\n{'gzip' if compressed else 'plain'}: a page anywhere {one:.1f} ms; {records} "
+              f"records of {_RARE} {other:.1f} ms, {other / one:.2f} times as long")  # fmt: skip
+
+
+def records(ours: Server, names: list[str]) -> None:
+    """Measure GetRecord, of each item once and then once more."""
+    for compressed in (False, True):
+        for which in ("first", "again"):
+            times: list[float] = []
+            before = ours.cpu()
+            for name in names:
+                query = f"verb=GetRecord&metadataPrefix=oai_dc&identifier={quote(name)}"
+                times += follow(ours.url, query, 1, compressed=compressed)["times"]  # type: ignore[arg-type]
+            cpu = (ours.cpu() - before) / len(names) * 1000
+            p95 = statistics.quantiles(times, n=20)[-1]
+            which_of = f"GetRecord, {'gzip' if compressed else 'plain'}, {which}"
+            middle = statistics.median(times)
+            print(f"{which_of}: median {middle:.1f} ms, p95 {p95:.1f} ms, CPU {cpu:.1f} ms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--captures", type=int, default=10_000_000)
+    parser.add_argument("--baseline", type=int, default=1_000_000)
+    parser.add_argument("--pages", type=int, default=0)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--store", type=Path)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        run(Path(name), arguments)
+
+
+def run(folder: Path, arguments: argparse.Namespace) -> None:
+    store = arguments.store or published(folder, arguments.captures)
+    repository = DuckRepository(FolderStore(store))
+    newest = repository.pointer().newest()
+    assert newest is not None
+    manifest = repository.manifest(newest.snapshot)
+    size = manifest.kinds()["capture"]
+    small = min(size, arguments.baseline)
+    baseline.fill(folder / "baseline.sqlite", rows(repository, manifest, small))
+    draw = random.Random(5)
+    names = [
+        record.identifier
+        for place in sorted(draw.sample(range(1, manifest.last_position + 1), min(size, 200)))
+        for record in repository.page(
+            manifest, Selection(("capture",), Span(place, place)), 1, headers=True
+        )
+    ]
+    draw.shuffle(names)
+    repository.close()
+    with sheaf(store, folder) as ours, gunicorn(folder / "baseline.sqlite") as theirs:
+        records(ours, names)
+        singles(ours, theirs, manifest, size, arguments.runs)
+        print()
+        compare(ours, theirs, manifest, (size, small), arguments.pages, arguments.runs)
+
+
+if __name__ == "__main__":
+    main()
