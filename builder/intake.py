@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from operator import attrgetter
 from pathlib import Path
 
 from builder.parquet import RowWriter
@@ -26,7 +25,7 @@ CAPTURES = (
 )
 TABLES = {"captures": CAPTURES, "faults": schema.FAULT, "sources": schema.SOURCE}
 
-_values = attrgetter(*(column.name for column in CAPTURES[2:]))
+_FIELDS = tuple(column.name for column in CAPTURES[2:])
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
@@ -73,7 +72,8 @@ class Part:
 
     def capture(self, capture: Capture, sets: tuple[str, ...]) -> None:
         """Add a capture that is in `sets`."""
-        self.captures.append((capture.identity, sets, *_values(capture)))
+        values = [getattr(capture, name) for name in _FIELDS]
+        self.captures.append((capture.identity, sets, *values))
 
     def fault(self, fault: Fault) -> None:
         """Add a fault."""
