@@ -1,46 +1,82 @@
-"""Ingest: archive files in, a run of intake out; one file a task, tasks side by side."""
+"""Ingest: archive files in, a run of intake out.
 
-import hashlib
-import io
-import multiprocessing
+What was read is kept until all is committed, so that nothing is read twice when a process ends in
+the midst of it; how it was cut up, and by how many processes it was read, is not to be seen in
+what comes out.
+"""
+
+import json
 import os
-import signal
-import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Empty
-from typing import Any, BinaryIO
+from typing import Protocol
 
-from builder import intake
+from builder import intake, pool, rows, seam, stretch
 from builder.errors import UsageError
-from builder.sources import recognise
-from builder.sources.event import Capture, Crawl, Event, Fault, Rules
-from builder.sources.webarchive import read
-from functions.snapshot import setspec
-from functions.snapshot.errors import StoreError
+from builder.reading import Reading, Task, joined
+from builder.sources.event import Rules
+from builder.stretch import File, Stretch
+from builder.work import Work
+from functions.oai import engine
+from functions.snapshot import layout, setspec
+from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 
-_REPORT_EVERY = 500  # events
-_reports: Any = None  # in a worker process: where it reports its progress
+_MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
+_VERSION = 1  # of what lies in a work folder, and of what readers make of a file
 
-Advance = Callable[[int, int, int], None]
-"""Told of bytes read, captures found and files finished since the last call."""
+
+class Watch(Protocol):
+    """Sees how it goes."""
+
+    def resumed(self, read: int, captures: int, files: int) -> None:
+        """Told of what an earlier process had done."""
+        ...
+
+    def advance(self, read: int, captures: int, files: int) -> None:
+        """Told of bytes read, captures found and files finished since the last call."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One archive file to read: where, what to do with it, and where its rows go."""
+class Order:
+    """What is to be ingested: files, the sets that all of it is in, and what is published of it."""
 
-    number: int
-    path: Path
-    folder: Path
+    files: tuple[File, ...]
     sets: tuple[str, ...]
     rules: Rules
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files)
+
+    def asked(self, sources: Sequence[str], store: str) -> str:
+        """Return a text that is the same whenever the same is asked for, whatever files hold."""
+        columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
+        places = [str(Path(source).absolute()) for source in sources]
+        return json.dumps([_VERSION, columns, store, places, self.sets, repr(self.rules)])
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """How it is done: processes, how to tell of the work, bytes of a range where they are given."""
+
+    watch: Watch
+    jobs: int = 1
+    say: Callable[[str], None] = lambda text: None
+    split: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A committed run, and the files that could not be read in ranges, though they are large."""
+
+    run: intake.Run
+    whole: tuple[str, ...]
 
 
 def find(sources: Sequence[str]) -> list[Path]:
@@ -95,28 +131,53 @@ def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
     return setspec.most_specific(specs)
 
 
-def ingest(
-    store: Writer,
-    paths: Sequence[Path],
-    sets: tuple[str, ...],
-    rules: Rules,
-    jobs: int,
-    name: str,
-    advance: Advance,
-) -> intake.Run:
+def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> Ingested:
     """Read the archive files and commit what they gave as one run of intake, `name`.
 
+    What the work holds of them already is not read again; a run that was begun keeps its name.
     Raises UsageError where not one of the files is an archive; then nothing is written.
     """
-    with tempfile.TemporaryDirectory(prefix="sheaf-ingest-") as scratch:
-        folder = Path(scratch)
-        tasks = [Task(n, path, folder, sets, rules) for n, path in enumerate(paths)]
-        results = _parallel(tasks, jobs, advance) if jobs > 1 else _serial(tasks, advance)
-        run = intake.Run(name, tuple(results))
-        if all(source.format == "" for source in run.sources):
-            raise UsageError(_no_archive(run.sources))
-        intake.commit(store, run, folder)
-    return run
+    begun = work.begun(run=name, split=means.split or stretch.size(order.bytes, means.jobs))
+    with (
+        work.scratch() as scratch,
+        closing(
+            engine.connect(threads=means.jobs, memory_megabytes=_MEMORY, scratch=scratch)
+        ) as connection,
+    ):
+        doing = _Ingest(order, work, means, connection)
+        doing.resume(int(begun["split"]))
+        doing.read()
+        sources = tuple(doing.source(file) for file in order.files)
+        if all(source.format == "" for source in sources):
+            work.remove()
+            raise UsageError(_no_archive(sources))
+        for changed in (file for file in order.files if file.changed()):
+            means.say(
+                f"{changed.label} changed while it was read: ingest it again once it is whole"
+            )
+        run = intake.Run(str(begun["run"]), sources)
+        committed = False
+        if run.name != name:
+            run, committed = _resumed(store, run, name)
+        if not committed:
+            intake.commit(store, run, work.folder, doing.rows())
+    work.remove()
+    return Ingested(run, tuple(doing.whole))
+
+
+def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, bool]:
+    """Return a run that was begun by the name that it is to have, and whether it is committed.
+
+    Of what an earlier process moved of it nothing stays, for files may have changed since.
+    """
+    prefix = layout.run_prefix(run.name)
+    try:
+        if store.read(prefix + layout.RUN_SUMMARY) == intake.summary(run):
+            return run, True
+    except MissingObject:
+        store.remove(*list(store.keys(prefix)))
+        return run, False
+    return intake.Run(name, run.sources), False
 
 
 def _no_archive(sources: Sequence[intake.Source]) -> str:
@@ -128,170 +189,104 @@ def _no_archive(sources: Sequence[intake.Source]) -> str:
     return f"none of the {len(sources)} files is {kinds}: nothing was ingested"
 
 
-def _serial(tasks: Sequence[Task], advance: Advance) -> Iterator[intake.Source]:
-    for task in tasks:
-        yield _read(task, advance)
+@dataclass
+class _Ingest:
+    """One ingest: what its files are read by, and what was read of them."""
 
+    order: Order
+    work: Work
+    means: Means
+    connection: engine.Connection
+    whole: list[str] = field(default_factory=list)
+    _split: int = stretch.MOST
+    _ranges: dict[File, tuple[Stretch, ...]] = field(default_factory=dict)
+    _done: dict[Stretch, Reading] = field(default_factory=dict)
+    _renamed: dict[Path, Mapping[int, str]] = field(default_factory=dict)
+    _left: Counter[File] = field(default_factory=Counter)
 
-def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[intake.Source]:
-    context = multiprocessing.get_context("spawn")
-    reports = context.Queue()
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(jobs, len(tasks)), context, initializer=_begin, initargs=(reports,)
-    )
-    try:
-        with _uninterrupted():  # which workers inherit: their parent ends them
-            futures = [pool.submit(_work, task) for task in tasks]
-        for future in futures:
-            while not future.done() or not reports.empty():
-                try:
-                    advance(*reports.get(timeout=0.2))
-                except Empty:
-                    continue
-            yield future.result()
-    except BrokenProcessPool as error:
-        raise StoreError(
-            "a process that was reading was ended from outside, perhaps for want of memory: "
-            "try again with fewer --jobs"
-        ) from error
-    except BaseException:
-        for worker in set(multiprocessing.active_children()) - before:
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put an interrupt off until the context ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _begin(reports: Any) -> None:
-    global _reports
-    _reports = reports
-
-
-def _work(task: Task) -> intake.Source:
-    return _read(task, lambda *report: _reports.put(report))
-
-
-def _read(task: Task, advance: Advance) -> intake.Source:
-    """Read one file, write its captures and faults, and return what it gave."""
-    part = _Part(task)
-    digest = form = ""
-    try:
-        with task.path.open("rb") as file:
-            form = recognise.recognise(file.read(recognise.HEAD)) or ""
-            file.seek(0)
-            stream: Any = file if form == "wacz" else _Measured(file)
-            part.take(read(stream, part.name, task.rules), stream, advance)
-            if form == "wacz":
-                file.seek(0)
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            else:
-                digest = stream.finish()
-    except OSError as error:
-        detail = error.strerror or str(error)
-        part.fault(Fault(part.name, None, "unreadable", None, detail, "passed over"))
-    finally:
-        part.close()
-    advance(0, 0, 1)
-    return part.source(digest, form)
-
-
-class _Part:
-    """What one file gives: rows written as they come, and counts."""
-
-    def __init__(self, task: Task) -> None:
-        self.name = _text(task.path.name)
-        self._task = task
-        self._rows = intake.Part(task.folder, f"{task.number:06}")
-        self._captures = 0
-        self._skips: Counter[str] = Counter()
-        self._codes: Counter[str] = Counter()
-        self._crawl = Crawl()
-
-    def take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
-        """Write the events of a file, and tell of progress now and then."""
-        reported = before = 0
-        for number, event in enumerate(events, 1):
-            if isinstance(event, Capture):
-                self._captures += 1
-                self._rows.capture(event, tuple(sorted(event.sets + self._task.sets)))
-            elif isinstance(event, Fault):
-                self.fault(event)
-            elif isinstance(event, Crawl):
-                self._crawl = self._crawl.filled(event)
-            else:
-                self._skips[event.reason] += 1
-            if number % _REPORT_EVERY == 0:
-                advance(stream.tell() - before, self._captures - reported, 0)
-                before, reported = stream.tell(), self._captures
-        advance(max(0, self._task.path.stat().st_size - before), self._captures - reported, 0)
-
-    def fault(self, fault: Fault) -> None:
-        """Write a fault."""
-        self._codes[fault.code] += 1
-        self._rows.fault(fault)
-
-    def close(self) -> None:
-        """Finish the files."""
-        self._rows.close()
-
-    def source(self, digest: str, form: str) -> intake.Source:
-        """Return what the file gave."""
-        return intake.Source(
-            source=self.name,
-            digest=digest,
-            path=_text(str(self._task.path)),
-            format=form,
-            bytes=self._task.path.stat().st_size,
-            captures=self._captures,
-            skipped=self._skips.total(),
-            faults=self._codes.total(),
-            skips=dict(self._skips),
-            codes=dict(self._codes),
-            collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
-            **asdict(self._crawl),
+    def resume(self, split: int) -> None:
+        """Cut the files up, and find out what earlier processes have read of them."""
+        self._split = split
+        # What could not be read may be there again.
+        self._done = {
+            one.stretch: one for one in self.work.readings() if "unreadable" not in one.source.codes
+        }
+        for file in self.order.files:
+            if Stretch(file) not in self._done:
+                self._ranges[file] = stretch.ranges(file, split)
+        known = [s for file in self.order.files for s in self._wanted(file) if s in self._done]
+        if not known:
+            return
+        files = sum(all(s in self._done for s in self._wanted(f)) for f in self.order.files)
+        read = sum(s.bytes for s in known)
+        self.means.watch.resumed(read, sum(self._done[s].source.captures for s in known), files)
+        self.means.say(
+            f"going on: {files:,} of {len(self.order.files):,} files were read before, "
+            f"{read / 1e6:,.1f} of {self.order.bytes / 1e6:,.1f} MB"
         )
 
+    def read(self) -> None:
+        """Read what is not read yet."""
+        self._carry_out([s for file in self.order.files for s in self._wanted(file)])
+        torn = [file for file in self.order.files if not self._is_sewn(file)]
+        for file in torn:
+            self.means.say(f"{file.label}: its ranges do not meet, so it is read in one piece")
+            self.whole.append(file.label)
+            self._ranges[file] = ()
+        self._carry_out([Stretch(file) for file in torn])
 
-def _text(path: str) -> str:
-    """Return a path as text that any XML can hold; what is no UTF-8 becomes a question mark."""
-    known = path.encode("utf-8", "replace").decode("utf-8")
-    return "".join(c if c.isprintable() else "?" for c in known)
+    def source(self, file: File) -> intake.Source:
+        """Return what a file gave."""
+        pieces = self._pieces(file)
+        if len(pieces) == 1:
+            return pieces[0].source
+        return joined(pieces, self._done[stretch.digest(file)].source.digest)
 
+    def rows(self) -> Iterator[Path]:
+        """Write the rows of all files, in their order, as few files, each once it is asked for."""
+        pieces = [piece for file in self.order.files for piece in self._pieces(file)]
+        for table, at, count in (
+            ("captures", "captures_at", "captures"),
+            ("faults", "faults_at", "faults"),
+        ):
+            some = (
+                rows.Rows(one.path(table), getattr(one, at), getattr(one.source, count))
+                for one in pieces
+            )
+            renamed = self._renamed if table == "captures" else {}
+            yield from rows.gathered(self.connection, some, table, self.work.folder, renamed)
 
-class _Measured(io.RawIOBase):
-    """A file read forwards only, hashed on the way."""
+    def _wanted(self, file: File) -> tuple[Stretch, ...]:
+        """Return what a file is read by: its digest before its ranges, which are then at hand."""
+        ranges = self._ranges.get(file, ())
+        return (stretch.digest(file), *ranges) if ranges else (Stretch(file),)
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._digest = hashlib.sha256()
-        self._position = 0
+    def _pieces(self, file: File) -> list[Reading]:
+        return [self._done[s] for s in self._ranges.get(file) or (Stretch(file),)]
 
-    def readable(self) -> bool:
-        return True
+    def _is_sewn(self, file: File) -> bool:
+        """Tell whether a file's ranges meet; captures that several of them have are renumbered."""
+        pieces = self._pieces(file)
+        if len(pieces) == 1:
+            return True
+        renamed = seam.renumbered(self.connection, pieces) if seam.meet(pieces) else None
+        self._renamed.update(renamed or {})
+        return renamed is not None
 
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        self._digest.update(data)
-        self._position += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self._position
-
-    def finish(self) -> str:
-        """Read what is left, and return the SHA-256 of the whole."""
-        while self.read(1 << 20):
-            pass
-        return self._digest.hexdigest()
+    def _carry_out(self, wanted: Sequence[Stretch]) -> None:
+        left = [one for one in wanted if one not in self._done]
+        self._left = Counter(one.file for one in left)
+        order = self.order
+        tasks = [
+            Task(some, self.work.parts, order.sets, order.rules)
+            for some in stretch.together(left, self._split)
+        ]
+        advance = self.means.watch.advance
+        for readings in pool.carried_out(
+            tasks, self.means.jobs, lambda read, captures: advance(read, captures, 0)
+        ):
+            for one in readings:
+                self._done[one.stretch] = one
+                self._left[one.stretch.file] -= 1
+                if not self._left[one.stretch.file]:
+                    advance(0, 0, 1)

@@ -1,0 +1,120 @@
+"""Stretches: what of the archive files is read in one go, so that many are read side by side.
+
+A large file is cut into ranges; each gives the records that begin in it. Small files are read many
+in one go, for what is read in one go is also what is written for good in one go.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.sources import recognise
+
+LEAST, MOST = 8 << 20, 256 << 20
+"""Bytes of a range. A shorter one would cost more than it is of use: its first record has to be
+found, and what it gave is synced to the disk. Of a longer one the reader would remember too many
+captures, and as much would be read again where a process is killed in the midst of it."""
+SHARES = 8
+"""Ranges for each process: nobody waits longer than an eighth of all for the last one."""
+TOGETHER = 500
+"""Files at most that are read in one go."""
+
+_RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz"})
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An archive file as it was when it was found; `label` is how it is named to people."""
+
+    path: Path
+    label: str
+    bytes: int
+    modified: int
+    """When it was last written, in nanoseconds since 1970."""
+
+    @staticmethod
+    def of(path: Path, label: str = "") -> "File":
+        """Return the file as it is now. Raises OSError."""
+        status = path.stat()
+        return File(path.absolute(), label or str(path), status.st_size, status.st_mtime_ns)
+
+    def changed(self) -> bool:
+        """Tell whether it is another one by now, or gone."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return True
+        return (status.st_size, status.st_mtime_ns) != (self.bytes, self.modified)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A file as a whole (kind "whole"), records that begin in a range of it ("range"; `end` is
+    None for the last one), or the digest of all its bytes ("digest"), which no range can tell.
+    """
+
+    file: File
+    kind: str = "whole"
+    start: int = 0
+    end: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of archive that it stands for: none for a digest, whose file is read besides."""
+        if self.kind == "digest":
+            return 0
+        return (self.file.bytes if self.end is None else self.end) - self.start
+
+
+def size(total: int, jobs: int) -> int:
+    """Return how long a range is to be where `jobs` processes read `total` bytes."""
+    return min(max(total // (jobs * SHARES), LEAST), MOST)
+
+
+def ranges(file: File, most: int) -> tuple[Stretch, ...]:
+    """Return ranges of at most `most` bytes that are the file together, in order.
+
+    None for a file that is not larger, or of which only a whole can be read.
+    """
+    count = -(-file.bytes // most)
+    if count < 2 or not _is_ranged(file.path):
+        return ()
+    places = [number * file.bytes // count for number in range(count)]
+    ends = [*places[1:], None]
+    return tuple(
+        Stretch(file, "range", start, end) for start, end in zip(places, ends, strict=True)
+    )
+
+
+def digest(file: File) -> Stretch:
+    """Return what gives the digest of a file that is read in ranges."""
+    return Stretch(file, "digest")
+
+
+def together(stretches: Sequence[Stretch], most: int) -> Iterator[tuple[Stretch, ...]]:
+    """Yield the stretches by what is to be read in one go: whole files up to `most` bytes."""
+    held: list[Stretch] = []
+    for stretch in stretches:
+        if stretch.kind != "whole":
+            yield (stretch,)
+            continue
+        if held and (sum(s.bytes for s in held) + stretch.bytes > most or len(held) == TOGETHER):
+            yield tuple(held)
+            held = []
+        held.append(stretch)
+    if held:
+        yield tuple(held)
+
+
+def _is_ranged(path: Path) -> bool:
+    """Tell whether records can be found from anywhere within the file; False if it is unreadable.
+
+    What cannot be read is told of by whoever reads it as a whole.
+    """
+    try:
+        with path.open("rb") as file:
+            head = os.read(file.fileno(), recognise.HEAD)
+    except OSError:
+        return False
+    return recognise.recognise(head) in _RANGED
