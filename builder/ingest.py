@@ -233,7 +233,7 @@ class _Ingest:
             self.means.say(f"{file.label}: its ranges do not meet, so it is read in one piece")
             self.whole.append(file.label)
             self._ranges[file] = ()
-        self._carry_out([Stretch(file) for file in torn])
+        self._carry_out([Stretch(file) for file in torn], again=True)
 
     def source(self, file: File) -> intake.Source:
         """Return what a file gave."""
@@ -273,20 +273,22 @@ class _Ingest:
         self._renamed.update(renamed or {})
         return renamed is not None
 
-    def _carry_out(self, wanted: Sequence[Stretch]) -> None:
+    def _carry_out(self, wanted: Sequence[Stretch], *, again: bool = False) -> None:
         left = [one for one in wanted if one not in self._done]
         self._left = Counter(one.file for one in left)
+
+        def told(read: int, captures: int) -> None:
+            if not again:  # of what was read before, and has to be read otherwise, nobody is told
+                self.means.watch.advance(read, captures, 0)
+
         order = self.order
         tasks = [
             Task(some, self.work.parts, order.sets, order.rules)
             for some in stretch.together(left, self._split)
         ]
-        advance = self.means.watch.advance
-        for readings in pool.carried_out(
-            tasks, self.means.jobs, lambda read, captures: advance(read, captures, 0)
-        ):
+        for readings in pool.carried_out(tasks, self.means.jobs, told):
             for one in readings:
                 self._done[one.stretch] = one
                 self._left[one.stretch.file] -= 1
-                if not self._left[one.stretch.file]:
-                    advance(0, 0, 1)
+                if not (self._left[one.stretch.file] or again):
+                    self.means.watch.advance(0, 0, 1)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder.intake import TABLES, part_path
+from builder.parquet import write_rows
 from functions.oai import engine
 
 FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
@@ -40,10 +41,8 @@ def gathered(
                     "CREATE OR REPLACE TABLE renamed (arm INTEGER, row BIGINT, identity VARCHAR)"
                 )
                 connection.executemany("INSERT INTO renamed VALUES ($1, $2, $3)", changes)
-            connection.execute(
-                f"COPY ({_selected(rows, table, changed=bool(changes))}) TO {_quoted(target)} "
-                f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {GROUP_ROWS})"
-            )
+            sql = _selected(rows, table, changed=bool(changes))
+            write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
         yield target
 
 
