@@ -150,7 +150,8 @@ def _sweep(own: Path, before: float) -> None:
             continue
         try:
             passing = folder.name.startswith(PREFIX + _PASSING)
-            newest = max((p.stat().st_mtime for p in (folder, folder / _PARTS)), default=0.0)
+            there = [path for path in (folder, folder / _PARTS) if path.exists()]
+            newest = max((path.stat().st_mtime for path in there), default=0.0)
             if not passing and newest > before:
                 continue
             with (folder / _LOCK).open("r+b") as lock:

@@ -429,7 +429,7 @@ def test_workers_end_with_their_parent(home: Home, tmp_path: Path) -> None:
     assert err == b"sheaf: asked to end; run it again to finish its work\n"
     assert not list(scratch.iterdir())
     assert home("ingest", "--json", *command[-2:]).code == 0
-    assert not list((store / ".tmp").iterdir())
+    assert not list(store.glob(".tmp/ingest-*"))
     (run,) = home("status", "--json").json["intake"]
     assert run["captures"] == 8000
 
