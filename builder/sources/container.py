@@ -26,6 +26,9 @@ class Edge:
     version: int
 
 
+_SKIPPED: dict[str | None, Skipped] = {kind: Skipped(kind) for kind in ("request", "metadata")}
+
+
 def _start(block: Block) -> bytes:
     """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
     data = b""
@@ -84,6 +87,12 @@ class Container:
 
     def _section(self, end: int | None) -> Iterator[Event]:
         tape = self._tape
+        data = tape.single()
+        whole = data and warc.read_whole(data)
+        if whole:
+            yield from self._single(*whole)
+            yield from self._file_faults(end) if tape.faults else ()
+            return
         yield from self._garbage(tape.place(), tape.settle())
         first = True
         while not tape.ended() and not self._is_behind(end):
@@ -98,6 +107,22 @@ class Container:
         tape = self._tape
         return Edge(None if tape.ended() else tape.place(), self._arc_version)
 
+    def _single(self, record: Record, flaws: list[Flaw], block: Block) -> Iterator[Event]:
+        """Read the one record that a section is."""
+        self._records += 1
+        place = self._tape.place()
+        reason, found = self._body(record, block, flaws, place)
+        length = self._tape.close_single()
+        if found is None:
+            yield _SKIPPED.get(reason) or Skipped(reason or "damaged")
+        else:
+            yield self._captures.made(found, length, flaws)
+        if self._crawl is not None:
+            yield self._crawl
+            self._crawl = None
+        if flaws:
+            yield from self._captures.faults(place, flaws)
+
     def _record(self, first: bool) -> Iterator[Event]:
         tape = self._tape
         self._records += 1
@@ -111,13 +136,13 @@ class Container:
             self._shared = True
             done = "published without offset; the file's other such records too"
             yield Fault(self._name, place, "gzip-not-per-record", None, "", done)
-        reason, found = self._body(record, flaws, offset)
+        length_said = record.length if record else None
+        block = None if length_said is None else Block(tape, length_said)
+        reason, found = self._body(record, block, flaws, offset)
         end = tape.place()
         length, garbage = tape.close_record(offset)
         if found and reason is None:
-            capture, more = self._captures.made(found, length)
-            flaws += more
-            yield capture
+            yield self._captures.made(found, length, flaws)
         else:
             yield Skipped(reason or "damaged")
         if self._crawl is not None:
@@ -127,15 +152,14 @@ class Container:
         yield from self._garbage(end, garbage)
 
     def _body(
-        self, record: Record | None, flaws: list[Flaw], offset: int | None
+        self, record: Record | None, block: Block | None, flaws: list[Flaw], offset: int | None
     ) -> tuple[str | None, Found | None]:
         """Read a record's block; return why it is left out, or what was found."""
         if record is None:
             return "damaged", None
         reason = left_out(record)
-        if record.length is None:
+        if block is None:
             return reason or "damaged", None
-        block = Block(self._tape, record.length)
         found: Found | None = None
         if reason == "filedesc" and record.is_arc:
             head = _start(block)
@@ -147,6 +171,8 @@ class Container:
             reason, found = self._document(record, block, flaws, offset)
         block.drain()
         if block.missing:
+            if found:
+                found.missing = block.missing
             detail = f"declared {block.length} bytes, found {block.length - block.missing}"
             done = "left out" if reason else "published as truncated"
             flaws.append(("payload-short", None, detail, done))
@@ -171,7 +197,7 @@ class Container:
             whole = None if b"warc-segment-number" in record.fields else declared
             payload = read_payload(block, first, message, whole, self._rules.head_bytes)
             flaws += payload.flaws
-        return None, Found(record, message, payload, declared, offset, block.missing)
+        return None, Found(record, message, payload, declared, offset)
 
     def _declared(self, record: Record, flaws: list[Flaw]) -> Declared | None:
         text = record.fields.get(b"warc-payload-digest")

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from builder.sources.record import Block, Flaw
-from builder.sources.warc import named_fields
+from builder.sources.warc import named_fields, plain_end, plain_fields
 
 _LIMIT = 1 << 18
 _STATUS = re.compile(
@@ -21,7 +21,10 @@ _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Message:
-    """An HTTP response's status, None where it says none, and its fields by lower-case name."""
+    """An HTTP response's status, None where it says none, and its fields by lower-case name.
+
+    Fields that are not in warc.READ may be absent.
+    """
 
     status: int | None = None
     fields: dict[bytes, bytes] = field(default_factory=dict)
@@ -47,14 +50,17 @@ def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
         return None, data, []
     code = match[1] or match[2]
     status = int(code) if code else None
+    end = plain_end(data, _LIMIT)
     line_end = data.find(b"\n")
     if line_end >= 0 and not _FIELD.match(data, line_end + 1):
         return Message(status), data[line_end + 1 :], []  # a status line alone, then the body
+    if end >= 0:
+        return Message(status, plain_fields(data[:end])), data[end + 4 :], []
     sought = 0
     while True:
-        end = _END.search(data, sought)
-        if end:
-            return Message(status, named_fields(data[: end.end()])), data[end.end() :], []
+        match = _END.search(data, sought)
+        if match:
+            return Message(status, named_fields(data[: match.end()])), data[match.end() :], []
         sought = max(len(data) - 8, 0)
         piece = block.take() if len(data) < _LIMIT else b""
         if not piece:
