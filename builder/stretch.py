@@ -96,13 +96,15 @@ def together(stretches: Sequence[Stretch], most: int) -> Iterator[tuple[Stretch,
     """Yield the stretches by what is to be read in one go: whole files up to `most` bytes."""
     held: list[Stretch] = []
     for stretch in stretches:
-        if stretch.kind != "whole":
-            yield (stretch,)
-            continue
-        if held and (sum(s.bytes for s in held) + stretch.bytes > most or len(held) == TOGETHER):
+        alone = stretch.kind != "whole"
+        full = sum(s.bytes for s in held) + stretch.bytes > most or len(held) == TOGETHER
+        if held and (alone or full):
             yield tuple(held)
             held = []
         held.append(stretch)
+        if alone:
+            yield tuple(held)
+            held = []
     if held:
         yield tuple(held)
 
