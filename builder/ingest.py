@@ -140,9 +140,7 @@ def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> 
     begun = work.begun(run=name, split=means.split or stretch.size(order.bytes, means.jobs))
     with (
         work.scratch() as scratch,
-        closing(
-            engine.connect(threads=means.jobs, memory_megabytes=_MEMORY, scratch=scratch)
-        ) as connection,
+        closing(_connected(scratch, means.jobs)) as connection,
     ):
         doing = _Ingest(order, work, means, connection)
         doing.resume(int(begun["split"]))
@@ -163,6 +161,11 @@ def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> 
             intake.commit(store, run, work.folder, doing.rows())
     work.remove()
     return Ingested(run, tuple(doing.whole))
+
+
+def _connected(scratch: Path, jobs: int) -> engine.Connection:
+    with engine.reading(str(scratch)):
+        return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
 
 
 def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, bool]:
