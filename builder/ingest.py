@@ -24,6 +24,7 @@ from functions.oai import engine
 from functions.snapshot import layout, setspec
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
+from functions.store.connection import Connection
 
 _MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
 _VERSION = 1  # of what lies in a work folder, and of what readers make of a file
@@ -57,7 +58,7 @@ class Order:
     def asked(self, sources: Sequence[str], store: str) -> str:
         """Return a text that is the same whenever the same is asked for, whatever files hold."""
         columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
-        places = [str(Path(source).absolute()) for source in sources]
+        places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
         return json.dumps([_VERSION, columns, store, places, self.sets, repr(self.rules)])
 
 
@@ -69,6 +70,7 @@ class Means:
     jobs: int = 1
     say: Callable[[str], None] = lambda text: None
     split: int | None = None
+    connection: Connection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def find(sources: Sequence[str]) -> list[Path]:
     for source in sources:
         path = Path(source)
         if "://" in source:
-            raise UsageError(f"{source}: only files and folders can be ingested so far")
+            raise UsageError(f"{source}: expected a file, a folder or s3://bucket/prefix")
         if source and path.is_dir():
             inside = _inside(path)
             if not inside:
@@ -286,7 +288,7 @@ class _Ingest:
 
         order = self.order
         tasks = [
-            Task(some, self.work.parts, order.sets, order.rules)
+            Task(some, self.work.parts, order.sets, order.rules, self.means.connection)
             for some in stretch.together(left, self._split)
         ]
         for readings in pool.carried_out(tasks, self.means.jobs, told):

@@ -16,12 +16,13 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from builder import intake
+from builder import intake, remote
 from builder.sources import recognise
 from builder.sources.container import Edge
 from builder.sources.event import Capture, Crawl, Event, Fault, Rules
 from builder.sources.webarchive import read
 from builder.stretch import File, Stretch
+from functions.store.connection import Connection
 
 _REPORT_EVERY = 500  # events
 _READINGS = "readings.json"
@@ -40,6 +41,8 @@ class Task:
     folder: Path
     sets: tuple[str, ...]
     rules: Rules
+    connection: Connection | None = None
+    """How buckets are reached; their credentials are in the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ class _Stretch:
         """Read it, writing its captures and faults; a file that cannot be read is a fault."""
         digest = form = ""
         try:
-            with self._stretch.file.path.open("rb") as file:
+            with self._opened() as file:
                 form, digest = self._read(file, advance)
         except OSError as error:
             detail = error.strerror or str(error)
@@ -182,6 +185,12 @@ class _Stretch:
             **asdict(self._crawl),
         )
         return Reading(self._stretch, source, self._part, *self._at, *self._edges)
+
+    def _opened(self) -> BufferedReader:
+        file = self._stretch.file
+        if file.address:
+            return remote.opened(file, self._task.connection or Connection(), os.environ)
+        return file.path.open("rb")
 
     def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:
         """Return the file's format and, where all of it was read, its digest."""

@@ -25,13 +25,17 @@ _RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz"})
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An archive file as it was when it was found; `label` is how it is named to people."""
+    """An archive file as it was when it was found; `label` is how it is named to people.
+
+    `address` is that of an object in a bucket, of which `path` is but the key.
+    """
 
     path: Path
     label: str
     bytes: int
     modified: int
-    """When it was last written, in nanoseconds since 1970."""
+    """When it was last written, in nanoseconds since 1970; or another number that tells as much."""
+    address: str = ""
 
     @staticmethod
     def of(path: Path, label: str = "") -> "File":
@@ -40,7 +44,9 @@ class File:
         return File(path.absolute(), label or str(path), status.st_size, status.st_mtime_ns)
 
     def changed(self) -> bool:
-        """Tell whether it is another one by now, or gone."""
+        """Tell whether it is another one by now, or gone; an object's readers see to that."""
+        if self.address:
+            return False
         try:
             status = self.path.stat()
         except OSError:
@@ -75,10 +81,11 @@ def size(total: int, jobs: int) -> int:
 def ranges(file: File, most: int) -> tuple[Stretch, ...]:
     """Return ranges of at most `most` bytes that are the file together, in order.
 
-    None for a file that is not larger, or of which only a whole can be read.
+    None for a file that is not larger, or of which only a whole can be read. An object is read as
+    a whole, for else it would be fetched twice: for its digest as well.
     """
     count = -(-file.bytes // most)
-    if count < 2 or not _is_ranged(file.path):
+    if count < 2 or file.address or not _is_ranged(file.path):
         return ()
     places = [number * file.bytes // count for number in range(count)]
     ends = [*places[1:], None]
