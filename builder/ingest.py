@@ -6,7 +6,6 @@ what comes out.
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -79,44 +78,6 @@ class Ingested:
 
     run: intake.Run
     whole: tuple[str, ...]
-
-
-def find(sources: Sequence[str]) -> list[Path]:
-    """Return the files that the sources name: files themselves, and all that folders hold.
-
-    Raises UsageError for a source that is not there, and for a folder without files.
-    """
-    found: list[Path] = []
-    for source in sources:
-        path = Path(source)
-        if "://" in source:
-            raise UsageError(f"{source}: expected a file, a folder or s3://bucket/prefix")
-        if source and path.is_dir():
-            inside = _inside(path)
-            if not inside:
-                raise UsageError(f"{source} is an empty folder: expected archive files in it")
-            found += inside
-        elif source and path.is_file():
-            found.append(path)
-        elif source and path.exists():
-            raise UsageError(f"{source} is no regular file: pipe it in, and name - as the source")
-        else:
-            raise UsageError(f"{source or repr(source)}: no such file or folder")
-    return list(dict.fromkeys(found))
-
-
-def _inside(folder: Path) -> list[Path]:
-    """Return the files below a folder, in order, but those whose path has a hidden part."""
-
-    def fail(error: OSError) -> None:
-        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
-
-    found: list[Path] = []
-    for below, folders, names in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = (Path(below) / name for name in names if not name.startswith("."))
-        found += (path for path in paths if path.is_file())
-    return sorted(found)
 
 
 def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
@@ -217,8 +178,11 @@ class _Ingest:
             one.stretch: one for one in self.work.readings() if "unreadable" not in one.source.codes
         }
         for file in self.order.files:
+            ranges = stretch.ranges(file, split)
             if Stretch(file) not in self._done:
-                self._ranges[file] = stretch.ranges(file, split)
+                self._ranges[file] = ranges
+            elif ranges:
+                self.whole.append(file.label)
         known = [s for file in self.order.files for s in self._wanted(file) if s in self._done]
         if not known:
             return

@@ -21,7 +21,7 @@ Changes = Mapping[Path, Mapping[int, str]]
 _ONCE = "gzip-not-per-record"  # a fault that is told once of a file: its records have no offsets
 _ROWS = "read_parquet($files, filename = true, file_row_number = true, hive_partitioning = false)"
 _ALIKE = {
-    "url": "coalesce(url_bytes, url::BLOB)",
+    "url": "coalesce(url_bytes, encode(url))",
     "second": r"regexp_replace(fetch_date, '\.\d+Z$', 'Z')",
     "status": "CASE WHEN warc_record_type = 'revisit' THEN NULL ELSE fetch_status END",
     "digest": "content_digest",

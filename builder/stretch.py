@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.errors import UsageError
 from builder.sources import recognise
 
 LEAST, MOST = 8 << 20, 256 << 20
@@ -71,6 +72,44 @@ class Stretch:
         if self.kind == "digest":
             return 0
         return (self.file.bytes if self.end is None else self.end) - self.start
+
+
+def find(sources: Sequence[str]) -> list[Path]:
+    """Return the files that the sources name: files themselves, and all that folders hold.
+
+    Raises UsageError for a source that is not there, and for a folder without files.
+    """
+    found: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if "://" in source:
+            raise UsageError(f"{source}: expected a file, a folder or s3://bucket/prefix")
+        if source and path.is_dir():
+            inside = _inside(path)
+            if not inside:
+                raise UsageError(f"{source} is an empty folder: expected archive files in it")
+            found += inside
+        elif source and path.is_file():
+            found.append(path)
+        elif source and path.exists():
+            raise UsageError(f"{source} is no regular file: pipe it in, and name - as the source")
+        else:
+            raise UsageError(f"{source or repr(source)}: no such file or folder")
+    return list(dict.fromkeys(found))
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the files below a folder, in order, but those whose path has a hidden part."""
+
+    def fail(error: OSError) -> None:
+        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
+
+    found: list[Path] = []
+    for below, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(below) / name for name in names if not name.startswith("."))
+        found += (path for path in paths if path.is_file())
+    return sorted(found)
 
 
 def size(total: int, jobs: int) -> int:

@@ -112,6 +112,8 @@ def opened(folder: Path, clock: Callable[[], float] = time.time) -> Iterator[Wor
         lock = _locked(folder)
         _sweep(folder, clock() - KEPT)
         (folder / _PARTS).mkdir(exist_ok=True)
+        for path in (folder, folder.parent):
+            sync(path)
     work = Work(folder, lock)
     try:
         yield work
@@ -154,6 +156,8 @@ def _sweep(own: Path, before: float) -> None:
             newest = max((path.stat().st_mtime for path in there), default=0.0)
             if not passing and newest > before:
                 continue
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # its process ended before it had a lock
             with (folder / _LOCK).open("r+b") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)

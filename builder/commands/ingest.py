@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from builder import ingest, intake, remote, work
+from builder import ingest, intake, remote, stretch, work
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import Ingested, Means, Order
@@ -103,7 +103,7 @@ def _found(
         if source.startswith(SCHEME):
             found += remote.find(source, connection, environment)
         elif source != "-":
-            found += map(File.of, ingest.find([source]))
+            found += map(File.of, stretch.find([source]))
     return list(dict.fromkeys(found))
 
 

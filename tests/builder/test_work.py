@@ -158,12 +158,14 @@ def test_what_was_left_is_removed_once_it_is_old(
 ) -> None:
     folder = _begun(tmp_path / "s", files, monkeypatch)
     foreign = folder.parent / "ingest-foreign"
-    foreign.mkdir()  # without a lock it is none of ours
+    (foreign / "x").mkdir(parents=True)  # without a lock it is none of ours
+    (folder.parent / "ingest-empty").mkdir()
     beside = folder.parent / "ingest-other"
     for later, left in ((work.KEPT - 60, True), (work.KEPT + 60, False)):
         with work.opened(beside, lambda later=later: time.time() + later):  # type: ignore[misc]
             assert folder.exists() == left
     assert foreign.exists()
+    assert not (folder.parent / "ingest-empty").exists()
     assert not beside.exists()
 
 
