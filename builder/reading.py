@@ -16,7 +16,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from builder import intake, remote
+from builder import intake
 from builder.sources import recognise
 from builder.sources.container import Edge
 from builder.sources.event import Capture, Crawl, Event, Fault, Rules
@@ -189,6 +189,8 @@ class _Stretch:
     def _opened(self) -> BufferedReader:
         file = self._stretch.file
         if file.address:
+            from builder import remote  # a tenth of a second, which files need not cost
+
             return remote.opened(file, self._task.connection or Connection(), os.environ)
         return file.path.open("rb")
 
