@@ -5,8 +5,8 @@
 Without files a crawl is made: 14 KB of gzip a capture; pages with titles, images, style sheets, and
 a request record for each. Every figure is of a process of its own, and of its CPU time, but what it
 takes to load the public suffix list, a tenth of a second. The share is that of the speed of zlib on
-the same bytes. The baselines: warcio with the HTTP heads and a SHA-1 of each payload, which makes an
-index; and the same with each page parsed by lxml and each URL brought into its sorted form, as a
+the same bytes. The baselines: warcio with the HTTP heads and a SHA-1 of each payload, which makes
+an index; and the same with each page parsed by lxml and each URL brought into its sorted form, as a
 first build of an ingest has it.
 """
 
@@ -70,7 +70,7 @@ def _exchange(draw: random.Random, number: int) -> Iterator[bytes]:
         body = text.encode()
     digest = b32encode(hashlib.sha1(body).digest())
     head = f"HTTP/1.1 200 OK\r\nServer: Apache\r\nContent-Type: {kind}\r\nConnection: close\r\n"
-    asked = f"GET {url[7 + len(host) :]} HTTP/1.0\r\nUser-Agent: crawler\r\nAccept: */*\r\n\r\n".encode()
+    asked = f"GET {url[7 + len(host) :]} HTTP/1.0\r\nUser-Agent: crawler\r\n\r\n".encode()
     message = head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body
     date = f"2008-04-30T20:{number // 600 % 60:02}:{number // 10 % 60:02}Z".encode()
     yield _record(b"response", url, date, message, number, b"WARC-Payload-Digest: sha1:" + digest)

@@ -26,7 +26,7 @@ class Edge:
     version: int
 
 
-_SKIPPED: dict[str | None, Skipped] = {kind: Skipped(kind) for kind in ("request", "metadata")}
+_SKIPPED = {kind: Skipped(kind.decode()) for kind in warc.PASSED_OVER}
 
 
 def _start(block: Block) -> bytes:
@@ -58,6 +58,7 @@ class Container:
         self._shared = False  # whether a member was found to hold several records
         self._records = 0
         self._crawl: Crawl | None = None
+        self._flaws: list[Flaw] = []  # of the one record that the section in hand is
         self.first: Edge | None = None
         self.next: Edge | None = None
 
@@ -73,7 +74,15 @@ class Container:
             opened = self.first is None
             self.first = self.first or self._edge()
             if not self._is_behind(end):
-                yield from self._file_faults(end) if opened and start else ()
+                if opened and start:
+                    yield from self._file_faults(end)
+                data = tape.single()
+                event = data and self._single(data)
+                if event:
+                    yield event
+                    if self._crawl or self._flaws or tape.faults:
+                        yield from self._besides(end)
+                    continue
                 yield from self._section(end)
             if self._is_behind(end):
                 self.next = self._edge()
@@ -87,12 +96,6 @@ class Container:
 
     def _section(self, end: int | None) -> Iterator[Event]:
         tape = self._tape
-        data = tape.single()
-        whole = data and warc.read_whole(data)
-        if whole:
-            yield from self._single(*whole)
-            yield from self._file_faults(end) if tape.faults else ()
-            return
         yield from self._garbage(tape.place(), tape.settle())
         first = True
         while not tape.ended() and not self._is_behind(end):
@@ -107,21 +110,32 @@ class Container:
         tape = self._tape
         return Edge(None if tape.ended() else tape.place(), self._arc_version)
 
-    def _single(self, record: Record, flaws: list[Flaw], block: Block) -> Iterator[Event]:
-        """Read the one record that a section is."""
+    def _single(self, data: bytes) -> Event | None:
+        """Read the one record that a section is; None if it has to be read as any section."""
         self._records += 1
-        place = self._tape.place()
-        reason, found = self._body(record, block, flaws, place)
+        passed = _SKIPPED.get(warc.passed_over(data))
+        if passed:
+            self._tape.close_single()
+            return passed
+        whole = warc.read_whole(data)
+        if whole is None:
+            self._records -= 1
+            return None
+        record, self._flaws, block = whole
+        reason, found = self._body(record, block, self._flaws, self._tape.place())
         length = self._tape.close_single()
         if found is None:
-            yield _SKIPPED.get(reason) or Skipped(reason or "damaged")
-        else:
-            yield self._captures.made(found, length, flaws)
+            return Skipped(reason or "damaged")
+        return self._captures.made(found, length, self._flaws)
+
+    def _besides(self, end: int | None) -> Iterator[Event]:
+        """Return what belongs to the one record that a section was."""
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
-        if flaws:
-            yield from self._captures.faults(place, flaws)
+        flaws, self._flaws = self._flaws, []
+        yield from self._captures.faults(self._tape.place(), flaws)
+        yield from self._file_faults(end)
 
     def _record(self, first: bool) -> Iterator[Event]:
         tape = self._tape

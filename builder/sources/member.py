@@ -20,6 +20,7 @@ from builder.sources.tape import PIECE, Tape
 _MAGIC = b"\x1f\x8b\x08"
 _FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
 _OUTPUT = 1 << 18  # inflated bytes of one piece, which bounds memory
+_READ = 1 << 18  # bytes of one read
 _FIRST_FEED = 1 << 14  # compressed bytes given to ISA-L at first, which copies what it leaves
 _WHOLE_RAW = 1 << 20  # compressed and inflated bytes of a member that is inflated at once
 _WHOLE = 1 << 22
@@ -229,7 +230,7 @@ class Members(Tape):
     def _has_raw(self, size: int) -> bool:
         """Make at least `size` raw bytes ready, if the file has them; tell whether any are."""
         while len(self._raw) - self._raw_at < size:
-            piece = self._stream.read(max(PIECE, size - len(self._raw) + self._raw_at))
+            piece = self._stream.read(max(_READ, size - len(self._raw) + self._raw_at))
             if not piece:
                 break
             # Some bytes behind are kept, for a search to begin where a broken member began.

@@ -7,7 +7,7 @@ all of it is payload.
 import re
 from dataclasses import dataclass, field
 
-from builder.sources.record import Block, Flaw
+from builder.sources.record import Block, Flaw, Held
 from builder.sources.warc import named_fields, plain_end, plain_fields
 
 _LIMIT = 1 << 18
@@ -42,7 +42,11 @@ def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
 
     There is no head where the block's first line is no status line.
     """
-    data = block.take()
+    # Of a block in memory the payload is not to be copied twice.
+    if isinstance(block, Held):
+        data = block.take_through(b"\r\n\r\n", _LIMIT)
+    else:
+        data = block.take()
     if len(data) < 16:  # less than any status line, when a piece happens to end here
         data += block.take()
     match = _STATUS.match(data)

@@ -87,6 +87,11 @@ class Held(Block):
         self._left -= step
         return self._data[at : at + step]
 
+    def take_through(self, mark: bytes, limit: int) -> bytes:
+        """Return the bytes through `mark`, all if it is not among the next `limit` ones."""
+        found = self._data.find(mark, self._at, self._at + min(limit, self._left))
+        return self.take(found + len(mark) - self._at if found >= 0 else 0)
+
     def drain(self) -> None:
         """Pass over the rest of the block."""
         self._left = 0

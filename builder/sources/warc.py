@@ -38,6 +38,11 @@ READ = frozenset(
 )
 """Names of the fields, of WARC and of HTTP, that anything reads; others may be passed over."""
 
+PASSED_OVER = (b"request", b"metadata")
+"""Types of records that are counted, of which a file may have as many as of documents."""
+_PASSED_OVER = re.compile(rb"\nWARC-Type: (request|metadata)\r")
+_SIZE = re.compile(rb"\nContent-Length: (\d{1,18})\r")
+
 _names: dict[bytes, bytes] = {}
 """Names as files write them: the lower-case one of those in READ, an empty one for others."""
 _kinds = {kind.encode(): kind for kind in _TYPES}
@@ -52,6 +57,24 @@ def read_header(tape: Tape) -> tuple[Record | None, list[Flaw]]:
     if not found:
         return None, [("header-invalid", None, f"no end in {len(head)} bytes", "left out")]
     return _record(named_fields(head))
+
+
+def passed_over(data: bytes) -> bytes:
+    """Return the type of the one record that `data` is, if it is one of PASSED_OVER.
+
+    An empty text where that is not plain to see, as by a header that is odd.
+    """
+    end = plain_end(data, _HEADER_LIMIT)
+    kind = _PASSED_OVER.search(data, 0, max(end, 0))
+    size = _SIZE.search(data, 0, end + 2) if kind else None
+    if not kind or not size or len(data) != end + 8 + int(size[1]) or data[:5] != b"WARC/":
+        return b""
+    # Names may be in any case, and of a name that comes twice the first one counts.
+    head = data[:end].lower()
+    once = head.count(b"\nwarc-type") == 1 == head.count(b"\ncontent-length")
+    if not once or b"\nwarc-segment" in head or data[-4:] != b"\r\n\r\n":
+        return b""
+    return kind[1]
 
 
 def read_whole(data: bytes) -> tuple[Record, list[Flaw], Held] | None:
