@@ -10,12 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
 from builder import intake, pool, rows, seam, stretch
 from builder.errors import UsageError
 from builder.reading import Reading, Task, joined
+from builder.sources import domain
 from builder.sources.event import Rules
 from builder.stretch import File, Stretch
 from builder.work import Work
@@ -26,7 +28,7 @@ from functions.snapshot.store import Writer
 from functions.store.connection import Connection
 
 _MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
-_VERSION = 1  # of what lies in a work folder, and of what readers make of a file
+_VERSION = 1  # of what lies in a work folder
 
 
 class Watch(Protocol):
@@ -55,10 +57,14 @@ class Order:
         return sum(file.bytes for file in self.files)
 
     def asked(self, sources: Sequence[str], store: str) -> str:
-        """Return a text that is the same whenever the same is asked for, whatever files hold."""
+        """Return a text that is the same whenever the same is asked for, whatever files hold.
+
+        Another version of what reads them is another thing to ask for.
+        """
         columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
+        versions = [_VERSION, metadata.version("sheaf"), domain.version()]
         places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
-        return json.dumps([_VERSION, columns, store, places, self.sets, repr(self.rules)])
+        return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 
 
 @dataclass(frozen=True, slots=True)
