@@ -78,6 +78,7 @@ def _exchange(draw: random.Random, number: int) -> Iterator[bytes]:
 
 
 def _page(draw: random.Random, words: str, number: int) -> str:
+    dash = "&ndash;" if number % 8 else "&#8211;"
     links = "".join(f'<link rel="stylesheet" href="/style{n}.css">\n' for n in range(3))
     text = "".join(
         f'<p class="c{draw.randrange(9)}"><a href="/{n}">{words[n : n + 300]}</a></p>\n'
@@ -86,7 +87,7 @@ def _page(draw: random.Random, words: str, number: int) -> str:
     return (
         '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1">\n'
         f'<html lang="cs">\n<head>\n<meta charset="utf-8">\n{links}'
-        f"<title>{words[:40]} &ndash; {number}</title>\n</head>\n<body>\n{text}</body>\n</html>\n"
+        f"<title>{words[:40]} {dash} {number}</title>\n</head>\n<body>\n{text}</body>\n</html>\n"
     )
 
 

@@ -26,6 +26,7 @@ class Edge:
     version: int
 
 
+_TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
 _SKIPPED = {kind: Skipped(kind.decode()) for kind in warc.PASSED_OVER}
 
 
@@ -54,6 +55,7 @@ class Container:
         self._rules = rules
         self.ordinals = Ordinals() if ordinals is None else ordinals
         self._captures = Captures(name, rules, self.ordinals)
+        self._head_bytes = rules.head_bytes if rules.titles else min(rules.head_bytes, _TYPE_WITHIN)
         self._arc_version = version
         self._shared = False  # whether a member was found to hold several records
         self._records = 0
@@ -209,7 +211,7 @@ class Container:
         payload: Payload | None = None
         if record.type != "revisit":
             whole = None if b"warc-segment-number" in record.fields else declared
-            payload = read_payload(block, first, message, whole, self._rules.head_bytes)
+            payload = read_payload(block, first, message, whole, self._head_bytes)
             flaws += payload.flaws
         return None, Found(record, message, payload, declared, offset)
 

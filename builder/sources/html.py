@@ -5,6 +5,7 @@ raise: whatever lxml finds wrong, it mends or gives up on.
 """
 
 import re
+from html.entities import name2codepoint
 
 from lxml import etree
 
@@ -17,6 +18,7 @@ _TITLE_END = re.compile(rb"</title[^>]{0,99}>", re.IGNORECASE)
 _HTML_TAG = re.compile(rb"<html(?=[\s>])[^>]{0,2000}>", re.IGNORECASE)
 _SPACE = re.compile(r"\s+")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_REFERENCE = re.compile("&(?:([A-Za-z]{2,8}[0-9]{0,2});| )?")
 _UNSURE = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef]")
 _ASCII_BASED = {
     # WHATWG names and Python's, where both are of the same bytes
@@ -37,10 +39,17 @@ def title_and_language(head: bytes, charset: str) -> tuple[str | None, str | Non
     found = plain(head) if charset in _ASCII_BASED else None
     if found:
         text = found[0].decode("ascii" if found[0].isascii() else _ASCII_BASED[charset], "replace")
+        text = _REFERENCE.sub(_referred, text)
         if not _UNSURE.search(text):
             title = _SPACE.sub(" ", text).strip()[:_TITLE_LENGTH].rstrip()
             return title or None, found[1].decode("ascii") if found[1] else None, False
     return _parsed(head, charset)
+
+
+def _referred(match: re.Match[str]) -> str:
+    """Return a character that is named by one of HTML 4's names; NUL, of which none is sure."""
+    code = name2codepoint.get(match[1] or "")
+    return chr(code) if code else match[0] if match[0] == "& " else "\0"
 
 
 def _parsed(head: bytes, charset: str) -> tuple[str | None, str | None, bool]:

@@ -2,7 +2,7 @@
 
 Plain is a page whose markup up to its title's end can be understood in one way only: complete
 tags with quoted or simple attributes, comments, scripts and styles without any `<`, and a title
-without `<` and `&`. For any other there is no answer. Most pages are plain up to there, and the
+without `<`. For any other there is no answer. Most pages are plain up to there, and the
 parser takes many times as long for them.
 """
 
@@ -27,7 +27,7 @@ _BEFORE_TITLE = (
 _START = re.compile(
     _SPACE + _DOCTYPE + rb"(?:<html((?:" + _ATTRIBUTE + rb")*+)\s*+>)?+", re.IGNORECASE
 )
-_TITLE = re.compile(_BEFORE_TITLE + rb"<title>([^<&\x00]*+)</title>", re.IGNORECASE)
+_TITLE = re.compile(_BEFORE_TITLE + rb"<title>([^<\x00]*+)</title>", re.IGNORECASE)
 _LANGUAGE = re.compile(
     rb"""\s(xml:)?lang\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"']++))""", re.IGNORECASE
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from builder.sources.coding import Chunked, decode
 from builder.sources.digest import Declared, base32
 from builder.sources.message import Message
-from builder.sources.record import Block, Flaw
+from builder.sources.record import Block, Flaw, Held
 
 
 @dataclass(slots=True)
@@ -31,12 +31,12 @@ def read_payload(
     compared with the payload's, as stored and, where it is chunked, as it was before that.
     """
     chunked = message is not None and "chunked" in message.tokens(b"transfer-encoding")
-    piece = first or block.take()
-    following = block.take() if piece else b""
-    if not following and not block.missing:
-        payload = _of_one_piece(piece, declared, chunked)
-        data = piece[:limit]
+    if isinstance(block, Held) and not first:
+        view = block.rest()
+        payload = _of_one_piece(view, declared, chunked)
+        data = bytes(view[:limit])
     else:
+        piece = first or block.take()
         hashes = _Hashes(declared, chunked)
         head: list[bytes] = []
         held = length = 0
@@ -46,7 +46,7 @@ def read_payload(
             if held < limit:
                 head.append(piece[: limit - held])
                 held += len(head[-1])
-            piece, following = following or block.take(), b""
+            piece = block.take()
         payload = Payload(base32(hashes.sha1.digest()), length)
         if not block.missing:
             payload.flaws += hashes.compared()
@@ -65,14 +65,14 @@ def read_payload(
     return payload
 
 
-def _of_one_piece(data: bytes, declared: Declared | None, chunked: bool) -> Payload:
+def _of_one_piece(data: memoryview, declared: Declared | None, chunked: bool) -> Payload:
     value = hashlib.sha1(data, usedforsecurity=False).digest()
     if declared and declared.algorithm == "sha1" and declared.value == value:
         return Payload(declared.text(), len(data))
     payload = Payload(base32(value), len(data))
     if declared:
         hashes = _Hashes(declared, chunked)
-        hashes.update(data)
+        hashes.update(bytes(data))
         payload.flaws += hashes.compared()
     return payload
 

@@ -87,6 +87,12 @@ class Held(Block):
         self._left -= step
         return self._data[at : at + step]
 
+    def rest(self) -> memoryview:
+        """Return all that is left, uncopied."""
+        view = memoryview(self._data)[self._at : self._at + self._left]
+        self._left = 0
+        return view
+
     def take_through(self, mark: bytes, limit: int) -> bytes:
         """Return the bytes through `mark`, all if it is not among the next `limit` ones."""
         found = self._data.find(mark, self._at, self._at + min(limit, self._left))
