@@ -114,15 +114,18 @@ class Container:
 
     def _single(self, data: bytes) -> Event | None:
         """Read the one record that a section is; None if it has to be read as any section."""
-        self._records += 1
-        passed = _SKIPPED.get(warc.passed_over(data))
+        end = warc.plain_end(data)
+        if end < 0:
+            return None
+        passed = _SKIPPED.get(warc.passed_over(data, end))
         if passed:
+            self._records += 1
             self._tape.close_single()
             return passed
-        whole = warc.read_whole(data)
+        whole = warc.read_whole(data, end)
         if whole is None:
-            self._records -= 1
             return None
+        self._records += 1
         record, self._flaws, block = whole
         reason, found = self._body(record, block, self._flaws, self._tape.place())
         length = self._tape.close_single()

@@ -59,13 +59,12 @@ def read_header(tape: Tape) -> tuple[Record | None, list[Flaw]]:
     return _record(named_fields(head))
 
 
-def passed_over(data: bytes) -> bytes:
+def passed_over(data: bytes, end: int) -> bytes:
     """Return the type of the one record that `data` is, if it is one of PASSED_OVER.
 
-    An empty text where that is not plain to see, as by a header that is odd.
+    `end` is the `plain_end` of its header. An empty text where the type is not plain to see.
     """
-    end = plain_end(data, _HEADER_LIMIT)
-    kind = _PASSED_OVER.search(data, 0, max(end, 0))
+    kind = _PASSED_OVER.search(data, 0, end)
     size = _SIZE.search(data, 0, end + 2) if kind else None
     if not kind or not size or len(data) != end + 8 + int(size[1]) or data[:5] != b"WARC/":
         return b""
@@ -77,15 +76,13 @@ def passed_over(data: bytes) -> bytes:
     return kind[1]
 
 
-def read_whole(data: bytes) -> tuple[Record, list[Flaw], Held] | None:
+def read_whole(data: bytes, end: int) -> tuple[Record, list[Flaw], Held] | None:
     """Return the one record that `data` is, what is wrong with it, and its block.
 
-    None where anything is odd, as a header's lines or length, or bytes behind the block.
+    `end` is the `plain_end` of its header. None where anything is odd, as the length, or bytes
+    behind the block.
     """
     if data[:5] != b"WARC/":
-        return None
-    end = plain_end(data, _HEADER_LIMIT)
-    if end < 0:
         return None
     record, flaws = _record(plain_fields(data[:end]))
     at = end + 4
@@ -124,7 +121,7 @@ def _record(fields: dict[bytes, bytes]) -> tuple[Record, list[Flaw]]:
     return Record(kind, url, date, length, mime, fields), flaws
 
 
-def plain_end(data: bytes, limit: int) -> int:
+def plain_end(data: bytes, limit: int = _HEADER_LIMIT) -> int:
     """Return where the empty line begins that ends a header, with the newline before it.
 
     -1 if it is not in the first `limit` bytes, or if the lines are not all ended by CRLF, or if
