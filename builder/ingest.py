@@ -16,7 +16,7 @@ from typing import Protocol
 
 from builder import intake, pool, rows, seam, stretch
 from builder.errors import UsageError
-from builder.reading import Reading, Task, joined
+from builder.reading import Reading, Task
 from builder.sources import domain
 from builder.sources.event import Rules
 from builder.stretch import File, Stretch
@@ -215,7 +215,7 @@ class _Ingest:
         pieces = self._pieces(file)
         if len(pieces) == 1:
             return pieces[0].source
-        return joined(pieces, self._done[stretch.digest(file)].source.digest)
+        return seam.joined(pieces, self._done[stretch.digest(file)].source.digest)
 
     def rows(self) -> Iterator[Path]:
         """Write the rows of all files, in their order, as few files, each once it is asked for."""

@@ -10,8 +10,8 @@ import os
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -236,30 +236,6 @@ class _Stretch:
     def _fault(self, fault: Fault) -> None:
         self._codes[fault.code] += 1
         self._rows.fault(fault)
-
-
-def joined(pieces: Sequence[Reading], digest: str) -> intake.Source:
-    """Return what a file gave by what its ranges gave, in order."""
-    first = pieces[0].source
-    skips: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
-    crawl = Crawl()
-    for source in (piece.source for piece in pieces):
-        skips.update(source.skips)
-        codes.update(source.codes)
-        crawl = crawl.filled(
-            Crawl(source.software, source.operator, source.part_of, source.description)
-        )
-    return replace(
-        first,
-        digest=digest,
-        captures=sum(piece.source.captures for piece in pieces),
-        skipped=skips.total(),
-        faults=codes.total(),
-        skips=dict(skips),
-        codes=dict(codes),
-        **asdict(crawl),
-    )
 
 
 def _text(path: str) -> str:
