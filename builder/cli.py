@@ -46,6 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"sheaf: {error}", file=sys.stderr)
         return 2
     except Terminated:
+        print("sheaf: asked to end; run it again to finish its work", file=sys.stderr)
         return 143
     except KeyboardInterrupt:
         print("sheaf: interrupted; run it again to finish its work", file=sys.stderr)

@@ -52,6 +52,10 @@ CODES: Mapping[str, tuple[str, str]] = {
     "unchecked": (NOTE, "mend what else was found, then verify again"),
     "orphan": (NOTE, "`sheaf expire` removes it"),
     "intake-unfinished": (NOTE, "an ingest goes on or died; `sheaf expire` removes it in a day"),
+    "ingest-unfinished": (
+        NOTE,
+        "an ingest goes on or was interrupted: give its command again, or remove that folder",
+    ),
     "temporary": (NOTE, "remove it unless a command is writing to the store"),
 }
 """Every finding that there is."""

@@ -1,84 +1,89 @@
-"""Ingest: archive files in, a run of intake out; one file a task, tasks side by side."""
+"""Ingest: archive files in, a run of intake out.
 
-import hashlib
-import io
-import multiprocessing
-import os
-import signal
-import tempfile
+What was read is kept until all is committed, so that nothing is read twice when a process ends in
+the midst of it; how it was cut up, and by how many processes it was read, is not to be seen in
+what comes out.
+"""
+
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
-from queue import Empty
-from typing import Any, BinaryIO
+from typing import Protocol
 
-from builder import intake
+from builder import intake, pool, rows, seam, stretch
 from builder.errors import UsageError
-from builder.sources import recognise
-from builder.sources.event import Capture, Crawl, Event, Fault, Rules
-from builder.sources.webarchive import read
-from functions.snapshot import setspec
-from functions.snapshot.errors import StoreError
+from builder.reading import Reading, Task
+from builder.sources import domain
+from builder.sources.event import Rules
+from builder.stretch import File, Stretch
+from builder.work import Work
+from functions.oai import engine
+from functions.snapshot import layout, setspec
+from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
+from functions.store.connection import Connection
 
-_REPORT_EVERY = 500  # events
-_reports: Any = None  # in a worker process: where it reports its progress
+_MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
+_VERSION = 1  # of what lies in a work folder
 
-Advance = Callable[[int, int, int], None]
-"""Told of bytes read, captures found and files finished since the last call."""
+
+class Watch(Protocol):
+    """Sees how it goes."""
+
+    def resumed(self, read: int, captures: int, files: int) -> None:
+        """Told of what an earlier process had done."""
+        ...
+
+    def advance(self, read: int, captures: int, files: int) -> None:
+        """Told of bytes read, captures found and files finished since the last call."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One archive file to read: where, what to do with it, and where its rows go."""
+class Order:
+    """What is to be ingested: files, the sets that all of it is in, and what is published of it."""
 
-    number: int
-    path: Path
-    folder: Path
+    files: tuple[File, ...]
     sets: tuple[str, ...]
     rules: Rules
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files)
 
-def find(sources: Sequence[str]) -> list[Path]:
-    """Return the files that the sources name: files themselves, and all that folders hold.
+    def asked(self, sources: Sequence[str], store: str) -> str:
+        """Return a text that is the same whenever the same is asked for, whatever files hold.
 
-    Raises UsageError for a source that is not there, and for a folder without files.
-    """
-    found: list[Path] = []
-    for source in sources:
-        path = Path(source)
-        if "://" in source:
-            raise UsageError(f"{source}: only files and folders can be ingested so far")
-        if source and path.is_dir():
-            inside = _inside(path)
-            if not inside:
-                raise UsageError(f"{source} is an empty folder: expected archive files in it")
-            found += inside
-        elif source and path.is_file():
-            found.append(path)
-        elif source and path.exists():
-            raise UsageError(f"{source} is no regular file: pipe it in, and name - as the source")
-        else:
-            raise UsageError(f"{source or repr(source)}: no such file or folder")
-    return list(dict.fromkeys(found))
+        Another version of what reads them is another thing to ask for.
+        """
+        columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
+        versions = [_VERSION, metadata.version("sheaf"), domain.version()]
+        places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
+        return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 
 
-def _inside(folder: Path) -> list[Path]:
-    """Return the files below a folder, in order, but those whose path has a hidden part."""
+@dataclass(frozen=True, slots=True)
+class Means:
+    """How it is done: processes, how to tell of the work, bytes of a range where they are given."""
 
-    def fail(error: OSError) -> None:
-        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
+    watch: Watch
+    jobs: int = 1
+    say: Callable[[str], None] = lambda text: None
+    split: int | None = None
+    connection: Connection | None = None
 
-    found: list[Path] = []
-    for below, folders, names in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = (Path(below) / name for name in names if not name.startswith("."))
-        found += (path for path in paths if path.is_file())
-    return sorted(found)
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A committed run, and the files that could not be read in ranges, though they are large."""
+
+    run: intake.Run
+    whole: tuple[str, ...]
 
 
 def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
@@ -95,28 +100,56 @@ def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
     return setspec.most_specific(specs)
 
 
-def ingest(
-    store: Writer,
-    paths: Sequence[Path],
-    sets: tuple[str, ...],
-    rules: Rules,
-    jobs: int,
-    name: str,
-    advance: Advance,
-) -> intake.Run:
+def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> Ingested:
     """Read the archive files and commit what they gave as one run of intake, `name`.
 
+    What the work holds of them already is not read again; a run that was begun keeps its name.
     Raises UsageError where not one of the files is an archive; then nothing is written.
     """
-    with tempfile.TemporaryDirectory(prefix="sheaf-ingest-") as scratch:
-        folder = Path(scratch)
-        tasks = [Task(n, path, folder, sets, rules) for n, path in enumerate(paths)]
-        results = _parallel(tasks, jobs, advance) if jobs > 1 else _serial(tasks, advance)
-        run = intake.Run(name, tuple(results))
-        if all(source.format == "" for source in run.sources):
-            raise UsageError(_no_archive(run.sources))
-        intake.commit(store, run, folder)
-    return run
+    begun = work.begun(run=name, split=means.split or stretch.size(order.bytes, means.jobs))
+    with (
+        work.scratch() as scratch,
+        closing(_connected(scratch, means.jobs)) as connection,
+    ):
+        doing = _Ingest(order, work, means, connection)
+        doing.resume(int(begun["split"]))
+        doing.read()
+        sources = tuple(doing.source(file) for file in order.files)
+        if all(source.format == "" for source in sources):
+            work.remove()
+            raise UsageError(_no_archive(sources))
+        for changed in (file for file in order.files if file.changed()):
+            means.say(
+                f"{changed.label} changed while it was read: ingest it again once it is whole"
+            )
+        run = intake.Run(str(begun["run"]), sources)
+        committed = False
+        if run.name != name:
+            run, committed = _resumed(store, run, name)
+        if not committed:
+            intake.commit(store, run, work.folder, doing.rows())
+    work.remove()
+    return Ingested(run, tuple(doing.whole))
+
+
+def _connected(scratch: Path, jobs: int) -> engine.Connection:
+    with engine.reading(str(scratch)):
+        return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
+
+
+def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, bool]:
+    """Return a run that was begun by the name that it is to have, and whether it is committed.
+
+    Of what an earlier process moved of it nothing stays, for files may have changed since.
+    """
+    prefix = layout.run_prefix(run.name)
+    try:
+        if store.read(prefix + layout.RUN_SUMMARY) == intake.summary(run):
+            return run, True
+    except MissingObject:
+        store.remove(*list(store.keys(prefix)))
+        return run, False
+    return intake.Run(name, run.sources), False
 
 
 def _no_archive(sources: Sequence[intake.Source]) -> str:
@@ -128,170 +161,109 @@ def _no_archive(sources: Sequence[intake.Source]) -> str:
     return f"none of the {len(sources)} files is {kinds}: nothing was ingested"
 
 
-def _serial(tasks: Sequence[Task], advance: Advance) -> Iterator[intake.Source]:
-    for task in tasks:
-        yield _read(task, advance)
+@dataclass
+class _Ingest:
+    """One ingest: what its files are read by, and what was read of them."""
 
+    order: Order
+    work: Work
+    means: Means
+    connection: engine.Connection
+    whole: list[str] = field(default_factory=list)
+    _split: int = stretch.MOST
+    _ranges: dict[File, tuple[Stretch, ...]] = field(default_factory=dict)
+    _done: dict[Stretch, Reading] = field(default_factory=dict)
+    _renamed: dict[Path, Mapping[int, str]] = field(default_factory=dict)
+    _left: Counter[File] = field(default_factory=Counter)
 
-def _parallel(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[intake.Source]:
-    context = multiprocessing.get_context("spawn")
-    reports = context.Queue()
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(jobs, len(tasks)), context, initializer=_begin, initargs=(reports,)
-    )
-    try:
-        with _uninterrupted():  # which workers inherit: their parent ends them
-            futures = [pool.submit(_work, task) for task in tasks]
-        for future in futures:
-            while not future.done() or not reports.empty():
-                try:
-                    advance(*reports.get(timeout=0.2))
-                except Empty:
-                    continue
-            yield future.result()
-    except BrokenProcessPool as error:
-        raise StoreError(
-            "a process that was reading was ended from outside, perhaps for want of memory: "
-            "try again with fewer --jobs"
-        ) from error
-    except BaseException:
-        for worker in set(multiprocessing.active_children()) - before:
-            worker.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put an interrupt off until the context ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _begin(reports: Any) -> None:
-    global _reports
-    _reports = reports
-
-
-def _work(task: Task) -> intake.Source:
-    return _read(task, lambda *report: _reports.put(report))
-
-
-def _read(task: Task, advance: Advance) -> intake.Source:
-    """Read one file, write its captures and faults, and return what it gave."""
-    part = _Part(task)
-    digest = form = ""
-    try:
-        with task.path.open("rb") as file:
-            form = recognise.recognise(recognise.beginning(file)) or ""
-            file.seek(0)
-            stream: Any = file if form == "wacz" else _Measured(file)
-            part.take(read(stream, part.name, task.rules), stream, advance)
-            if form == "wacz":
-                file.seek(0)
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            else:
-                digest = stream.finish()
-    except OSError as error:
-        detail = error.strerror or str(error)
-        part.fault(Fault(part.name, None, "unreadable", None, detail, "passed over"))
-    finally:
-        part.close()
-    advance(0, 0, 1)
-    return part.source(digest, form)
-
-
-class _Part:
-    """What one file gives: rows written as they come, and counts."""
-
-    def __init__(self, task: Task) -> None:
-        self.name = _text(task.path.name)
-        self._task = task
-        self._rows = intake.Part(task.folder, f"{task.number:06}")
-        self._captures = 0
-        self._skips: Counter[str] = Counter()
-        self._codes: Counter[str] = Counter()
-        self._crawl = Crawl()
-
-    def take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
-        """Write the events of a file, and tell of progress now and then."""
-        reported = before = 0
-        for number, event in enumerate(events, 1):
-            if isinstance(event, Capture):
-                self._captures += 1
-                self._rows.capture(event, tuple(sorted(event.sets + self._task.sets)))
-            elif isinstance(event, Fault):
-                self.fault(event)
-            elif isinstance(event, Crawl):
-                self._crawl = self._crawl.filled(event)
-            else:
-                self._skips[event.reason] += 1
-            if number % _REPORT_EVERY == 0:
-                advance(stream.tell() - before, self._captures - reported, 0)
-                before, reported = stream.tell(), self._captures
-        advance(max(0, self._task.path.stat().st_size - before), self._captures - reported, 0)
-
-    def fault(self, fault: Fault) -> None:
-        """Write a fault."""
-        self._codes[fault.code] += 1
-        self._rows.fault(fault)
-
-    def close(self) -> None:
-        """Finish the files."""
-        self._rows.close()
-
-    def source(self, digest: str, form: str) -> intake.Source:
-        """Return what the file gave."""
-        return intake.Source(
-            source=self.name,
-            digest=digest,
-            path=_text(str(self._task.path)),
-            format=form,
-            bytes=self._task.path.stat().st_size,
-            captures=self._captures,
-            skipped=self._skips.total(),
-            faults=self._codes.total(),
-            skips=dict(self._skips),
-            codes=dict(self._codes),
-            collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
-            **asdict(self._crawl),
+    def resume(self, split: int) -> None:
+        """Cut the files up, and find out what earlier processes have read of them."""
+        self._split = split
+        # What could not be read may be there again.
+        self._done = {
+            one.stretch: one for one in self.work.readings() if "unreadable" not in one.source.codes
+        }
+        for file in self.order.files:
+            ranges = stretch.ranges(file, split)
+            if Stretch(file) not in self._done:
+                self._ranges[file] = ranges
+            elif ranges:
+                self.whole.append(file.label)
+        known = [s for file in self.order.files for s in self._wanted(file) if s in self._done]
+        if not known:
+            return
+        files = sum(all(s in self._done for s in self._wanted(f)) for f in self.order.files)
+        read = sum(s.bytes for s in known)
+        self.means.watch.resumed(read, sum(self._done[s].source.captures for s in known), files)
+        self.means.say(
+            f"going on: {files:,} of {len(self.order.files):,} files were read before, "
+            f"{read / 1e6:,.1f} of {self.order.bytes / 1e6:,.1f} MB"
         )
 
+    def read(self) -> None:
+        """Read what is not read yet."""
+        self._carry_out([s for file in self.order.files for s in self._wanted(file)])
+        torn = [file for file in self.order.files if not self._is_sewn(file)]
+        for file in torn:
+            self.means.say(f"{file.label}: its ranges do not meet, so it is read in one piece")
+            self.whole.append(file.label)
+            self._ranges[file] = ()
+        self._carry_out([Stretch(file) for file in torn], again=True)
 
-def _text(path: str) -> str:
-    """Return a path as text that any XML can hold; what is no UTF-8 becomes a question mark."""
-    known = path.encode("utf-8", "replace").decode("utf-8")
-    return "".join(c if c.isprintable() else "?" for c in known)
+    def source(self, file: File) -> intake.Source:
+        """Return what a file gave."""
+        pieces = self._pieces(file)
+        if len(pieces) == 1:
+            return pieces[0].source
+        return seam.joined(pieces, self._done[stretch.digest(file)].source.digest)
 
+    def rows(self) -> Iterator[Path]:
+        """Write the rows of all files, in their order, as few files, each once it is asked for."""
+        pieces = [piece for file in self.order.files for piece in self._pieces(file)]
+        for table, at, count in (
+            ("captures", "captures_at", "captures"),
+            ("faults", "faults_at", "faults"),
+        ):
+            some = (
+                rows.Rows(one.path(table), getattr(one, at), getattr(one.source, count))
+                for one in pieces
+            )
+            renamed = self._renamed if table == "captures" else {}
+            yield from rows.gathered(self.connection, some, table, self.work.folder, renamed)
 
-class _Measured(io.RawIOBase):
-    """A file read forwards only, hashed on the way."""
+    def _wanted(self, file: File) -> tuple[Stretch, ...]:
+        """Return what a file is read by: its digest before its ranges, which are then at hand."""
+        ranges = self._ranges.get(file, ())
+        return (stretch.digest(file), *ranges) if ranges else (Stretch(file),)
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._digest = hashlib.sha256()
-        self._position = 0
+    def _pieces(self, file: File) -> list[Reading]:
+        return [self._done[s] for s in self._ranges.get(file) or (Stretch(file),)]
 
-    def readable(self) -> bool:
-        return True
+    def _is_sewn(self, file: File) -> bool:
+        """Tell whether a file's ranges meet; captures that several of them have are renumbered."""
+        pieces = self._pieces(file)
+        if len(pieces) == 1:
+            return True
+        renamed = seam.renumbered(self.connection, pieces) if seam.meet(pieces) else None
+        self._renamed.update(renamed or {})
+        return renamed is not None
 
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        self._digest.update(data)
-        self._position += len(data)
-        return len(data)
+    def _carry_out(self, wanted: Sequence[Stretch], *, again: bool = False) -> None:
+        left = [one for one in wanted if one not in self._done]
+        self._left = Counter(one.file for one in left)
 
-    def tell(self) -> int:
-        return self._position
+        def told(read: int, captures: int) -> None:
+            if not again:  # of what was read before, and has to be read otherwise, nobody is told
+                self.means.watch.advance(read, captures, 0)
 
-    def finish(self) -> str:
-        """Read what is left, and return the SHA-256 of the whole."""
-        while self.read(1 << 20):
-            pass
-        return self._digest.hexdigest()
+        order = self.order
+        tasks = [
+            Task(some, self.work.parts, order.sets, order.rules, self.means.connection)
+            for some in stretch.together(left, self._split)
+        ]
+        for readings in pool.carried_out(tasks, self.means.jobs, told):
+            for one in readings:
+                self._done[one.stretch] = one
+                self._left[one.stretch.file] -= 1
+                if not (self._left[one.stretch.file] or again):
+                    self.means.watch.advance(0, 0, 1)

@@ -5,11 +5,13 @@ last, and only a run that has one counts. A run that was cut off leaves nothing 
 """
 
 import contextlib
+import errno
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 
 from builder.parquet import RowWriter
@@ -25,7 +27,7 @@ CAPTURES = (
 )
 TABLES = {"captures": CAPTURES, "faults": schema.FAULT, "sources": schema.SOURCE}
 
-_FIELDS = tuple(column.name for column in CAPTURES[2:])
+_values = attrgetter(*(column.name for column in CAPTURES[2:]))
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
@@ -64,52 +66,102 @@ def run_name(now: datetime) -> str:
 
 
 class Part:
-    """Writes the captures and faults of one archive file into a folder on this machine."""
+    """Writes captures and faults into a folder on this machine; of what there is none, no file."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.captures = RowWriter(folder / f"captures-{name}.parquet", CAPTURES)
-        self.faults = RowWriter(folder / f"faults-{name}.parquet", schema.FAULT)
+        self._folder = folder
+        self._name = name
+        self._writers: dict[str, RowWriter] = {}
+        self.captured = 0
+        self.faulted = 0
 
     def capture(self, capture: Capture, sets: tuple[str, ...]) -> None:
         """Add a capture that is in `sets`."""
-        values = [getattr(capture, name) for name in _FIELDS]
-        self.captures.append((capture.identity, sets, *values))
+        self._writer("captures").append((capture.identity, sets, *_values(capture)))
+        self.captured += 1
 
     def fault(self, fault: Fault) -> None:
         """Add a fault."""
-        self.faults.append(tuple(getattr(fault, name) for name in _FAULT))
+        self._writer("faults").append(tuple(getattr(fault, name) for name in _FAULT))
+        self.faulted += 1
 
     def close(self) -> None:
-        """Finish both files."""
-        self.captures.close()
-        self.faults.close()
+        """Finish the files."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def _writer(self, table: str) -> RowWriter:
+        if table not in self._writers:
+            path = part_path(self._folder, table, self._name)
+            self._writers[table] = RowWriter(path, TABLES[table])
+        return self._writers[table]
 
 
-def commit(store: Writer, run: Run, folder: Path) -> None:
-    """Move a run's files from `folder` into the store; its summary makes it count.
+def part_path(folder: Path, table: str, name: str) -> Path:
+    """Return where a Part of that name in `folder` writes rows of `table`."""
+    return folder / f"{table}-{name}.parquet"
 
-    Raises StoreError, and then takes back what was moved: a full disk would stay as full.
+
+def commit(store: Writer, run: Run, folder: Path, parts: Iterable[Path] | None = None) -> None:
+    """Move a run's files into the store; its summary makes it count.
+
+    They are those in `folder`, or `parts`, which are made there one by one as they are asked for,
+    and removed once they are moved. Raises StoreError, and then takes back what was moved: a full
+    disk would stay as full.
     """
     prefix = layout.run_prefix(run.name)
-    writer = RowWriter(folder / "sources.parquet", schema.SOURCE)
-    for source in run.sources:
-        writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
-    writer.close()
-    document = {"schema": schema.VERSION, "sources": [asdict(s) for s in run.sources]}
-    parts = sorted(folder.glob("*.parquet"))
+    moved: list[str] = []
     try:
-        for path in parts:
-            with path.open("rb") as file:
-                store.put(prefix + path.name, file)
-        gone = {prefix + path.name for path in parts}.difference(store.keys(prefix))
+        for path in sorted(folder.glob("*.parquet")) if parts is None else parts:
+            moved.append(prefix + path.name)
+            _move(store, moved[-1], path, keep=parts is None)
+        moved.append(prefix + "sources.parquet")
+        _move(store, moved[-1], _sources(run, folder), keep=False)
+        gone = set(moved).difference(store.keys(prefix))
         if gone:
             raise StoreError(f"{min(gone)} was removed while the rest was written; ingest again")
-        store.create(prefix + layout.RUN_SUMMARY, json.dumps(document, indent=1).encode())
+        store.create(prefix + layout.RUN_SUMMARY, summary(run))
     except StoreError:
         with contextlib.suppress(StoreError):  # else it is an orphan, which expires
             if store.tag(prefix + layout.RUN_SUMMARY) is None:
-                store.remove(*(prefix + path.name for path in parts))
+                store.remove(*moved)
         raise
+
+
+def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
+    with writing(path), path.open("rb") as file:
+        store.put(key, file)
+    if not keep:
+        path.unlink()
+
+
+def _sources(run: Run, folder: Path) -> Path:
+    path = folder / "sources.parquet"
+    writer = RowWriter(path, schema.SOURCE)
+    for source in run.sources:
+        writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
+    writer.close()
+    return path
+
+
+def summary(run: Run) -> bytes:
+    """Return the document that makes a run count."""
+    document = {"schema": schema.VERSION, "sources": [asdict(s) for s in run.sources]}
+    return json.dumps(document, indent=1).encode()
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what goes wrong while something is written on this machine into a StoreError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreError(
+                f"{folder}: the disk is full; free some space and run again: what was read "
+                "until now need not be read again"
+            ) from error
+        raise StoreError(f"{folder} cannot be written: {error.strerror}") from error
 
 
 def runs(store: Writer) -> Iterator[Run]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from builder import consistency, intake, recovery, views
+from builder import consistency, intake, recovery, views, work
 from builder.expire import snapshots
 from builder.finding import Finding
 from builder.orphan import ORPHAN_AGE
@@ -257,8 +257,16 @@ def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> It
             if entry.key not in (named or ()) and entry.modified <= now - ORPHAN_AGE:
                 yield Finding("orphan", entry.key, "no kept snapshot names it")
     yield from _intake(store)
+    begun = layout.TEMPORARY + work.PREFIX
+    works: dict[str, int] = {}
     for entry in store.entries(layout.TEMPORARY):
+        if entry.key.startswith(begun) and entry.key.count("/") > 1:
+            folder = "/".join(entry.key.split("/")[:2]) + "/"
+            works[folder] = works.get(folder, 0) + entry.bytes
+            continue
         yield Finding("temporary", entry.key, f"{entry.bytes:,} bytes that were never finished")
+    for folder, size in works.items():
+        yield Finding("ingest-unfinished", folder, f"{size:,} bytes of what an ingest has read")
 
 
 def _intake(store: Writer) -> Iterator[Finding]:

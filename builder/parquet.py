@@ -124,6 +124,14 @@ class RowWriter:
             self._rows.clear()
 
 
+def write_rows(stream: Stream, columns: Sequence[schema.Column], path: Path, group: int) -> None:
+    """Write a stream's rows in row groups of `group` rows: the same rows give the same bytes."""
+    target = arrow_schema(columns)
+    with _writing(path), pq.ParquetWriter(path, target, compression="zstd") as writer:
+        for table in _rechunked(_conformed(batches(stream), target, {}), group):
+            writer.write_table(table.combine_chunks(), row_group_size=group)
+
+
 def batches(stream: Stream) -> Iterator[pa.RecordBatch]:
     """Yield a stream's batches of rows."""
     yield from pa.RecordBatchReader.from_stream(stream)

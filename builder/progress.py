@@ -1,10 +1,19 @@
-"""Progress for people: a bar where standard error is a terminal, nothing where it is not."""
+"""Progress for people: a bar where standard error is a terminal.
 
+Where it is none, nothing is shown, but of an ingest, which may take days, a line each minute.
+"""
+
+import math
 import sys
+import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 from tqdm import tqdm
+
+EVERY = 60.0
+"""Seconds between two lines of an ingest whose standard error is no terminal."""
 
 
 class _Bar:
@@ -33,29 +42,82 @@ class _Bar:
         self._bar.close()
 
 
-class Progress(_Bar):
-    """A bar over `total` bytes that also shows files and captures per second."""
+class Progress:
+    """How far the reading of `total` bytes in `files` files is: a bar, or a line now and then.
 
-    def __init__(self, total: int, files: int) -> None:
-        self._files = files
-        self._done = 0
-        self._captures = 0
+    What an earlier process had done counts as done, but not for how fast it goes.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        files: int,
+        clock: Callable[[], float] = time.monotonic,
+        out: TextIO | None = None,
+    ) -> None:
+        self._out = out or sys.stderr
+        self._total, self._files = total, files
+        self._clock = clock
+        self._began = self._told = clock()
+        self._read = self._captures = self._done = 0
+        self._read_before = 0
         form = "{desc} {percentage:3.0f}% |{bar}| {n_fmt}/{total_fmt} "
-        super().__init__(
-            total,
-            "B",
-            bar_format=form + "[{elapsed}<{remaining}{postfix}]",
+        self._bar = tqdm(
+            total=total,
+            unit="B",
+            unit_scale=True,
+            disable=not self._out.isatty(),
+            file=self._out,
+            dynamic_ncols=True,
+            bar_format=form + "[{elapsed}<{remaining}, {rate_fmt}{postfix}]",
             desc=f"0/{files} files",
         )
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.close()
+
+    def resumed(self, read: int, captures: int, files: int) -> None:
+        """Count what was done before this process began."""
+        self._read = self._read_before = read
+        self._done = files
+        self._began = self._told = self._clock()
+        if not self._bar.disable:
+            self._bar.initial = self._bar.n = read
+            self._bar.set_description_str(f"{files}/{self._files} files")
+
     def advance(self, read: int, captures: int, files: int) -> None:
         """Count bytes read, captures found and files finished since the last call."""
+        self._read += read
         self._done += files
         self._captures += captures
-        elapsed = float(self._bar.format_dict["elapsed"]) or 1.0
+        now = self._clock()
+        if self._bar.disable:
+            if now - self._told >= EVERY:
+                self._told = now
+                print(self._line(now - self._began), file=self._out, flush=True)
+            return
+        pace = f"{self._captures / max(now - self._began, 1e-3):,.0f} captures/s"
         self._bar.set_description_str(f"{self._done}/{self._files} files", refresh=False)
-        self._bar.set_postfix_str(f"{self._captures / elapsed:,.0f} captures/s", refresh=False)
+        self._bar.set_postfix_str(pace, refresh=False)
         self._bar.update(read)
+
+    def _line(self, elapsed: float) -> str:
+        pace = (self._read - self._read_before) / elapsed
+        left = (self._total - self._read) / pace if pace else 0.0
+        hours, minutes = divmod(math.ceil(left / 60), 60)
+        return (
+            f"{self._done:,} of {self._files:,} files, {self._read / 1e6:,.0f} of "
+            f"{self._total / 1e6:,.0f} MB, {pace / 1e6:,.1f} MB/s, "
+            f"{self._captures / elapsed:,.0f} captures/s, {hours}:{minutes:02} h left"
+        )
 
 
 class _Count(_Bar):

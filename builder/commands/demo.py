@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from builder import ingest, intake
+from builder import ingest, intake, stretch, work
 from builder.context import Context
 from builder.demo import record
 from builder.demo.harvester import HarvestSummary, harvest
@@ -19,12 +19,13 @@ from builder.server import LocalServer
 from builder.sources import domain
 from builder.sources.event import Rules
 from builder.store import FolderStore
+from builder.stretch import File
 from builder.surroundings import Surroundings
 from builder.tally import tally
 from functions.oai import trial
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
-from functions.snapshot import configuration
+from functions.snapshot import configuration, layout
 
 _MARK = ".sheaf-demo"
 _SETTINGS = {
@@ -48,7 +49,7 @@ def run(context: Context) -> int:
     """Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest."""
     arguments = context.arguments
     sources = list(arguments.sources)
-    paths = ingest.find(sources)  # a fault of the user is told before anything is made
+    paths = stretch.find(sources)  # a fault of the user is told before anything is made
     folder = _folder(Path(arguments.folder))
     (folder / "sheaf.toml").write_text(configuration.template(_SETTINGS), "utf-8")
     settings = configuration.parse((folder / "sheaf.toml").read_text("utf-8"), {})
@@ -59,11 +60,11 @@ def run(context: Context) -> int:
         context.say(f"  {tally(recording.summary.captures, 'capture')} in {recording.path}")
         paths = [recording.path]
     context.say("ingesting ...")
-    with Progress(sum(p.stat().st_size for p in paths), len(paths)) as bar:
-        sets = ingest.collection_sets(["demo"])
-        run_ = ingest.ingest(
-            store, paths, sets, Rules(), 1, intake.run_name(context.now()), bar.advance
-        )
+    order = ingest.Order(tuple(map(File.of, paths)), ingest.collection_sets(["demo"]), Rules())
+    passing = work.folder_of(store.root / layout.TEMPORARY, None)
+    with work.opened(passing) as held, Progress(order.bytes, len(order.files)) as bar:
+        name = intake.run_name(context.now())
+        run_ = ingest.ingest(store, order, held, ingest.Means(bar), name).run
     context.say("publishing ...")
     libraries = {"publicsuffixlist": domain.version()}
     outside = Surroundings(context.now, context.sleep, lambda text: None, libraries)

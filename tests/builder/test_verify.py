@@ -853,7 +853,11 @@ def test_what_is_left_over_is_noted(sound: World) -> None:
         path(sound, key).write_bytes(b"x")
     (sound.root / ".tmp").mkdir(exist_ok=True)
     (sound.root / ".tmp" / "abc").write_bytes(b"x")
+    for name in ("begun.json", "parts/1/readings.json"):
+        (sound.root / ".tmp/ingest-1" / name).parent.mkdir(parents=True, exist_ok=True)
+        (sound.root / ".tmp/ingest-1" / name).write_bytes(b"x")
     left = {("intake-unfinished", "intake/run-x/"), ("temporary", ".tmp/abc")}
+    left |= {("ingest-unfinished", ".tmp/ingest-1/")}
     assert found(sound) == left  # what is young may belong to a publish in progress
     for key in (orphan, leaf, "snapshots/77/views.sql"):
         os.utime(path(sound, key), (0, 0))

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from builder.expire import expire
-from builder.ingest import ingest
+from builder.ingest import Means, Order, ingest
 from builder.publish import publish
 from builder.restore import restore
 from builder.selection import NothingSelected, Selection
 from builder.sources.event import Rules
 from builder.store import FolderStore
+from builder.stretch import File
 from builder.surroundings import Surroundings
 from builder.withdraw import withdraw
-from functions.snapshot import configuration
+from builder.work import folder_of, opened
+from functions.snapshot import configuration, layout
 
 from ..builder.conftest import NAMESPACE, Clock, capture
 
@@ -44,7 +46,20 @@ def _ingest(store: FolderStore, outside: Surroundings) -> object:
     """Each time as a run of another name, as two runs of the command are."""
     archive = store.root.parent / "archive.warc.gz"
     taken = len({key.split("/")[1] for key in store.keys("intake/")})
-    return ingest(store, [archive], (), Rules(), 1, f"run-{taken}", lambda *done: None)
+    order = Order((File.of(archive),), (), Rules())
+    asked = order.asked([str(archive)], str(store.root))
+    with opened(folder_of(store.root / layout.TEMPORARY, asked)) as held:
+        return ingest(store, order, held, Means(_Unseen()), f"run-{taken}")
+
+
+class _Unseen:
+    """Nobody sees how an ingest goes."""
+
+    def resumed(self, read: int, captures: int, files: int) -> None:
+        pass
+
+    def advance(self, read: int, captures: int, files: int) -> None:
+        pass
 
 
 COMMANDS: dict[str, Command] = {

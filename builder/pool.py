@@ -1,0 +1,82 @@
+"""A pool of processes that read side by side, and end with the one that began them."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from queue import Empty
+from typing import Any
+
+from builder.reading import Advance, Reading, Task, carry_out
+from functions.snapshot.errors import StoreError
+
+_reports: Any = None  # in a worker process: where it reports its progress
+
+
+def carried_out(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[list[Reading]]:
+    """Carry the tasks out, up to `jobs` of them side by side; yield what each gave, in order."""
+    if jobs > 1 and len(tasks) > 1:
+        yield from _side_by_side(tasks, min(jobs, len(tasks)), advance)
+    else:
+        for task in tasks:
+            yield carry_out(task, advance)
+
+
+def _side_by_side(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[list[Reading]]:
+    context = multiprocessing.get_context("spawn")
+    reports = context.Queue()
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
+    try:
+        with _uninterrupted():  # which workers inherit: their parent ends them
+            futures = [pool.submit(_work, task) for task in tasks]
+        for future in futures:
+            while not future.done() or not reports.empty():
+                try:
+                    advance(*reports.get(timeout=0.2))
+                except Empty:
+                    continue
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise StoreError(
+            "a process that was reading was ended from outside, perhaps for want of memory: "
+            "try again with fewer --jobs; what was read until now need not be read again"
+        ) from error
+    except BaseException:
+        for worker in set(multiprocessing.active_children()) - before:
+            worker.kill()  # a part that is not whole is none, so there is nothing to wait for
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put an interrupt or a request to end off until the context ends."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(reports: Any) -> None:
+    global _reports
+    _reports = reports
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the one that began it has, even by a SIGKILL."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _work(task: Task) -> list[Reading]:
+    return carry_out(task, lambda *report: _reports.put(report))

@@ -1,0 +1,272 @@
+"""Reading: stretches of archive files in; a part out, which is whole or not there.
+
+A part is a folder with the rows of captures and faults, and what each stretch gave.
+"""
+
+import hashlib
+import io
+import json
+import os
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from builder import intake
+from builder.sources import recognise
+from builder.sources.container import Edge
+from builder.sources.event import Capture, Crawl, Event, Fault, Rules
+from builder.sources.webarchive import read
+from builder.stretch import File, Stretch
+from functions.store.connection import Connection
+
+_REPORT_EVERY = 500  # events
+_READINGS = "readings.json"
+PART = "000000"
+"""The name of a part's files, as intake.Part has it."""
+
+Advance = Callable[[int, int], None]
+"""Told of bytes read and captures found since the last call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Stretches to read in one go, what to do with them, and the folder that gets their part."""
+
+    stretches: tuple[Stretch, ...]
+    folder: Path
+    sets: tuple[str, ...]
+    rules: Rules
+    connection: Connection | None = None
+    """How buckets are reached; their credentials are in the environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one stretch gave: counts, and which rows of its part's captures and faults are its own.
+
+    `first` and `next` are the edges at which a range's records begin and end (offset, and version
+    of ARC): by them neighbouring ranges prove that nothing lies between them.
+    """
+
+    stretch: Stretch
+    source: intake.Source
+    part: Path
+    captures_at: int = 0
+    faults_at: int = 0
+    first: Edge | None = None
+    next: Edge | None = None
+
+    def path(self, table: str) -> Path:
+        """Return where rows of `table` lie, if it gave any."""
+        return intake.part_path(self.part, table, PART)
+
+    @staticmethod
+    def all_of(part: Path) -> "tuple[Reading, ...]":
+        """Return what was written down in a part.
+
+        Raises OSError, ValueError, KeyError and TypeError for one that is damaged.
+        """
+        return tuple(
+            Reading(
+                Stretch(**{**one.pop("stretch"), "file": _file(one.pop("file"))}),
+                _source(one.pop("source")),
+                part,
+                first=_edge(one.pop("first")),
+                next=_edge(one.pop("next")),
+                **one,
+            )
+            for one in json.loads((part / _READINGS).read_bytes())
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is written down."""
+        stretch = {"kind": self.stretch.kind, "start": self.stretch.start, "end": self.stretch.end}
+        file = {**asdict(self.stretch.file), "path": os.fspath(self.stretch.file.path)}
+        return {
+            "stretch": stretch,
+            "file": file,
+            "source": asdict(self.source),
+            "captures_at": self.captures_at,
+            "faults_at": self.faults_at,
+            "first": self.first and asdict(self.first),
+            "next": self.next and asdict(self.next),
+        }
+
+
+def _file(document: dict[str, Any]) -> File:
+    return File(**{**document, "path": Path(document["path"])})
+
+
+def _edge(document: dict[str, Any] | None) -> Edge | None:
+    return None if document is None else Edge(**document)
+
+
+def _source(document: dict[str, Any]) -> intake.Source:
+    return intake.Source(**{**document, "collections": tuple(document["collections"])})
+
+
+def carry_out(task: Task, advance: Advance) -> list[Reading]:
+    """Read the task's stretches into a part, and return what they gave. Raises StoreError."""
+    part = task.folder / secrets.token_hex(8)
+    draft = task.folder / f".{part.name}"
+    with intake.writing(draft):
+        draft.mkdir()
+        try:
+            rows = intake.Part(draft, PART)
+            try:
+                found = [_Stretch(task, s, rows, part).read(advance) for s in task.stretches]
+            finally:
+                rows.close()
+            (draft / _READINGS).write_text(json.dumps([one.document() for one in found]))
+            for path in (*draft.iterdir(), draft):
+                sync(path)
+            draft.rename(part)
+            sync(task.folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return found
+
+
+def sync(path: Path) -> None:
+    """See that a file or a folder outlives a loss of power."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Stretch:
+    """What one stretch gives: rows written as they come, and counts."""
+
+    def __init__(self, task: Task, stretch: Stretch, rows: intake.Part, part: Path) -> None:
+        self._task = task
+        self._stretch = stretch
+        self._rows = rows
+        self._part = part
+        self._at = (rows.captured, rows.faulted)
+        self._name = _text(stretch.file.path.name)
+        self._skips: Counter[str] = Counter()
+        self._codes: Counter[str] = Counter()
+        self._crawl = Crawl()
+        self._edges: tuple[Edge | None, Edge | None] = (None, None)
+        self._told = 0  # bytes and captures that were reported
+        self._counted = 0
+
+    def read(self, advance: Advance) -> Reading:
+        """Read it, writing its captures and faults; a file that cannot be read is a fault."""
+        digest = form = ""
+        try:
+            with self._opened() as file:
+                form, digest = self._read(file, advance)
+        except OSError as error:
+            detail = error.strerror or str(error)
+            self._fault(Fault(self._name, None, "unreadable", None, detail, "passed over"))
+        captures = self._rows.captured - self._at[0]
+        self._tell(advance, self._stretch.bytes)
+        of = self._stretch.file
+        source = intake.Source(
+            source=self._name,
+            digest=digest,
+            path=_text(of.label),
+            format=form,
+            bytes=of.bytes,
+            captures=captures,
+            skipped=self._skips.total(),
+            faults=self._codes.total(),
+            skips=dict(self._skips),
+            codes=dict(self._codes),
+            collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
+            **asdict(self._crawl),
+        )
+        return Reading(self._stretch, source, self._part, *self._at, *self._edges)
+
+    def _opened(self) -> BufferedReader:
+        file = self._stretch.file
+        if file.address:
+            from builder import remote  # a tenth of a second, which files need not cost
+
+            return remote.opened(file, self._task.connection or Connection(), os.environ)
+        return file.path.open("rb")
+
+    def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:
+        """Return the file's format and, where all of it was read, its digest."""
+        if self._stretch.kind == "digest":
+            return "", hashlib.file_digest(file, "sha256").hexdigest()
+        form = recognise.recognise(recognise.beginning(file)) or ""
+        file.seek(0)
+        whole = self._stretch.kind == "whole"
+        stream: Any = _Measured(file) if whole and form != "wacz" else file
+        start, end = self._stretch.start, self._stretch.end
+        events = read(stream, self._name, self._task.rules, start, end)
+        self._take(events, stream, advance)
+        self._edges = (events.first, events.next)
+        if not whole:
+            return form, ""
+        if form != "wacz":
+            return form, stream.finish()
+        file.seek(0)
+        return form, hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
+        """Write the events of a file, and tell of progress now and then."""
+        for number, event in enumerate(events, 1):
+            if isinstance(event, Capture):
+                self._rows.capture(event, tuple(sorted(event.sets + self._task.sets)))
+            elif isinstance(event, Fault):
+                self._fault(event)
+            elif isinstance(event, Crawl):
+                self._crawl = self._crawl.filled(event)
+            else:
+                self._skips[event.reason] += 1
+            if number % _REPORT_EVERY == 0:
+                self._tell(advance, stream.tell() - self._stretch.start)
+
+    def _tell(self, advance: Advance, read: int) -> None:
+        captures = self._rows.captured - self._at[0]
+        read = min(max(read, self._told), self._stretch.bytes)
+        advance(read - self._told, captures - self._counted)
+        self._told, self._counted = read, captures
+
+    def _fault(self, fault: Fault) -> None:
+        self._codes[fault.code] += 1
+        self._rows.fault(fault)
+
+
+def _text(path: str) -> str:
+    """Return a path as text that any XML can hold; what is no UTF-8 becomes a question mark."""
+    known = path.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else "?" for c in known)
+
+
+class _Measured(io.RawIOBase):
+    """A file read forwards only, hashed on the way."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._digest = hashlib.sha256()
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self._digest.update(data)
+        self._position += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self._position
+
+    def finish(self) -> str:
+        """Read what is left, and return the SHA-256 of the whole."""
+        while self.read(1 << 20):
+            pass
+        return self._digest.hexdigest()

@@ -1,0 +1,110 @@
+"""Rows: those of many parts, as few and well-filled files."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.intake import TABLES, part_path
+from builder.parquet import write_rows
+from functions.oai import engine
+
+FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
+"""Rows of a file and of its row groups: a file of captures has some 25 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows of a Parquet file: `count` of them from the one numbered `at` on."""
+
+    path: Path
+    at: int
+    count: int
+
+
+def gathered(
+    connection: engine.Connection,
+    some: Iterable[Rows],
+    table: str,
+    folder: Path,
+    renamed: Mapping[Path, Mapping[int, str]],
+) -> Iterator[Path]:
+    """Write the rows, in their order, as files of FILE_ROWS rows, each once it is asked for.
+
+    `renamed` gives some rows, by file and number, another identity. Raises StoreError.
+    """
+    for number, rows in enumerate(_filled(_united(some))):
+        target = part_path(folder, table, f"{number:06}")
+        changes = list(_changes(rows, renamed))
+        with engine.reading("what was read"):
+            if changes:
+                connection.execute(
+                    "CREATE OR REPLACE TABLE renamed (arm INTEGER, row BIGINT, identity VARCHAR)"
+                )
+                connection.executemany("INSERT INTO renamed VALUES ($1, $2, $3)", changes)
+            sql = _selected(rows, table, changed=bool(changes))
+            write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
+        yield target
+
+
+def _united(some: Iterable[Rows]) -> Iterator[Rows]:
+    """Yield the same with those made one that are neighbours in a file."""
+    held: Rows | None = None
+    for rows in some:
+        if held and (held.path, held.at + held.count) == (rows.path, rows.at):
+            held = Rows(held.path, held.at, held.count + rows.count)
+            continue
+        if held:
+            yield held
+        held = rows if rows.count else None
+    if held:
+        yield held
+
+
+def _filled(some: Iterable[Rows]) -> Iterator[list[Rows]]:
+    """Yield what goes into each file."""
+    held: list[Rows] = []
+    room = FILE_ROWS
+    for rows in some:
+        at, left = rows.at, rows.count
+        while left:
+            count = min(left, room)
+            held.append(Rows(rows.path, at, count))
+            at, left, room = at + count, left - count, room - count
+            if not room:
+                yield held
+                held, room = [], FILE_ROWS
+    if held:
+        yield held
+
+
+def _changes(
+    rows: Sequence[Rows], renamed: Mapping[Path, Mapping[int, str]]
+) -> Iterator[tuple[int, int, str]]:
+    for arm, one in enumerate(rows):
+        for row, identity in renamed.get(one.path, {}).items():
+            if one.at <= row < one.at + one.count:
+                yield arm, row, identity
+
+
+def _selected(rows: Sequence[Rows], table: str, *, changed: bool) -> str:
+    """Return the statement that gives the rows; UNION ALL and WHERE keep their order."""
+    names = ", ".join(column.name for column in TABLES[table])
+    if changed:
+        names = f"{names}, file_row_number AS row"
+    arms = " UNION ALL ".join(
+        f"SELECT {f'{arm} AS arm, ' if changed else ''}{names} FROM read_parquet("
+        f"{_quoted(one.path)}, file_row_number = true, hive_partitioning = false) "
+        f"WHERE file_row_number >= {one.at} AND file_row_number < {one.at + one.count}"
+        for arm, one in enumerate(rows)
+    )
+    if not changed:
+        return arms
+    return (
+        "SELECT g.* EXCLUDE (arm, row) REPLACE (coalesce(n.identity, g.identity) AS identity) "
+        f"FROM ({arms}) g LEFT JOIN renamed n USING (arm, row) ORDER BY arm, row"
+    )
+
+
+def _quoted(path: Path) -> str:
+    text = str(path).replace("'", "''")
+    return f"'{text}'"

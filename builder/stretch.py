@@ -1,0 +1,168 @@
+"""Stretches: what of the archive files is read in one go, so that many are read side by side.
+
+A large file is cut into ranges; each gives the records that begin in it. Small files are read many
+in one go, for what is read in one go is also what is written for good in one go.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import UsageError
+from builder.sources import recognise
+
+LEAST, MOST = 8 << 20, 256 << 20
+"""Bytes of a range. A shorter one would cost more than it is of use: its first record has to be
+found, and what it gave is synced to the disk. Of a longer one the reader would remember too many
+captures, and as much would be read again where a process is killed in the midst of it."""
+SHARES = 8
+"""Ranges for each process: nobody waits longer than an eighth of all for the last one."""
+TOGETHER = 500
+"""Files at most that are read in one go."""
+
+_RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz", "arc.zst", "warc.zst"})
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An archive file as it was when it was found; `label` is how it is named to people.
+
+    `address` is that of an object in a bucket, of which `path` is but the key.
+    """
+
+    path: Path
+    label: str
+    bytes: int
+    modified: int
+    """When it was last written, in nanoseconds since 1970; or another number that tells as much."""
+    address: str = ""
+
+    @staticmethod
+    def of(path: Path, label: str = "") -> "File":
+        """Return the file as it is now. Raises OSError."""
+        status = path.stat()
+        return File(path.absolute(), label or str(path), status.st_size, status.st_mtime_ns)
+
+    def changed(self) -> bool:
+        """Tell whether it is another one by now, or gone; an object's readers see to that."""
+        if self.address:
+            return False
+        try:
+            status = self.path.stat()
+        except OSError:
+            return True
+        return (status.st_size, status.st_mtime_ns) != (self.bytes, self.modified)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A file as a whole (kind "whole"), records that begin in a range of it ("range"; `end` is
+    None for the last one), or the digest of all its bytes ("digest"), which no range can tell.
+    """
+
+    file: File
+    kind: str = "whole"
+    start: int = 0
+    end: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of archive that it stands for: none for a digest, whose file is read besides."""
+        if self.kind == "digest":
+            return 0
+        return (self.file.bytes if self.end is None else self.end) - self.start
+
+
+def find(sources: Sequence[str]) -> list[Path]:
+    """Return the files that the sources name: files themselves, and all that folders hold.
+
+    Raises UsageError for a source that is not there, and for a folder without files.
+    """
+    found: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if "://" in source:
+            raise UsageError(f"{source}: expected a file, a folder or s3://bucket/prefix")
+        if source and path.is_dir():
+            inside = _inside(path)
+            if not inside:
+                raise UsageError(f"{source} is an empty folder: expected archive files in it")
+            found += inside
+        elif source and path.is_file():
+            found.append(path)
+        elif source and path.exists():
+            raise UsageError(f"{source} is no regular file: pipe it in, and name - as the source")
+        else:
+            raise UsageError(f"{source or repr(source)}: no such file or folder")
+    return list(dict.fromkeys(found))
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the files below a folder, in order, but those whose path has a hidden part."""
+
+    def fail(error: OSError) -> None:
+        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
+
+    found: list[Path] = []
+    for below, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(below) / name for name in names if not name.startswith("."))
+        found += (path for path in paths if path.is_file())
+    return sorted(found)
+
+
+def size(total: int, jobs: int) -> int:
+    """Return how long a range is to be where `jobs` processes read `total` bytes."""
+    return min(max(total // (jobs * SHARES), LEAST), MOST)
+
+
+def ranges(file: File, most: int) -> tuple[Stretch, ...]:
+    """Return ranges of at most `most` bytes that are the file together, in order.
+
+    None for a file that is not larger, or of which only a whole can be read. An object is read as
+    a whole, for else it would be fetched twice: for its digest as well.
+    """
+    count = -(-file.bytes // most)
+    if count < 2 or file.address or not _is_ranged(file.path):
+        return ()
+    places = [number * file.bytes // count for number in range(count)]
+    ends = [*places[1:], None]
+    return tuple(
+        Stretch(file, "range", start, end) for start, end in zip(places, ends, strict=True)
+    )
+
+
+def digest(file: File) -> Stretch:
+    """Return what gives the digest of a file that is read in ranges."""
+    return Stretch(file, "digest")
+
+
+def together(stretches: Sequence[Stretch], most: int) -> Iterator[tuple[Stretch, ...]]:
+    """Yield the stretches by what is to be read in one go: whole files up to `most` bytes."""
+    held: list[Stretch] = []
+    for stretch in stretches:
+        alone = stretch.kind != "whole"
+        full = sum(s.bytes for s in held) + stretch.bytes > most or len(held) == TOGETHER
+        if held and (alone or full):
+            yield tuple(held)
+            held = []
+        held.append(stretch)
+        if alone:
+            yield tuple(held)
+            held = []
+    if held:
+        yield tuple(held)
+
+
+def _is_ranged(path: Path) -> bool:
+    """Tell whether records can be found from anywhere within the file; False if it is unreadable.
+
+    What cannot be read is told of by whoever reads it as a whole.
+    """
+    try:
+        with path.open("rb") as file:
+            head = recognise.beginning(file)
+    except OSError:
+        return False
+    return recognise.recognise(head) in _RANGED
