@@ -1,0 +1,294 @@
+r"""Lines of an index to columns, set-wise, in SQL: for lines that are plain, which most are.
+
+A line is plain where SQL gives exactly what builder.sources.entry gives; a test holds one against
+the other. Whatever is not (escapes of escapes, session identifiers, dots in paths, user names,
+values of other forms) is left to that module, line by line. Hosts, media types and file names
+repeat, so each different one goes through Python once a block.
+
+Text comes as Latin-1, of which each character is a byte.
+"""
+
+from builder.intake import CAPTURES
+from builder.sources.cdx import Legend
+from builder.sources.entry import SHA1
+from builder.index_text import LONGEST
+
+_VALUES = (
+    "url", "mime", "status", "digest", "redirect", "length", "offset", "filename", "truncated",
+)  # fmt: skip
+_OTHER_NAMES = {
+    # field: a name that OpenWayback has for it, which is looked for where it is missing
+    "mime": "mct", "status": "hsc", "digest": "sha", "length": "rle", "offset": "ref",
+    "filename": "ref",
+}  # fmt: skip
+_DIGITS = "abcdefghijklmnopqrstuvwxyz234567"
+_STEP = 15  # bits: three digits of base32
+
+TRIPLES = [a + b + c for a in _DIGITS for b in _DIGITS for c in _DIGITS]
+"""Three digits of base32 by the 15 bits that they are."""
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+_SPLIT = (
+    "SELECT generate_subscripts(list, 1) AS n, unnest(list) AS line "
+    "FROM (SELECT string_split($text, chr(10)) AS list)"
+)
+
+
+def _cdxj() -> str:
+    """Return SQL that gives the values of plain CDXJ lines; `known` tells which are plain so far."""
+    place = {name: f"v[{number}]" for number, name in enumerate(_VALUES, 1)}
+    values = ", ".join(f'{at} AS "{name}"' for name, at in place.items())
+    known = " AND ".join(
+        f"({place[name]} IS NOT NULL OR NOT contains(j, '\"{other}\"'))"
+        for name, other in _OTHER_NAMES.items()
+    )
+    paths = ", ".join(f"'$.{name}'" for name in _VALUES)
+    return (
+        f"SELECT n, line, date, {values}, coalesce({known} "
+        f"AND ({place['mime']} IS DISTINCT FROM 'warc/revisit' OR NOT contains(j, '\"ro')), false) "
+        "AND v IS NOT NULL AS known FROM ("
+        "SELECT n, line, j, substr(line, space + 1, brace - space - 1) AS date, "
+        "CASE WHEN brace - space IN (15, 18) AND NOT contains(line, '\\') AND NOT contains(j, '[') "
+        "AND strpos(substr(j, 2), '{') = 0 "  # so that all values are plain
+        "AND (ends_with(line, '\"}') OR regexp_matches(line, '[0-9]}$')) "
+        f"THEN TRY(json_extract_string(j, [{paths}])) END AS v FROM ("
+        "SELECT n, line, brace, space, substr(line, brace + 1) AS j FROM ("
+        f"SELECT n, line, strpos(line, ' {{') AS brace, strpos(line, ' ') AS space FROM ({_SPLIT})) "
+        "WHERE line != '' AND NOT starts_with(line, '!')))"
+    )
+
+
+def _cdx(legend: Legend, extra: int) -> str:
+    """Return the same of the lines below a CDX legend."""
+    places = legend.places()
+    values = ", ".join(
+        f"v[{places[name] + 1}]" + f' AS "{name}"' if name in places else f'NULL AS "{name}"'
+        for name in ("date", *_VALUES)
+    )
+    count = len(legend.letters)
+    separator = f"chr({legend.separator[0]})"
+    return (
+        f"SELECT n, line, {values}, len(v) IN ({count}, {count + extra}) AS known FROM ("
+        f"SELECT n, line, string_split(line, {separator}) AS v FROM ({_SPLIT}) WHERE line != '')"
+    )
+
+
+_ESCAPES = "21 22 24 26 27 28 29 2a 2b 2c 2d 2e 2f 3a 3b 3c 3d 3e 3f 40 5b 5c 5d 5e 5f 60 7b 7c 7d 7e"
+_ODD_ESCAPE = r"%(?:$|.$|[^0-9a-f]|.[^0-9a-f]|2[1-24-9a-f]|[3-6]|7[0-9a-e])"
+_QUERY_SESSION = (
+    "(?:(?:jsessionid|phpsessid|sid)=[0-9a-z]{32}|aspsessionid|cfid=[^&]+&cftoken=)"
+)
+
+
+def _unescaped(part: str) -> str:
+    """Return SQL that undoes the escapes of characters that a SURT holds (see surt)."""
+    text = part
+    for code in _ESCAPES.split():
+        text = f"replace({text}, '%{code}', {quoted(chr(int(code, 16)))})"
+    return f"CASE WHEN contains({part}, '%') THEN {text} ELSE {part} END AS {part}"
+
+
+# By name, then by value: a byte below all others stands for the first `=` of an argument.
+_SORTED = (
+    r"replace(array_to_string(list_sort(string_split(regexp_replace(query, '(^|&)([^&=]*)=', "
+    r"'\1\2' || chr(1), 'g'), '&')), '&'), chr(1), '=')"
+)
+_SECOND = (
+    "left(date, 4) || '-' || substr(date, 5, 2) || '-' || substr(date, 7, 2) || 'T' "
+    "|| substr(date, 9, 2) || ':' || substr(date, 11, 2) || ':' || substr(date, 13, 2) || 'Z'"
+)
+_TIME = (
+    "try_cast(CASE WHEN strlen(date) = 14 THEN second "
+    "ELSE left(second, 19) || '.' || substr(date, 15) END AS TIMESTAMP)"
+)
+_URL = r"^https?://[0-9A-Za-z._:\-]+(?:/[!$-;=?-\[\]-~]*)?$"
+"""URLs without user name, fragment or backslash, of which all bytes are text as they are."""
+
+
+def _none_or(name: str, form: str) -> str:
+    return (
+        f'("{name}" IS NULL OR "{name}" IN (\'\', \'-\') '
+        f"OR regexp_matches(\"{name}\", '^(?:{form})$'))"
+    )
+
+
+_PLAIN = (
+    "known",
+    f"strlen(line) <= {LONGEST}",
+    f"regexp_matches(url, '{_URL}')",
+    "strlen(netloc) <= 300",
+    "regexp_matches(date, '^[0-9]{14}(?:[0-9]{3})?$')",
+    "left(date, 4) != '0000'",
+    "time IS NOT NULL",
+    "coalesce(mime, '') NOT IN ('true', 'false')",
+    _none_or("status", "[1-9][0-9]{2}"),
+    _none_or("digest", "(?:sha1:)?[A-Z2-7]{32}|[0-9a-f]{32}|sha-?256:[0-9a-f]{64}"),
+    _none_or("length", "[0-9]{1,18}"),
+    _none_or("offset", "[0-9]{1,18}"),
+    "(redirect IS NULL OR redirect IN ('', '-'))",
+    _none_or("truncated", "length|time|disconnect|unspecified"),
+    _none_or("filename", r"[!-~]*[A-Za-z_][!-~]*\.[!-~]*"),
+    "NOT contains(path, '//')",  # and on, as in surt after unescaping
+    r"NOT (contains(path, '/.') AND regexp_matches(path, '/\.{1,2}(?:/|$)'))",
+    "NOT contains(path, '/(')",
+    "NOT contains(path, ';jsessionid=')",
+    f"NOT (contains(path, '%') AND regexp_matches(path, '{_ODD_ESCAPE}'))",
+    f"NOT (contains(query, '%') AND regexp_matches(query, '{_ODD_ESCAPE}'))",
+    f"NOT (contains(query, 'id') AND regexp_matches(query, '{_QUERY_SESSION}'))",
+)
+
+
+def lines(legend: Legend | None, extra: int) -> str:
+    """Return the statement that makes the table `lines` out of the parameter $text.
+
+    It has all values of plain lines, and of others the text. Without `legend` it reads CDXJ.
+    """
+    source = _cdx(legend, extra) if legend else _cdxj()
+    source = (
+        "SELECT *, substr(url, CASE WHEN starts_with(url, 'https') THEN 9 ELSE 8 END) AS rest, "
+        f"{_SECOND} AS second FROM ({source})"
+    )
+    source = f"SELECT *, {_TIME} AS time, strpos(rest, '/') AS slash FROM ({source})"
+    source = (
+        "SELECT *, lower(CASE WHEN slash = 0 THEN rest ELSE left(rest, slash - 1) END) AS netloc, "
+        "CASE WHEN slash = 0 THEN '' ELSE lower(substr(rest, slash)) END AS tail "
+        f"FROM ({source})"
+    )
+    source = f"SELECT *, strpos(tail, '?') AS mark FROM ({source})"
+    source = (
+        "SELECT * EXCLUDE (rest, slash, tail, mark), "
+        "CASE WHEN mark = 0 THEN tail ELSE left(tail, mark - 1) END AS path, "
+        f"CASE WHEN mark = 0 THEN '' ELSE substr(tail, mark + 1) END AS query FROM ({source})"
+    )
+    source = f"SELECT * REPLACE ({_unescaped('path')}, {_unescaped('query')}) FROM ({source})"
+    source = f"SELECT *, coalesce({' AND '.join(_PLAIN)}, false) AS plain FROM ({source})"
+    return (
+        "CREATE OR REPLACE TEMP TABLE lines AS SELECT n, plain, "
+        "CASE WHEN NOT plain THEN line END AS line, url, date, second, time, mime, "
+        "CASE WHEN plain THEN try_cast(status AS SMALLINT) END AS status, digest, "
+        'CASE WHEN plain THEN try_cast(length AS BIGINT) END AS length, '
+        'CASE WHEN plain THEN try_cast("offset" AS BIGINT) END AS "offset", '
+        "filename, truncated, starts_with(url, 'https') AS secure, netloc, "
+        "CASE WHEN path = '' THEN '/' WHEN ends_with(path, '/') AND path != '/' "
+        "THEN left(path, strlen(path) - 1) ELSE path END AS path, "
+        f"CASE WHEN contains(query, '&') AND plain THEN {_SORTED} ELSE query END AS query "
+        f"FROM ({source})"
+    )
+
+
+_DIGEST = (
+    "CASE WHEN digest IS NULL OR digest IN ('', '-') THEN NULL "
+    "WHEN regexp_matches(digest, '^[0-9a-f]{32}$') THEN 'md5:' || digest "
+    f"WHEN strlen(digest) > 40 THEN 'sha256:' || right(digest, 64) ELSE right(digest, {SHA1}) END"
+)
+_HASHED = (
+    "sha256(strlen(url) || ' ' || url || chr(10) || second || chr(10) || "
+    "CASE WHEN status IS NULL OR kind = 'revisit' THEN '' ELSE status::VARCHAR END "
+    "|| chr(10) || coalesce(digest, '') || chr(10) || '0')"
+)
+IDENTITY = "concat({})".format(
+    ", ".join(
+        f"triples[(({half} >> {at}) & {(1 << _STEP) - 1}) + 1]"
+        for half in ("high", "low")
+        for at in range(45, -1, -_STEP)
+    )
+)
+"""The local identifier, of the columns `high` and `low`, by the list `triples`."""
+
+
+def halves(source: str) -> str:
+    """Return the rows of a query with a column `hash`, and its first 120 bits in two numbers."""
+    return (
+        "SELECT *, ('0x' || left(hash, 15))::BIGINT AS high, "
+        f"('0x' || substr(hash, 16, 15))::BIGINT AS low FROM ({source})"
+    )
+
+
+_COLUMNS = {
+    "identity": IDENTITY,
+    "url": "url",
+    "url_surtkey": "CASE WHEN surt IS NULL THEN url WHEN query = '' THEN surt || ')' || path "
+    "ELSE surt || ')' || path || '?' || query END",
+    "url_host_name": "host",
+    "url_host_registered_domain": "registered",
+    "fetch_date": "CASE WHEN strlen(date) > 14 "
+    "THEN left(second, 19) || '.' || substr(date, 15) || 'Z' ELSE second END",
+    "fetch_time": "time",
+    "fetch_status": "status",
+    "content_digest": "digest",
+    "content_mime_type": "media_type",
+    "content_truncated": "CASE WHEN truncated NOT IN ('', '-') THEN truncated END",
+    "warc_record_type": "kind",
+    "warc_filename": "name",
+    "warc_record_offset": '"offset"',
+    "warc_record_length": "length",
+}
+
+_MADE = (
+    f'SELECT l.n, url, date, second, time, status, {_DIGEST} AS digest, length, "offset", '
+    "truncated, path, query, host, surt, registered, media_type, domain_sets, mime_sets, "
+    "coalesce(m.kind, 'response') AS kind, coalesce(name, '') AS name "
+    "FROM lines l JOIN hosts h ON l.secure = h.secure AND l.netloc = h.netloc "
+    "LEFT JOIN media m ON l.mime = m.mime LEFT JOIN files f ON l.filename = f.filename WHERE plain"
+)
+_REASON = (
+    "CASE WHEN kind NOT IN ('response', 'resource', 'revisit') THEN kind "
+    "WHEN kind = 'revisit' THEN of_revisit[status + 1] ELSE of_response[status + 1] END"
+)
+"""Why a line is left out, NULL where it is published. Of a status that is NULL it is NULL."""
+
+
+HOSTS = """
+CREATE OR REPLACE TEMP TABLE hosts AS
+SELECT *, CASE WHEN set_spec IS NULL THEN [] ELSE [set_spec] END AS domain_sets FROM (
+    SELECT unnest($secure)::BOOLEAN AS secure, unnest($netloc)::VARCHAR AS netloc,
+        unnest($host)::VARCHAR AS host, unnest($surt)::VARCHAR AS surt,
+        unnest($registered)::VARCHAR AS registered, unnest($set_spec)::VARCHAR AS set_spec)
+"""
+MEDIA = """
+CREATE OR REPLACE TEMP TABLE media AS
+SELECT *, CASE WHEN set_spec IS NULL THEN [] ELSE [set_spec] END AS mime_sets FROM (
+    SELECT unnest($mime)::VARCHAR AS mime, unnest($kind)::VARCHAR AS kind,
+        unnest($media_type)::VARCHAR AS media_type, unnest($set_spec)::VARCHAR AS set_spec)
+"""
+FILES = """
+CREATE OR REPLACE TEMP TABLE files AS
+SELECT unnest($filename)::VARCHAR AS filename, unnest($name)::VARCHAR AS name
+"""
+OWN = """
+CREATE OR REPLACE TEMP TABLE own AS
+SELECT unnest($n)::BIGINT AS n, unnest($sets)::VARCHAR[] AS own_sets
+"""
+CONSTANTS = """
+CREATE OR REPLACE TEMP TABLE constants AS SELECT $triples::VARCHAR[] AS triples,
+    $response::VARCHAR[] AS of_response, $revisit::VARCHAR[] AS of_revisit,
+    $sets::VARCHAR[] AS further
+"""
+
+
+def captures(*, own: bool) -> str:
+    """Return the query that gives the captures of the plain lines, with columns of the intake.
+
+    With `own` their sets are those of the table `own`.
+    """
+    sets = "own_sets" if own else "list_concat(domain_sets, mime_sets)"
+    join = "JOIN own USING (n)" if own else ""
+    source = halves(
+        f"SELECT *, {_HASHED} AS hash FROM ({_MADE}), constants {join} WHERE ({_REASON}) IS NULL"
+    )
+    given = {**_COLUMNS, "sets": f"list_sort(list_concat(further, {sets}))"}
+    columns = ", ".join(f"({given.get(c.name, 'NULL')})::{c.type} AS {c.name}" for c in CAPTURES)
+    return f"SELECT {columns} FROM ({source})"
+
+
+COUNTS = (
+    f"SELECT reason, count(*), count(*) FILTER (WHERE reason IS NULL AND kind != 'revisit' "
+    f"AND (digest IS NULL OR strlen(digest) != {SHA1})) "
+    f"FROM (SELECT *, {_REASON} AS reason FROM ({_MADE}), constants) GROUP BY reason ORDER BY reason"
+)
+"""Plain lines by the reason for which they are left out, and those without a SHA-1 among them."""
