@@ -92,7 +92,8 @@ class _Reading:
             return result
         text = block.data.decode("latin-1")
         extra = cdx.further(block.legend) if block.legend else 0
-        self._database.execute(index_query.lines(block.legend, extra), {"text": text})
+        self._database.execute(index_query.SPLIT, {"text": text})
+        self._database.execute(index_query.lines(block.legend, extra))
         self._maps()
         for reason, count, foreign in self._database.execute(index_query.COUNTS).fetchall():
             if reason is None:
