@@ -17,13 +17,13 @@ from builder.sources.entry import SHA1, Entry
 from builder.sources.event import Capture, Fault, Rules, Skipped
 from builder.sources.record import Flaw, Record
 from functions.oai import engine
-from functions.snapshot import schema, setspec
+from functions.snapshot import setspec
 
 MOST = 1000
 """Faults of one code that one index gives; how many more there are is one further row."""
 
 _MEMORY = 512  # megabytes, for each thread's database
-_FIELDS = tuple(column.name for column in schema.CAPTURE)
+_FIELDS = tuple(column.name for column in CAPTURES[2:])
 _STATUSES = range(1000)
 
 

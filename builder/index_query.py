@@ -293,7 +293,7 @@ def captures(*, own: bool) -> str:
     sets = "own_sets" if own else "list_concat(domain_sets, mime_sets)"
     join = "JOIN own USING (n)" if own else ""
     source = halves(
-        f"SELECT *, {_HASHED} AS hash FROM ({_MADE}), constants {join} WHERE ({_REASON}) IS NULL"
+        f"SELECT *, {_HASHED} AS hash FROM ({_MADE}) CROSS JOIN constants {join} WHERE ({_REASON}) IS NULL"
     )
     given = {**_COLUMNS, "sets": f"list_sort(list_concat(further, {sets}))"}
     columns = ", ".join(f"({given.get(c.name, 'NULL')})::{c.type} AS {c.name}" for c in CAPTURES)
