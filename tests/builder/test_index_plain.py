@@ -1,7 +1,10 @@
 """What SQL makes of plain lines is what Python makes of them, and most lines are plain."""
 
+import base64
 import datetime
+import functools
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -96,15 +99,19 @@ def made(lines, legend=None, rules=ALL):
     return found, sorted(reasons)
 
 
+@functools.cache
+def connected(rules):
+    return index_block.connection(Index("i", Path(), "0", rules))
+
+
 def built(folder, lines, legend=None, rules=ALL):
     """Return the same of the builder's, and how many of the lines were plain."""
     index = Index("i", folder, "0", rules)
-    connection = index_block.connection(index)
+    connection = connected(rules)
     block = Block(0, 0, b"\n".join(lines), legend)
     result = index_block.read(connection, block, index)
     found = rows(folder, "captures") if result.path else []
     (plain,) = connection.execute("SELECT count(*) FROM lines WHERE plain").fetchone()
-    connection.close()
     if result.path:
         result.path.unlink()
     assert result.captures == len(found)
@@ -124,20 +131,20 @@ def same(folder, lines, legend=None, rules=ALL):
 
 
 @settings(
-    max_examples=150,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(st.lists(st.tuples(_URLS, _DATES), min_size=1, max_size=60), st.sampled_from([ALL, Rules(), RULED]))
+@given(st.lists(st.tuples(_URLS, _DATES), min_size=1, max_size=100), st.sampled_from([ALL, Rules(), RULED]))
 def test_nasty_urls_and_dates(tmp_path, items, rules):
     same(tmp_path, [line(url, date) for url, date in items], rules=rules)
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
-    st.lists(st.fixed_dictionaries({k: st.sampled_from(v) for k, v in _VALUES.items()}), max_size=40),
+    st.lists(st.fixed_dictionaries({k: st.sampled_from(v) for k, v in _VALUES.items()}), max_size=100),
     st.sampled_from([ALL, Rules(), Rules(domain_sets=False, mime_sets=False)]),
 )
 def test_nasty_values(tmp_path, items, rules):
@@ -145,9 +152,9 @@ def test_nasty_values(tmp_path, items, rules):
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.lists(st.tuples(st.integers(0, 300), st.text('{}[]":, \\/0a\t\r\x00\x7f-!é', max_size=3)), max_size=30))
+@given(st.lists(st.tuples(st.integers(0, 300), st.text('{}[]":, \\/0a\t\r\x00\x7f-!é', max_size=3)), max_size=60))
 def test_damaged_lines(tmp_path, damages):
     lines = [line()]
     for at, junk in damages:
@@ -195,8 +202,6 @@ def test_identities_in_sql():
     hashes = [draw.randbytes(32).hex() for _ in range(2000)] + ["0" * 64, "f" * 64]
     connection.execute("CREATE TABLE h AS SELECT unnest($h) AS hash", {"h": hashes})
     sql = f"SELECT hash, {index_query.IDENTITY} FROM ({index_query.halves('FROM h')}), constants"
-    import base64
-
     for text, identity in connection.execute(sql).fetchall():
         expected = base64.b32encode(bytes.fromhex(text)[:15]).decode().lower()
         assert identity == expected
