@@ -31,11 +31,15 @@ _FAULT = tuple(column.name for column in schema.FAULT)
 
 @dataclass(slots=True)
 class Given:
-    """What an index gave: captures, lines left out by reason, faults by code, all counted."""
+    """What an index gave: captures, lines left out by reason, faults by code, all counted.
+
+    `files` are the names of those that its rows are in.
+    """
 
     captures: int = 0
     skips: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
+    files: tuple[str, ...] = ()
 
 
 def recognised(head: bytes) -> str | None:
@@ -81,6 +85,7 @@ def read(
         advance(text.consumed - told, -repeated)
     finally:
         faults.close()
+    given.files = tuple(path.name for path in (*parts, faults.path))
     return given
 
 
@@ -92,8 +97,8 @@ class _Faults:
         self._codes = codes
         self._written: Counter[str] = Counter()
         self._foreign = 0
-        path = index.folder / f"faults-{index.part}.parquet"
-        self._rows = RowWriter(path, schema.FAULT)
+        self.path = index.folder / f"faults-{index.part}.parquet"
+        self._rows = RowWriter(self.path, schema.FAULT)
 
     def add(self, fault: Fault) -> None:
         """Count a fault, and write it if there are not too many of its kind."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import index_query
+from builder import index_columns, index_query
 from builder.index_text import LONGEST, Block
 from builder.intake import CAPTURES
 from builder.parquet import RowWriter
@@ -63,8 +63,8 @@ def connection(index: Index) -> engine.Connection:
         kind: [refused(Record(kind, b"", b"", None), n, index.rules) for n in _STATUSES]
         for kind in ("response", "revisit")
     }
-    values = {"triples": index_query.TRIPLES, "sets": list(index.sets), **reasons}
-    made.execute(index_query.CONSTANTS, values)
+    values = {"triples": index_columns.TRIPLES, "sets": list(index.sets), **reasons}
+    made.execute(index_columns.CONSTANTS, values)
     return made
 
 
@@ -95,7 +95,7 @@ class _Reading:
         self._database.execute(index_query.SPLIT, {"text": text})
         self._database.execute(index_query.lines(block.legend, extra))
         self._maps()
-        for reason, count, foreign in self._database.execute(index_query.COUNTS).fetchall():
+        for reason, count, foreign in self._database.execute(index_columns.COUNTS).fetchall():
             if reason is None:
                 result.captures += count
                 result.foreign += foreign
@@ -119,7 +119,7 @@ class _Reading:
             self._result.foreign += capture.warc_record_type != "revisit" and is_foreign
         writer.close()
         if self._result.captures:
-            plain = index_query.captures(own=bool(self._rules.set_rules))
+            plain = index_columns.captures(own=bool(self._rules.set_rules))
             source = engine.table(index_query.quoted(str(odd)))
             self._database.execute(
                 f"COPY ({plain} UNION ALL SELECT * FROM {source}) "
@@ -133,7 +133,8 @@ class _Reading:
         sql = "SELECT n, line FROM lines WHERE NOT plain ORDER BY n"
         with closing(engine.batches(self._database, sql)) as batches:
             for number, text in (row for batch in batches for row in batch):
-                line, flaws = text.encode("latin-1"), []
+                line = text.encode("latin-1")
+                flaws: list[Flaw] = []
                 found: Entry | None = None
                 if len(line) > LONGEST:
                     flaws = [("index-line-invalid", None, f"{len(line)} bytes", "left out")]
@@ -156,7 +157,7 @@ class _Reading:
         hosts = self._different("secure, netloc")
         found = [address.host_of("https" if secure else "http", name) for secure, name in hosts]
         self._database.execute(
-            index_query.HOSTS,
+            index_columns.HOSTS,
             {
                 "secure": [secure for secure, _ in hosts],
                 "netloc": [name for _, name in hosts],
@@ -180,12 +181,12 @@ class _Reading:
             for name in types
         ]
         self._database.execute(
-            index_query.MEDIA,
+            index_columns.MEDIA,
             {"mime": media, "kind": kinds, "media_type": types, "set_spec": specs},
         )
         files = [value for (value,) in self._different("filename")]
         names = [entry.filename(_known((value or "").encode("latin-1"))) for value in files]
-        self._database.execute(index_query.FILES, {"filename": files, "name": names})
+        self._database.execute(index_columns.FILES, {"filename": files, "name": names})
         if self._rules.set_rules:
             self._own_sets()
 
@@ -203,7 +204,7 @@ class _Reading:
                 where = address.parse(url.encode("ascii"))
                 numbers.append(number)
                 lists.append(list(entry.sets(where, media_type, self._rules)))
-        self._database.execute(index_query.OWN, {"n": numbers, "sets": lists})
+        self._database.execute(index_columns.OWN, {"n": numbers, "sets": lists})
 
     def _different(self, columns: str) -> list[tuple[Any, ...]]:
         sql = f"SELECT DISTINCT {columns} FROM lines WHERE plain"

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from builder import index_query
+from builder import index_columns
 from builder.index_query import quoted
 from functions.oai import engine
 
@@ -45,10 +45,11 @@ _HASHED = (
     "sha256(encode(octet_length(raw) || ' ') || raw || encode(chr(10) || second || chr(10) "
     "|| status || chr(10) || digest || chr(10) || ordinal))"
 )
+_NEW = "ordinal > 0 OR repeated"
 _SETTLED = f"""
 CREATE TABLE settled AS
-SELECT part, row, repeated, {index_query.IDENTITY} AS settled
-FROM ({index_query.halves(f"SELECT *, {_HASHED} AS hash FROM twins WHERE ordinal > 0 OR repeated")}),
+SELECT part, row, repeated, {index_columns.IDENTITY} AS settled
+FROM ({index_columns.halves(f"SELECT *, {_HASHED} AS hash FROM twins WHERE {_NEW}")}),
     (SELECT $triples::VARCHAR[] AS triples)
 """
 _WRITTEN = """
@@ -85,7 +86,7 @@ def settle(parts: Sequence[Path], folder: Path, name: str) -> int:
 def _settled(database: engine.Connection, files: list[str], temporary: Path) -> int:
     database.execute(_ALIKE, {"files": files})
     database.execute(_TWINS, {"files": files})
-    database.execute(_SETTLED, {"triples": index_query.TRIPLES})
+    database.execute(_SETTLED, {"triples": index_columns.TRIPLES})
     rows = database.execute(
         "SELECT part, count(*) FILTER (WHERE repeated) FROM settled GROUP BY part ORDER BY part"
     ).fetchall()

@@ -31,7 +31,9 @@ _LINE = re.compile(
     re.DOTALL,
 )
 _PLACE = re.compile(rb"(?:warcfile:)*(.*?)(?:#(\d+))?", re.DOTALL)
-_HEAD = re.compile(rb"(?:![^\n]*\n)*[^ \n]+ (?:\d{14,17}|\d{4}-\d\d-\d\dT\S+)(?: [^ \n{]+){0,2} \{\"")
+_HEAD = re.compile(
+    rb"(?:![^\n]*\n)*[^ \n]+ (?:\d{14,17}|\d{4}-\d\d-\d\dT\S+)(?: [^ \n{]+){0,2} \{\""
+)
 _RECORD_TYPE = re.compile(rb"[a-z]+", re.IGNORECASE)
 
 

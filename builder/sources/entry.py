@@ -76,7 +76,8 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
     if entry.url[:9].lower() == b"warcinfo:":
         kind = "warcinfo"
     record = Record(kind, entry.url, entry.date, None)
-    status = _status(entry.status, flaws)
+    is_http = entry.url[:4].lower() == b"http"  # others' codes, as of FTP, are no HTTP status
+    status = _status(entry.status, flaws) if is_http else None
     reason = left_out(record) or refused(record, status, rules)
     if reason:
         return Skipped(reason), []

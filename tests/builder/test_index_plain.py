@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import index_block, index_query
+from builder import index_block, index_columns
 from builder.index_block import Index
 from builder.index_text import Block
 from builder.intake import CAPTURES
@@ -135,7 +135,10 @@ def same(folder, lines, legend=None, rules=ALL):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(st.lists(st.tuples(_URLS, _DATES), min_size=1, max_size=100), st.sampled_from([ALL, Rules(), RULED]))
+@given(
+    st.lists(st.tuples(_URLS, _DATES), min_size=1, max_size=100),
+    st.sampled_from([ALL, Rules(), RULED]),
+)
 def test_nasty_urls_and_dates(tmp_path, items, rules):
     same(tmp_path, [line(url, date) for url, date in items], rules=rules)
 
@@ -144,7 +147,9 @@ def test_nasty_urls_and_dates(tmp_path, items, rules):
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
-    st.lists(st.fixed_dictionaries({k: st.sampled_from(v) for k, v in _VALUES.items()}), max_size=100),
+    st.lists(
+        st.fixed_dictionaries({k: st.sampled_from(v) for k, v in _VALUES.items()}), max_size=100
+    ),
     st.sampled_from([ALL, Rules(), Rules(domain_sets=False, mime_sets=False)]),
 )
 def test_nasty_values(tmp_path, items, rules):
@@ -154,7 +159,12 @@ def test_nasty_values(tmp_path, items, rules):
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.lists(st.tuples(st.integers(0, 300), st.text('{}[]":, \\/0a\t\r\x00\x7f-!é', max_size=3)), max_size=60))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 300), st.text('{}[]":, \\/0a\t\r\x00\x7f-!é', max_size=3)),
+        max_size=60,
+    )
+)
 def test_damaged_lines(tmp_path, damages):
     lines = [line()]
     for at, junk in damages:
@@ -201,7 +211,9 @@ def test_identities_in_sql():
     draw = random.Random(1)
     hashes = [draw.randbytes(32).hex() for _ in range(2000)] + ["0" * 64, "f" * 64]
     connection.execute("CREATE TABLE h AS SELECT unnest($h) AS hash", {"h": hashes})
-    sql = f"SELECT hash, {index_query.IDENTITY} FROM ({index_query.halves('FROM h')}), constants"
+    sql = (
+        f"SELECT hash, {index_columns.IDENTITY} FROM ({index_columns.halves('FROM h')}), constants"
+    )
     for text, identity in connection.execute(sql).fetchall():
         expected = base64.b32encode(bytes.fromhex(text)[:15]).decode().lower()
         assert identity == expected

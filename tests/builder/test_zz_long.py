@@ -135,7 +135,10 @@ def same(folder, lines, legend=None, rules=ALL):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(st.lists(st.tuples(_URLS, _DATES), min_size=1, max_size=100), st.sampled_from([ALL, Rules(), RULED]))
+@given(
+    st.lists(st.tuples(_URLS, _DATES), min_size=1, max_size=100),
+    st.sampled_from([ALL, Rules(), RULED]),
+)
 def test_nasty_urls_and_dates(tmp_path, items, rules):
     same(tmp_path, [line(url, date) for url, date in items], rules=rules)
 
@@ -144,7 +147,9 @@ def test_nasty_urls_and_dates(tmp_path, items, rules):
     max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
-    st.lists(st.fixed_dictionaries({k: st.sampled_from(v) for k, v in _VALUES.items()}), max_size=100),
+    st.lists(
+        st.fixed_dictionaries({k: st.sampled_from(v) for k, v in _VALUES.items()}), max_size=100
+    ),
     st.sampled_from([ALL, Rules(), Rules(domain_sets=False, mime_sets=False)]),
 )
 def test_nasty_values(tmp_path, items, rules):
@@ -154,7 +159,12 @@ def test_nasty_values(tmp_path, items, rules):
 @settings(
     max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.lists(st.tuples(st.integers(0, 300), st.text('{}[]":, \\/0a\t\r\x00\x7f-!é', max_size=3)), max_size=60))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 300), st.text('{}[]":, \\/0a\t\r\x00\x7f-!é', max_size=3)),
+        max_size=60,
+    )
+)
 def test_damaged_lines(tmp_path, damages):
     lines = [line()]
     for at, junk in damages:
