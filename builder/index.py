@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from builder import index_block, index_twin
 from builder.index_block import Index, Result
-from builder.index_text import BLOCK, Block, Text, blocks
+from builder.index_text import BLOCK, PIECE, Block, Text, blocks
 from builder.parquet import RowWriter
 from builder.sources import cdx, cdxj, recognise
 from builder.sources.event import Fault
@@ -58,7 +58,7 @@ def read(
     `form` is what `recognised` says; `size` are the bytes of text that are read as one. Raises
     OSError of the file, and StoreError.
     """
-    text = Text(file, index.name)
+    text = Text(file, index.name, min(size, PIECE))
     given = Given()
     faults = _Faults(index, given.codes)
     parts: list[Path] = []

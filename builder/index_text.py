@@ -19,7 +19,8 @@ BLOCK = 1 << 25
 LONGEST = 1 << 20
 """Bytes of the longest line that is read."""
 
-_PIECE = 1 << 20
+PIECE = 1 << 20
+"""Bytes that are read in one go."""
 _MEMBER = b"\x1f\x8b\x08"
 
 
@@ -40,10 +41,12 @@ class Block:
 class Text:
     """A file's text as it comes, inflated where it is gzip. Damage ends in `faults`, not here."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str, piece: int = PIECE) -> None:
+        """`piece` are the bytes, of the file and of the text, that are read in one go."""
         self._file = file
+        self._piece = piece
         self.name = name
-        self._head = file.read(_PIECE)
+        self._head = file.read(piece)
         self._gzip = is_gzip(self._head)
         self._inflater = zlib.decompressobj(31) if self._gzip else None
         self._begun = False  # whether a member has begun that has not ended
@@ -52,7 +55,7 @@ class Text:
         self.faults: list[Fault] = []
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the text in pieces of about a megabyte. Raises OSError."""
+        """Yield the text piece by piece. Raises OSError."""
         data = self._head
         while data:
             self.consumed += len(data)
@@ -60,7 +63,7 @@ class Text:
                 yield from self._inflated(data)
             else:
                 yield data
-            data = self._file.read(_PIECE)
+            data = self._file.read(self._piece)
         if self._begun:
             detail = "the last member has no end"
             self._fault("gzip-truncated", self.consumed, detail, "read up to there")
@@ -76,7 +79,7 @@ class Text:
                 self._inflater = zlib.decompressobj(31)
             self._begun = True
             try:
-                text = self._inflater.decompress(data, _PIECE)
+                text = self._inflater.decompress(data, self._piece)
             except zlib.error as error:
                 done = "left out; read on at the next member"
                 self._fault("gzip-corrupt", self.consumed - len(data), str(error), done)
@@ -85,7 +88,7 @@ class Text:
                 continue
             if text:
                 yield text
-            data, more = self._inflater.unconsumed_tail, len(text) == _PIECE
+            data, more = self._inflater.unconsumed_tail, len(text) == self._piece
             if self._inflater.eof:
                 data, more = self._inflater.unused_data.lstrip(b"\x00"), False
                 self._inflater, self._begun = zlib.decompressobj(31), False

@@ -85,12 +85,12 @@ _FORMS_OF_FIELDS = {
     "a": re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*:.+"),
     "b": re.compile(rb"\d{14}"),
     "e": re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]*:[0-9A-Fa-f:.]+|-"),
-    "s": re.compile(rb"\d{3}|-"),
-    "S": re.compile(rb"\d+|-"),
-    "V": re.compile(rb"\d+|-"),
-    "n": re.compile(rb"\d+|-"),
-    "v": re.compile(rb"\d+|-"),
-    "k": re.compile(rb"(?:[A-Za-z0-9]+-?\d*:)?[A-Za-z0-9=]{3,}|-"),
+    "s": re.compile(rb"\d{3}|-?"),
+    "S": re.compile(rb"\d+|-?"),
+    "V": re.compile(rb"\d+|-?"),
+    "n": re.compile(rb"\d+|-?"),
+    "v": re.compile(rb"\d+|-?"),
+    "k": re.compile(rb"(?:[A-Za-z0-9]+-?\d*:)?[A-Za-z0-9=]{3,}|-?"),
     "c": re.compile(rb"[A-Za-z0-9]{3,}|-"),
 }
 _HEADER = re.compile(rb"([ \t]?)CDX((?:[ \t][!-~])+)[ \t]*\r?")
@@ -168,21 +168,22 @@ def read(line: bytes, legend: Legend) -> tuple[Entry | None, list[Flaw]]:
     values = line.rstrip(b"\r").split(legend.separator)
     more = len(values) - len(legend.letters)
     places = legend.places()
-    if more > 0 and not _unshifted(values, legend):
+    if more > 0 and (more != further(legend) or not _unshifted(values, legend)):
         at = places["url"]  # which may hold spaces that were not escaped
         values[at : at + more + 1] = [legend.separator.join(values[at : at + more + 1])]
-    if more < 0 or (more > 0 and not _unshifted(values, legend)):
-        expected = len(legend.letters)
-        detail = f"{expected + more} fields, {expected} expected: {shown(line)}"
+        more = 0 if _unshifted(values, legend) else -1
+    if more < 0:
+        count = len(line.split(legend.separator))
+        detail = f"{count} fields, {len(legend.letters)} expected: {shown(line)}"
         return None, [("index-line-invalid", None, detail, "left out")]
     given = {field: values[at] for field, at in places.items()}
     return Entry(**{f: b"" if v == b"-" else v for f, v in given.items()}), []
 
 
 def _unshifted(values: list[bytes], legend: Legend) -> bool:
-    """Tell whether the fields that are numbers are some, as behind a shift they are not."""
+    """Tell whether fields are what the legend says, as behind a shift they are not."""
     pairs = zip(legend.letters, values, strict=False)
-    return all(_fits(letter, value) for letter, value in pairs if letter in "bSVv")
+    return all(_fits(letter, value) for letter, value in pairs if letter in "bskSVv")
 
 
 def _fits(letter: str, value: bytes) -> bool:

@@ -26,6 +26,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "refers_to": ("rou",),
     "refers_date": ("rod",),
 }
+_NUMBERS = frozenset({"status", "hsc", "length", "rle", "offset", "digest", "sha"})
 _LINE = re.compile(
     rb"(.*?) (\d{4,17}|\d{4}-\d\d[0-9T:.,Z+\-]*) (?:([^ {][^ ]*) )?(?:([^ {][^ ]*) )?(\{.*)",
     re.DOTALL,
@@ -85,7 +86,7 @@ def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[Flaw]) -> b
     if name is None:
         return b""
     value = said[name]
-    if isinstance(value, str):
+    if isinstance(value, str) and (name in _NUMBERS or not isinstance(value, _Number)):
         try:
             # Bytes that are no UTF-8, as they were or as Python wrote them (\udce1), come back.
             return _known(value.encode("utf-8", "surrogateescape"))

@@ -40,6 +40,8 @@ _STATUS = re.compile(rb"\d{3}")
 _NUMBER = re.compile(rb"\d{1,18}")
 _TOKEN = re.compile(rb"[a-z][a-z0-9\-]{0,30}")
 _MD5 = re.compile(rb"[0-9a-f]{32}")
+_FTP_REPLIES = frozenset({b"150", b"226", b"250"})
+"""Replies of FTP servers (RFC 959), which some indexes name where archives have no HTTP status."""
 _UNLABELLED = {32: b"sha1:", 40: b"sha1:", 64: b"sha256:", 128: b"sha512:"}
 _ALL_BUT_REDIRECTS = Rules(errors=True)
 
@@ -76,8 +78,8 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
     if entry.url[:9].lower() == b"warcinfo:":
         kind = "warcinfo"
     record = Record(kind, entry.url, entry.date, None)
-    is_http = entry.url[:4].lower() == b"http"  # others' codes, as of FTP, are no HTTP status
-    status = _status(entry.status, flaws) if is_http else None
+    is_ftp = entry.url[:4].lower() == b"ftp:" and entry.status in _FTP_REPLIES
+    status = None if is_ftp else _status(entry.status, flaws)
     reason = left_out(record) or refused(record, status, rules)
     if reason:
         return Skipped(reason), []

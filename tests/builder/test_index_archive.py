@@ -170,9 +170,20 @@ def test_made_cdx(make_world, tmp_path, made):
     archive, found = made
     lines = [b" CDX N b a m s k r M S V g"]
     for one in found:
-        said = json.loads(cdxj(one).partition(b" {")[2].join([b"{", b""]).decode("utf-8", "surrogateescape"))
+        said = json.loads(
+            cdxj(one).partition(b" {")[2].join([b"{", b""]).decode("utf-8", "surrogateescape")
+        )
         date = "".join(c for c in one.fetch_date if c.isdigit())[:14]
-        values = [one.url_surtkey, date, said["url"], said["mime"], said.get("status", "-"), said["digest"], "-", "-"]
+        values = [
+            one.url_surtkey,
+            date,
+            said["url"],
+            said["mime"],
+            said.get("status", "-"),
+            said["digest"],
+            "-",
+            "-",
+        ]
         values += [said["length"], said["offset"], said["filename"]]
         lines.append(" ".join(values).encode("utf-8", "surrogateescape"))
     path = tmp_path / "made.cdx"
