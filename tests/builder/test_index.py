@@ -32,8 +32,12 @@ def test_codes_are_in_the_table(tmp_path):
     )
     read = Read(data, tmp_path)
     assert read.codes() == [
-        "date-invalid", "digest-unreadable", "index-digest", "index-line-invalid", "index-value-invalid",
-    ]  # fmt: skip
+        "date-invalid",
+        "digest-unreadable",
+        "index-digest",
+        "index-line-invalid",
+        "index-value-invalid",
+    ]
     assert set(read.codes()) <= set(CODES)
     assert dict(read.given.skips) == {"damaged": 1}
     assert read.given.captures == 4
@@ -182,8 +186,10 @@ def test_header_in_the_middle(tmp_path):
         read = Read(data, tmp_path / str(size), size=size)
         assert read.form == "cdx"
         assert sorted(c["url"] for c in read.captures) == [
-            "http://www.a.cz/x", "http://www.a.cz/y", "http://www.b.cz/x",
-        ]  # fmt: skip
+            "http://www.a.cz/x",
+            "http://www.a.cz/y",
+            "http://www.b.cz/x",
+        ]
         assert not read.faults
 
 
@@ -195,10 +201,23 @@ def test_cdx_in_an_url_is_no_header(tmp_path):
 @pytest.mark.parametrize("separator", [b" ", b"\t"])
 def test_forms_without_a_header(tmp_path, separator):
     values = {
-        "N": "cz,a)/x", "A": "a.cz/x", "b": "20080430204826", "a": "http://www.a.cz/x", "m": "text/html",
-        "s": "200", "k": SHA1, "r": "-", "M": "-", "S": "1043", "V": "333", "g": "a.warc.gz", "e": "192.0.2.1",
-        "c": SHA1, "v": "333", "n": "1043",
-    }  # fmt: skip
+        "N": "cz,a)/x",
+        "A": "a.cz/x",
+        "b": "20080430204826",
+        "a": "http://www.a.cz/x",
+        "m": "text/html",
+        "s": "200",
+        "k": SHA1,
+        "r": "-",
+        "M": "-",
+        "S": "1043",
+        "V": "333",
+        "g": "a.warc.gz",
+        "e": "192.0.2.1",
+        "c": SHA1,
+        "v": "333",
+        "n": "1043",
+    }
     for form in cdx.FORMS:
         data = separator.join(values[letter].encode() for letter in form.split())
         read = Read(data, tmp_path / form.replace(" ", ""))
@@ -244,10 +263,17 @@ DIALECTS = {
     "meta lines": b'!meta 0 {"format": "cdxj"}\n!x\n' + line(),
     "windows": line() + b"\r",
     "webrecorder": line(
-        date="20080430204826000", status=200, recordDigest="sha256:" + "0" * 64, digest="sha1:" + SHA1
+        date="20080430204826000",
+        status=200,
+        recordDigest="sha256:" + "0" * 64,
+        digest="sha1:" + SHA1,
     ),
     "commoncrawl": line(
-        status="200", languages="ces", charset="UTF-8", **{"mime-detected": "text/plain"}, filename="a/b/a.warc.gz"
+        status="200",
+        languages="ces",
+        charset="UTF-8",
+        **{"mime-detected": "text/plain"},
+        filename="a/b/a.warc.gz",
     ),
     "openwayback": b"!OpenWayback-CDXJ 1.0\n(cz,a,)/page 2008-04-30T20:48:26Z "
     + SHA1.encode()
@@ -256,7 +282,7 @@ DIALECTS = {
     b'{"uri":"http://www.a.cz/page","hsc":"200","mct":"text/html","rle":1043,"sha":"%s",'
     b'"ref":"warcfile:a.warc.gz#333"}' % SHA1.encode(),
     "escapes": line().replace(b"http:", b"http\\u003a"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -277,8 +303,13 @@ def test_dialects(tmp_path, name):
         "warc_record_length",
     )
     assert [found[key] for key in keys] == [
-        "http://www.a.cz/page", "cz,a)/page", "text/html", "a.warc.gz", 333, 1043,
-    ]  # fmt: skip
+        "http://www.a.cz/page",
+        "cz,a)/page",
+        "text/html",
+        "a.warc.gz",
+        333,
+        1043,
+    ]
     lacking = (
         "content_length",
         "content_languages",
@@ -309,16 +340,34 @@ def test_endless_nesting_is_a_fault(tmp_path):
 
 def test_what_is_no_capture_is_counted(tmp_path):
     lines = [
-        line("dns:www.a.cz", mime="text/dns"), line("whois:a.cz"), line("filedesc://a.arc", mime="text/plain"),
-        line("warcinfo:/a.warc.gz/x", mime="warc-info"), line(mime="warc/request"), line(mime="warc/metadata"),
-        line("urn:pageinfo:http://a.cz/"), line("metadata://a/b"), line(mime="warc/revisit", status=None),
-        line(status="302"), line(status="404"), line("http://a.cz/..//x", status="404"), line(mime="warc/conversion"),
-    ]  # fmt: skip
+        line("dns:www.a.cz", mime="text/dns"),
+        line("whois:a.cz"),
+        line("filedesc://a.arc", mime="text/plain"),
+        line("warcinfo:/a.warc.gz/x", mime="warc-info"),
+        line(mime="warc/request"),
+        line(mime="warc/metadata"),
+        line("urn:pageinfo:http://a.cz/"),
+        line("metadata://a/b"),
+        line(mime="warc/revisit", status=None),
+        line(status="302"),
+        line(status="404"),
+        line("http://a.cz/..//x", status="404"),
+        line(mime="warc/conversion"),
+    ]
     read = Read(b"\n".join(lines), tmp_path, Rules())
     assert dict(read.given.skips) == {
-        "dns": 1, "whois": 1, "filedesc": 1, "warcinfo": 1, "request": 1, "metadata": 1, "pageinfo": 1,
-        "crawl-log": 1, "redirect": 1, "error": 2, "conversion": 1,
-    }  # fmt: skip
+        "dns": 1,
+        "whois": 1,
+        "filedesc": 1,
+        "warcinfo": 1,
+        "request": 1,
+        "metadata": 1,
+        "pageinfo": 1,
+        "crawl-log": 1,
+        "redirect": 1,
+        "error": 2,
+        "conversion": 1,
+    }
     assert [c["warc_record_type"] for c in read.captures] == ["revisit"]
 
 
@@ -329,8 +378,12 @@ def test_digests_that_are_no_sha1_are_told_of_once(tmp_path):
     (fault,) = read.faults
     assert (fault["code"], fault["detail"], fault["place"]) == ("index-digest", "3 captures", None)
     assert {c["content_digest"] for c in read.captures} == {
-        "sha256:" + "0a" * 32, None, "md5:" + "0a" * 16, SHA1, "sha256:" + "0b" * 32,
-    }  # fmt: skip
+        "sha256:" + "0a" * 32,
+        None,
+        "md5:" + "0a" * 16,
+        SHA1,
+        "sha256:" + "0b" * 32,
+    }
 
 
 def test_sets_of_the_run_and_of_rules(tmp_path):
@@ -341,11 +394,17 @@ def test_sets_of_the_run_and_of_rules(tmp_path):
 
 
 NOT_INDEXES = [
-    b"", b"WARC/1.0\r\nWARC-Type: response\r\n", b"filedesc://a.arc 192.0.2.1 20080430204826 text/plain 5\n1 0 A\n",
+    b"",
+    b"WARC/1.0\r\nWARC-Type: response\r\n",
+    b"filedesc://a.arc 192.0.2.1 20080430204826 text/plain 5\n1 0 A\n",
     b"http://www.a.cz/ 192.0.2.1 20080430204826 text/html 1043\n",
     b"http://a.cz/ 192.0.2.1 20080430204826 text/html 200 %s - 12 a.arc 1043\n" % SHA1.encode(),
-    b"cz,a)/ 20080430204826\tcdx-00000.gz\t0\t188224\t1\n", b"hello world", b'{"a": 1}\n', b"CDX", b" CDX \n",
-]  # fmt: skip
+    b"cz,a)/ 20080430204826\tcdx-00000.gz\t0\t188224\t1\n",
+    b"hello world",
+    b'{"a": 1}\n',
+    b"CDX",
+    b" CDX \n",
+]
 
 
 @pytest.mark.parametrize("data", NOT_INDEXES)

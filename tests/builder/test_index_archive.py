@@ -134,10 +134,18 @@ def made(tmp_path):
     """An archive with whatever makes items differ, and alike ones; and its captures."""
     digest = b"WARC-Payload-Digest: sha1:" + base64.b32encode(b"x" * 20)
     urls = [
-        b"http://www.a.cz/", b"http://a.cz/?b=2&a=1", b"http://A.cz:8080/x/../y", b"http://a.cz/a b",
-        b"http://a.cz/caf\xe9", "http://a.cz/café".encode(), b"http://a.cz/%7Euser;jsessionid=" + b"0" * 32,
-        "http://háčky.cz/".encode(), b"ftp://a.cz/x", b"http://u:p@a.cz/", b"urn:uuid:1",
-    ]  # fmt: skip
+        b"http://www.a.cz/",
+        b"http://a.cz/?b=2&a=1",
+        b"http://A.cz:8080/x/../y",
+        b"http://a.cz/a b",
+        b"http://a.cz/caf\xe9",
+        "http://a.cz/café".encode(),
+        b"http://a.cz/%7Euser;jsessionid=" + b"0" * 32,
+        "http://háčky.cz/".encode(),
+        b"ftp://a.cz/x",
+        b"http://u:p@a.cz/",
+        b"urn:uuid:1",
+    ]
     blocks = [warc(http(b"<title>%d</title>" % n), url=url) for n, url in enumerate(urls)]
     blocks += [warc(http(b"again"), url=b"http://a.cz/again") for _ in range(3)]
     blocks += [

@@ -30,24 +30,142 @@ RULED = Rules(
 )
 
 # Pieces that URLs are made of, the plain and the nasty.
-_SCHEMES = ["http://"] * 6 + ["https://"] * 3 + [
-    "HTTP://", "ftp://", "http://http://", "https://http:/", "dns:", "", "http:/", "file:///", "http://u:p@",
-    "warcinfo:/", "urn:pageinfo:http://", "metadata://", "http:///", "http://@",
-]  # fmt: skip
+_SCHEMES = (
+    ["http://"] * 6
+    + ["https://"] * 3
+    + [
+        "HTTP://",
+        "ftp://",
+        "http://http://",
+        "https://http:/",
+        "dns:",
+        "",
+        "http:/",
+        "file:///",
+        "http://u:p@",
+        "warcinfo:/",
+        "urn:pageinfo:http://",
+        "metadata://",
+        "http:///",
+        "http://@",
+    ]
+)
 _HOSTS = ["www.a.cz"] * 4 + [
-    "a.cz", "WWW2.A.cz", "b.co.uk", "b.cz:80", "b.cz:443", "b.cz:8080", "b.cz:", "192.0.2.1", "[::1]:80",
-    "xn--hkyrky-ptac70bc.fi", "hákyrky.fi", "a..cz", ".a.cz.", "a_b.cz", "-a.cz", "localhost", "a%2ecz",
-    "www.www.cz", "www1.cz", "co.uk", "a.cz:99999999", "a:b:c", "1.2.3.4.5", "x" * 300,
-]  # fmt: skip
+    "a.cz",
+    "WWW2.A.cz",
+    "b.co.uk",
+    "b.cz:80",
+    "b.cz:443",
+    "b.cz:8080",
+    "b.cz:",
+    "192.0.2.1",
+    "[::1]:80",
+    "xn--hkyrky-ptac70bc.fi",
+    "hákyrky.fi",
+    "a..cz",
+    ".a.cz.",
+    "a_b.cz",
+    "-a.cz",
+    "localhost",
+    "a%2ecz",
+    "www.www.cz",
+    "www1.cz",
+    "co.uk",
+    "a.cz:99999999",
+    "a:b:c",
+    "1.2.3.4.5",
+    "x" * 300,
+]
 _PIECES = [
-    "/", "//", "/.", "/..", "/./", "/../", "/...", "/.well-known", "a", "B", "index.html", "~user", "/a/b/",
-    "?", "&", "=", "a=1", "&b=2", "&B=2&a", "&&", "==", "?x=1?y", "id=5", "&sid=" + "0a" * 16,
-    "jsessionid=" + "0b" * 16, ";jsessionid=" + "0a" * 16, ";JSESSIONID=" + "0A" * 16, "phpsessid=" + "1" * 32,
-    "aspsessionidabcdefgh=" + "b" * 24, "cfid=1&cftoken=2", "/(" + "a1" * 12 + ")/x.aspx", "(x)", "/(", "/(s(" + "a1" * 12 + "))/a.aspx",
-    "%20", "%2F", "%2f", "%41", "%7E", "%25", "%2520", "%252f", "%c3%a9", "%E1", "%", "%4", "%zz", "%%41", "%0a",
-    "%00", "%7f", "%23", "%3F", "%26", "%3D", "%5B", "[", "]", "{", "}", "|", "^", "`", "'", "$", "!", "*", ",", ";", ":",
-    "@", "+", "\\", "#", "#f?x", "<", ">", '"', " ", "é", "č", "\u0085", "\x7f", ".", "..", "%2e", "%2E%2e", "%5c",
-]  # fmt: skip
+    "/",
+    "//",
+    "/.",
+    "/..",
+    "/./",
+    "/../",
+    "/...",
+    "/.well-known",
+    "a",
+    "B",
+    "index.html",
+    "~user",
+    "/a/b/",
+    "?",
+    "&",
+    "=",
+    "a=1",
+    "&b=2",
+    "&B=2&a",
+    "&&",
+    "==",
+    "?x=1?y",
+    "id=5",
+    "&sid=" + "0a" * 16,
+    "jsessionid=" + "0b" * 16,
+    ";jsessionid=" + "0a" * 16,
+    ";JSESSIONID=" + "0A" * 16,
+    "phpsessid=" + "1" * 32,
+    "aspsessionidabcdefgh=" + "b" * 24,
+    "cfid=1&cftoken=2",
+    "/(" + "a1" * 12 + ")/x.aspx",
+    "(x)",
+    "/(",
+    "/(s(" + "a1" * 12 + "))/a.aspx",
+    "%20",
+    "%2F",
+    "%2f",
+    "%41",
+    "%7E",
+    "%25",
+    "%2520",
+    "%252f",
+    "%c3%a9",
+    "%E1",
+    "%",
+    "%4",
+    "%zz",
+    "%%41",
+    "%0a",
+    "%00",
+    "%7f",
+    "%23",
+    "%3F",
+    "%26",
+    "%3D",
+    "%5B",
+    "[",
+    "]",
+    "{",
+    "}",
+    "|",
+    "^",
+    "`",
+    "'",
+    "$",
+    "!",
+    "*",
+    ",",
+    ";",
+    ":",
+    "@",
+    "+",
+    "\\",
+    "#",
+    "#f?x",
+    "<",
+    ">",
+    '"',
+    " ",
+    "é",
+    "č",
+    "\u0085",
+    "\x7f",
+    ".",
+    "..",
+    "%2e",
+    "%2E%2e",
+    "%5c",
+]
 _URLS = st.builds(
     lambda scheme, host, pieces: scheme + host + "".join(pieces),
     st.sampled_from(_SCHEMES),
@@ -61,18 +179,85 @@ _DATES = st.sampled_from(
 )
 _VALUES = {
     "mime": ["text/html"] * 5
-    + ["-", "", None, "unk", "TEXT/HTML; charset=x", "image/png", "warc/revisit", "warc/request", 5, 1.5, True]
-    + ["application/xhtml+xml", "text", "a/b/c", {"a": 1}, ["a/b"], "Warc/Revisit", "warc-info", "é/é"],
+    + [
+        "-",
+        "",
+        None,
+        "unk",
+        "TEXT/HTML; charset=x",
+        "image/png",
+        "warc/revisit",
+        "warc/request",
+        5,
+        1.5,
+        True,
+    ]
+    + [
+        "application/xhtml+xml",
+        "text",
+        "a/b/c",
+        {"a": 1},
+        ["a/b"],
+        "Warc/Revisit",
+        "warc-info",
+        "é/é",
+    ],
     "status": ["200"] * 5
-    + [200, "-", "", None, "301", 404, "304", "000", "0", "99", "1000", "-1", "2 0", True, 200.0, "٢٠٠"],
+    + [
+        200,
+        "-",
+        "",
+        None,
+        "301",
+        404,
+        "304",
+        "000",
+        "0",
+        "99",
+        "1000",
+        "-1",
+        "2 0",
+        True,
+        200.0,
+        "٢٠٠",
+    ],
     "digest": [SHA1] * 5
-    + ["sha1:" + SHA1, "SHA1:" + SHA1.lower(), "sha-1:" + SHA1, "-", "", None, "d41d8cd98f00b204e9800998ecf8427e"]
-    + ["sha256:" + "0a" * 32, "sha-256:" + "0a" * 32, "sha256:" + "0A" * 32, "da39a3ee5e6b4b0d3255bfef95601890afd80709"]
+    + [
+        "sha1:" + SHA1,
+        "SHA1:" + SHA1.lower(),
+        "sha-1:" + SHA1,
+        "-",
+        "",
+        None,
+        "d41d8cd98f00b204e9800998ecf8427e",
+    ]
+    + [
+        "sha256:" + "0a" * 32,
+        "sha-256:" + "0a" * 32,
+        "sha256:" + "0A" * 32,
+        "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+    ]
     + ["2" * 32, "x", "md5:" + "0a" * 16, "sha1:x", SHA1.lower(), 7, "0a" * 32, "0a" * 64],
-    "length": ["1043"] * 4 + [1043, "-", "", None, "-5", "1e3", "9" * 18, "9" * 19, 1.5, " 5", "+5", "0x10"],
+    "length": ["1043"] * 4
+    + [1043, "-", "", None, "-5", "1e3", "9" * 18, "9" * 19, 1.5, " 5", "+5", "0x10"],
     "offset": ["333"] * 4 + [333, "-", None, "-1", "99999999999", False, "1_0"],
     "filename": ["a.warc.gz"] * 4
-    + ["x/y/a.warc.gz", "-", "", None, "a", "true", "č.warc", "1.5", 1.5, 1e300, {"a.b": 1}, "[a.b]", "{a.b", "a\\b.warc"],
+    + [
+        "x/y/a.warc.gz",
+        "-",
+        "",
+        None,
+        "a",
+        "true",
+        "č.warc",
+        "1.5",
+        1.5,
+        1e300,
+        {"a.b": 1},
+        "[a.b]",
+        "{a.b",
+        "a\\b.warc",
+    ],
     "redirect": [None] * 5 + ["-", "", "http://b.cz/", "é"],
     "truncated": [None] * 5 + ["-", "length", "LENGTH", "what ever", "time", "true", True],
     "ref": [None] * 8 + ["warcfile:a.warc#77"],
@@ -80,7 +265,7 @@ _VALUES = {
     "rou": [None] * 8 + ["http://c.cz/"],
     "uri": [None] * 8 + ["http://d.cz/"],
     "more": [None] * 5 + [[1], {"a": None}, "{", "[", "\\", "nested"],
-}  # fmt: skip
+}
 
 
 def made(lines, legend=None, rules=ALL):
@@ -179,13 +364,22 @@ def test_damaged_lines(tmp_path, damages):
 def test_nasty_fields(tmp_path, form):
     draw = random.Random(form)
     letters = {
-        "N": ["cz,a)/"], "A": ["a.cz/"], "e": ["192.0.2.1", "-"], "c": [SHA1, "d41d8cd98f00b204e9800998ecf8427e", "-"],
+        "N": ["cz,a)/"],
+        "A": ["a.cz/"],
+        "e": ["192.0.2.1", "-"],
+        "c": [SHA1, "d41d8cd98f00b204e9800998ecf8427e", "-"],
         "b": ["20080430204826"] * 5 + ["2008", "20080431204826", "20080430204826123", "-"],
-        "m": ["text/html", "-", "warc/revisit", "warc/request", "unk"], "s": ["200", "-", "404", "x"],
-        "k": [SHA1, "-", "sha1:" + SHA1, "x"], "r": ["-", "http://b.cz/"], "M": ["-", "AI"],
-        "S": ["5", "-", "x"], "V": ["5", "77", "-", "x"], "v": ["5", "-"], "n": ["5"],
+        "m": ["text/html", "-", "warc/revisit", "warc/request", "unk"],
+        "s": ["200", "-", "404", "x"],
+        "k": [SHA1, "-", "sha1:" + SHA1, "x"],
+        "r": ["-", "http://b.cz/"],
+        "M": ["-", "AI"],
+        "S": ["5", "-", "x"],
+        "V": ["5", "77", "-", "x"],
+        "v": ["5", "-"],
+        "n": ["5"],
         "g": ["a.arc.gz", "b/a.arc.gz", "-"],
-    }  # fmt: skip
+    }
     lines = []
     for _ in range(400):
         urls = ["http://www.a.cz/" + "".join(draw.choices(_PIECES, k=draw.randint(0, 3)))]
@@ -198,10 +392,18 @@ def test_nasty_fields(tmp_path, form):
 
 def test_ordinary_urls_are_plain(tmp_path):
     urls = [
-        "http://www.a.cz", "http://www.a.cz/", "https://A.cz:8080/a/b.html?b=2&a=1&a", "http://192.0.2.1/x?id=5&c",
-        "http://a.cz/wiki/X_(y)", "http://a.cz/a//b", "http://a.cz/%C3%A9?u=http%3A%2F%2Fb.cz%2F", "http://a.cz/.well-known",
-        "http://a.cz/a,b;c=1", "http://a.cz/a?", "http://a.cz/[x]?a[]=1" ,
-    ]  # fmt: skip
+        "http://www.a.cz",
+        "http://www.a.cz/",
+        "https://A.cz:8080/a/b.html?b=2&a=1&a",
+        "http://192.0.2.1/x?id=5&c",
+        "http://a.cz/wiki/X_(y)",
+        "http://a.cz/a//b",
+        "http://a.cz/%C3%A9?u=http%3A%2F%2Fb.cz%2F",
+        "http://a.cz/.well-known",
+        "http://a.cz/a,b;c=1",
+        "http://a.cz/a?",
+        "http://a.cz/[x]?a[]=1",
+    ]
     plain = same(tmp_path, [line(url) for url in urls])
     assert plain == len(urls) - 1  # but brackets
 
