@@ -58,7 +58,7 @@ class Result:
 
 def connection(index: Index) -> engine.Connection:
     """Return a database for one thread that reads blocks of the index."""
-    made = engine.connect(threads=1, memory_megabytes=_MEMORY)
+    made = quiet(engine.connect(threads=1, memory_megabytes=_MEMORY))
     reasons = {
         kind: [refused(Record(kind, b"", b"", None), n, index.rules) for n in _STATUSES]
         for kind in ("response", "revisit")
@@ -66,6 +66,12 @@ def connection(index: Index) -> engine.Connection:
     values = {"triples": index_columns.TRIPLES, "sets": list(index.sets), **reasons}
     made.execute(index_columns.CONSTANTS, values)
     return made
+
+
+def quiet(database: engine.Connection) -> engine.Connection:
+    """Keep DuckDB from drawing bars, as it does in processes that it takes for a console."""
+    database.execute("SET enable_progress_bar = false")
+    return database
 
 
 def read(database: engine.Connection, block: Block, index: Index) -> Result:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from builder import index_columns
+from builder.index_block import quiet
 from builder.index_query import quoted
 from functions.oai import engine
 
@@ -74,7 +75,8 @@ def settle(parts: Sequence[Path], folder: Path, name: str) -> int:
     scratch.mkdir()
     try:
         with engine.reading("the captures of an index"):
-            database = engine.connect(threads=1, memory_megabytes=_MEMORY, scratch=scratch)
+            connected = engine.connect(threads=1, memory_megabytes=_MEMORY, scratch=scratch)
+            database = quiet(connected)
             try:
                 return _settled(database, [str(path) for path in parts], scratch / "part")
             finally:

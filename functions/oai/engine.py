@@ -38,7 +38,6 @@ def connect(
         "memory_limit": f"{memory_megabytes}MB",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
-        "enable_progress_bar": False,  # which DuckDB draws in processes that it takes for a console
         # It would keep bytes of files of which a bucket's mirror has fetched only some by then.
         "enable_external_file_cache": False,
         "temp_directory": str((scratch or Path(gettempdir())) / "sheaf-spill"),
