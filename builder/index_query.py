@@ -36,7 +36,7 @@ _NUMBERED = "SELECT rowid + 1 AS n, line FROM split"
 
 
 def _cdxj() -> str:
-    """Return SQL that gives the values of plain CDXJ lines; `known` tells which are plain so far."""
+    """Return SQL that gives the values of CDXJ lines; `known` tells which are plain so far."""
     place = {name: f"v[{number}]" for number, name in enumerate(_VALUES, 1)}
     values = ", ".join(f'{at} AS "{name}"' for name, at in place.items())
     known = " AND ".join(
@@ -54,7 +54,8 @@ def _cdxj() -> str:
         "AND (ends_with(line, '\"}') OR regexp_matches(line, '[0-9]}$')) "
         f"THEN TRY(json_extract_string(j, [{paths}])) END AS v FROM ("
         "SELECT n, line, brace, space, substr(line, brace + 1) AS j FROM ("
-        f"SELECT n, line, strpos(line, ' {{') AS brace, strpos(line, ' ') AS space FROM ({_NUMBERED})) "
+        "SELECT n, line, strpos(line, ' {') AS brace, strpos(line, ' ') AS space "
+        f"FROM ({_NUMBERED})) "
         "WHERE line != '' AND NOT starts_with(line, '!')))"
     )
 

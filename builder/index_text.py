@@ -14,7 +14,7 @@ from builder.sources.event import Fault
 from builder.sources.recognise import is_gzip
 from builder.sources.record import shown
 
-BLOCK = 1 << 25
+BLOCK = 1 << 24
 """Bytes of text that are read as one; a few times as many are in memory for each thread."""
 LONGEST = 1 << 20
 """Bytes of the longest line that is read."""
