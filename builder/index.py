@@ -78,7 +78,7 @@ def read(
                 told = text.consumed
         for fault in text.faults:
             faults.add(fault)
-        repeated = index_twin.settle(parts, index.folder, index.part)
+        repeated = index_twin.settle(parts, index.folder, index.part, threads)
         if repeated:
             given.captures -= repeated
             given.skips["repeated"] += repeated

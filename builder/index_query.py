@@ -79,7 +79,25 @@ _ESCAPES = (
     "21 22 24 26 27 28 29 2a 2b 2c 2d 2e 2f 3a 3b 3c 3d 3e 3f 40 5b 5c 5d 5e 5f 60 7b 7c 7d 7e"
 )
 _ODD_ESCAPE = r"%(?:$|.$|[^0-9a-f]|.[^0-9a-f]|2[1-24-9a-f]|[3-6]|7[0-9a-e])"
-_QUERY_SESSION = "(?:(?:jsessionid|phpsessid|sid)=[0-9a-z]{32}|aspsessionid|cfid=[^&]+&cftoken=)"
+_PATH_SESSION = ";jsessionid=[0-9a-z]{32}"
+_QUERY_SESSION = (
+    "(?:(?:jsessionid|phpsessid|sid)=[0-9a-z]{32}|aspsessionid[a-z]{8}=[a-z]{24}"
+    "|cfid=[^&]{1,100}&cftoken=[^&]{1,100})(?:&|$)"
+)
+_IN_SESSION = (
+    "(contains(query, 'id=') OR contains(query, 'sessionid')) "
+    f"AND regexp_matches(query, '{_QUERY_SESSION}')"
+)
+# As in surt: sessions go (Python sees to those among escapes), then runs of slashes become one.
+_PATH = (
+    "CASE WHEN contains(path, ';jsessionid=') AND NOT contains(path, '%') "
+    f"THEN regexp_replace(regexp_replace(path, '{_PATH_SESSION}', '', 'g'), '/{{2,}}', '/', 'g') "
+    "WHEN contains(path, '//') THEN regexp_replace(path, '/{2,}', '/', 'g') ELSE path END AS path"
+)
+_QUERY = (
+    f"CASE WHEN {_IN_SESSION} AND NOT contains(query, '%') "
+    f"THEN rtrim(regexp_replace(query, '{_QUERY_SESSION}', '', 'g'), '&') ELSE query END AS query"
+)
 
 
 def _unescaped(part: str) -> str:
@@ -142,7 +160,7 @@ _PLAIN = (
     f"NOT (contains(path, '%') AND regexp_matches(path, '{_ODD_ESCAPE}'))",
     f"NOT (contains(query, '%') AND regexp_matches(query, '{_ODD_ESCAPE}'))",
     "NOT (contains(query, '&') AND regexp_matches(query, '=[^&]*='))",
-    f"NOT (contains(query, 'id') AND regexp_matches(query, '{_QUERY_SESSION}'))",
+    f"NOT ({_IN_SESSION})",
 )
 
 
@@ -169,11 +187,8 @@ def lines(legend: Legend | None, extra: int) -> str:
         f"CASE WHEN mark = 0 THEN '' ELSE substr(tail, mark + 1) END AS query FROM ({source})"
     )
     source = f"SELECT * REPLACE ({_unescaped('path')}, {_unescaped('query')}) FROM ({source})"
+    source = f"SELECT * REPLACE ({_PATH}, {_QUERY}) FROM ({source})"
     source = f"SELECT *, coalesce({' AND '.join(_PLAIN)}, false) AS plain FROM ({source})"
-    source = (
-        "SELECT * REPLACE (CASE WHEN contains(path, '//') "
-        f"THEN regexp_replace(path, '/{{2,}}', '/', 'g') ELSE path END AS path) FROM ({source})"
-    )
     return (
         "CREATE OR REPLACE TEMP TABLE lines AS SELECT n, plain, "
         "CASE WHEN NOT plain THEN line END AS line, url, second, substr(date, 15) AS fraction, "

@@ -63,7 +63,7 @@ WHERE repeated IS NOT TRUE ORDER BY file_row_number
 """
 
 
-def settle(parts: Sequence[Path], folder: Path, name: str) -> int:
+def settle(parts: Sequence[Path], folder: Path, name: str, threads: int = 1) -> int:
     """Give captures that are alike their ordinals, in the parts of an index, in place.
 
     Returns how many captures were taken out since others are of the same record. Scratch files
@@ -75,7 +75,7 @@ def settle(parts: Sequence[Path], folder: Path, name: str) -> int:
     scratch.mkdir()
     try:
         with engine.reading("the captures of an index"):
-            connected = engine.connect(threads=1, memory_megabytes=_MEMORY, scratch=scratch)
+            connected = engine.connect(threads=threads, memory_megabytes=_MEMORY, scratch=scratch)
             database = quiet(connected)
             try:
                 return _settled(database, [str(path) for path in parts], scratch / "part")

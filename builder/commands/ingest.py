@@ -26,7 +26,10 @@ from functions.snapshot import layout
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
-        "sources", nargs="+", metavar="SOURCE", help="ARC, WARC, WACZ files; folders; - for stdin"
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="ARC, WARC, WACZ, CDX, CDXJ files; folders; - for stdin",
     )
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",
