@@ -153,7 +153,7 @@ def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, boo
 
 
 def _no_archive(sources: Sequence[intake.Source]) -> str:
-    kinds = "an ARC, WARC or WACZ file"
+    kinds = "an ARC, WARC, WACZ, CDX or CDXJ file"
     if len(sources) == 1:
         (source,) = sources
         codes = ", ".join(source.codes)
@@ -219,7 +219,8 @@ class _Ingest:
 
     def rows(self) -> Iterator[Path]:
         """Write the rows of all files, in their order, as few files, each once it is asked for."""
-        pieces = [piece for file in self.order.files for piece in self._pieces(file)]
+        every = [piece for file in self.order.files for piece in self._pieces(file)]
+        pieces = [piece for piece in every if not piece.own]
         for table, at, count in (
             ("captures", "captures_at", "captures"),
             ("faults", "faults_at", "faults"),
@@ -230,6 +231,9 @@ class _Ingest:
             )
             renamed = self._renamed if table == "captures" else {}
             yield from rows.gathered(self.connection, some, table, self.work.folder, renamed)
+        yield from rows.linked(
+            (one.part / name for one in every for name in one.own), self.work.folder
+        )
 
     def _wanted(self, file: File) -> tuple[Stretch, ...]:
         """Return what a file is read by: its digest before its ranges, which are then at hand."""
@@ -257,9 +261,11 @@ class _Ingest:
                 self.means.watch.advance(read, captures, 0)
 
         order = self.order
+        shares = list(stretch.together(left, self._split))
+        threads = max(1, self.means.jobs // max(1, len(shares)))
         tasks = [
-            Task(some, self.work.parts, order.sets, order.rules, self.means.connection)
-            for some in stretch.together(left, self._split)
+            Task(some, self.work.parts, order.sets, order.rules, threads, self.means.connection)
+            for some in shares
         ]
         for readings in pool.carried_out(tasks, self.means.jobs, told):
             for one in readings:

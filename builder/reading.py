@@ -4,7 +4,6 @@ A part is a folder with the rows of captures and faults, and what each stretch g
 """
 
 import hashlib
-import io
 import json
 import os
 import secrets
@@ -14,9 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
-from builder import intake
+from builder import index, intake
+from builder.index_block import Index
+from builder.measured import Measured
 from builder.sources import recognise
 from builder.sources.container import Edge
 from builder.sources.event import Capture, Crawl, Event, Fault, Rules
@@ -35,12 +36,16 @@ Advance = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Stretches to read in one go, what to do with them, and the folder that gets their part."""
+    """Stretches to read in one go, what to do with them, and the folder that gets their part.
+
+    `threads` may read one index side by side.
+    """
 
     stretches: tuple[Stretch, ...]
     folder: Path
     sets: tuple[str, ...]
     rules: Rules
+    threads: int = 1
     connection: Connection | None = None
     """How buckets are reached; their credentials are in the environment."""
 
@@ -49,6 +54,7 @@ class Task:
 class Reading:
     """What one stretch gave: counts, and which rows of its part's captures and faults are its own.
 
+    An index has files of its `own` in the part instead, by their names.
     `first` and `next` are the edges at which a range's records begin and end (offset, and version
     of ARC): by them neighbouring ranges prove that nothing lies between them.
     """
@@ -60,6 +66,7 @@ class Reading:
     faults_at: int = 0
     first: Edge | None = None
     next: Edge | None = None
+    own: tuple[str, ...] = ()
 
     def path(self, table: str) -> Path:
         """Return where rows of `table` lie, if it gave any."""
@@ -78,6 +85,7 @@ class Reading:
                 part,
                 first=_edge(one.pop("first")),
                 next=_edge(one.pop("next")),
+                own=tuple(one.pop("own")),
                 **one,
             )
             for one in json.loads((part / _READINGS).read_bytes())
@@ -95,6 +103,7 @@ class Reading:
             "faults_at": self.faults_at,
             "first": self.first and asdict(self.first),
             "next": self.next and asdict(self.next),
+            "own": self.own,
         }
 
 
@@ -119,7 +128,10 @@ def carry_out(task: Task, advance: Advance) -> list[Reading]:
         try:
             rows = intake.Part(draft, PART)
             try:
-                found = [_Stretch(task, s, rows, part).read(advance) for s in task.stretches]
+                found = [
+                    _Stretch(task, number, rows, part).read(advance)
+                    for number in range(len(task.stretches))
+                ]
             finally:
                 rows.close()
             (draft / _READINGS).write_text(json.dumps([one.document() for one in found]))
@@ -144,8 +156,10 @@ def sync(path: Path) -> None:
 class _Stretch:
     """What one stretch gives: rows written as they come, and counts."""
 
-    def __init__(self, task: Task, stretch: Stretch, rows: intake.Part, part: Path) -> None:
+    def __init__(self, task: Task, number: int, rows: intake.Part, part: Path) -> None:
+        stretch = task.stretches[number]
         self._task = task
+        self._number = number
         self._stretch = stretch
         self._rows = rows
         self._part = part
@@ -157,6 +171,8 @@ class _Stretch:
         self._edges: tuple[Edge | None, Edge | None] = (None, None)
         self._told = 0  # bytes and captures that were reported
         self._counted = 0
+        self._own: tuple[str, ...] = ()
+        self._own_captures = 0
 
     def read(self, advance: Advance) -> Reading:
         """Read it, writing its captures and faults; a file that cannot be read is a fault."""
@@ -167,7 +183,7 @@ class _Stretch:
         except OSError as error:
             detail = error.strerror or str(error)
             self._fault(Fault(self._name, None, "unreadable", None, detail, "passed over"))
-        captures = self._rows.captured - self._at[0]
+        captures = self._own_captures + self._rows.captured - self._at[0]
         self._tell(advance, self._stretch.bytes)
         of = self._stretch.file
         source = intake.Source(
@@ -184,7 +200,7 @@ class _Stretch:
             collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
             **asdict(self._crawl),
         )
-        return Reading(self._stretch, source, self._part, *self._at, *self._edges)
+        return Reading(self._stretch, source, self._part, *self._at, *self._edges, self._own)
 
     def _opened(self) -> BufferedReader:
         file = self._stretch.file
@@ -198,10 +214,13 @@ class _Stretch:
         """Return the file's format and, where all of it was read, its digest."""
         if self._stretch.kind == "digest":
             return "", hashlib.file_digest(file, "sha256").hexdigest()
-        form = recognise.recognise(recognise.beginning(file)) or ""
-        file.seek(0)
         whole = self._stretch.kind == "whole"
-        stream: Any = _Measured(file) if whole and form != "wacz" else file
+        head = recognise.beginning(file)
+        file.seek(0)
+        if whole and (listed := index.recognised(head)):
+            return listed, self._read_index(file, listed, advance)
+        form = recognise.recognise(head) or ""
+        stream: Any = Measured(file) if whole and form != "wacz" else file
         start, end = self._stretch.start, self._stretch.end
         events = read(stream, self._name, self._task.rules, start, end)
         self._take(events, stream, advance)
@@ -212,6 +231,25 @@ class _Stretch:
             return form, stream.finish()
         file.seek(0)
         return form, hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _read_index(self, file: BufferedReader, form: str, advance: Advance) -> str:
+        """Write an index's captures and faults as files of their own; return its digest."""
+        stream = Measured(file)
+        draft = self._part.with_name(f".{self._part.name}")
+        what = Index(self._name, draft, f"own-{self._number:06}", self._task.rules, self._task.sets)
+        tell = self._advanced(advance)
+        given = index.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
+        self._skips, self._codes = given.skips, given.codes
+        self._own_captures, self._own = given.captures, given.files
+        return stream.finish()
+
+    def _advanced(self, advance: Advance) -> Advance:
+        def tell(read: int, captures: int) -> None:
+            self._told += read
+            self._counted += captures
+            advance(read, captures)
+
+        return tell
 
     def _take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
         """Write the events of a file, and tell of progress now and then."""
@@ -228,7 +266,7 @@ class _Stretch:
                 self._tell(advance, stream.tell() - self._stretch.start)
 
     def _tell(self, advance: Advance, read: int) -> None:
-        captures = self._rows.captured - self._at[0]
+        captures = self._own_captures + self._rows.captured - self._at[0]
         read = min(max(read, self._told), self._stretch.bytes)
         advance(read - self._told, captures - self._counted)
         self._told, self._counted = read, captures
@@ -242,31 +280,3 @@ def _text(path: str) -> str:
     """Return a path as text that any XML can hold; what is no UTF-8 becomes a question mark."""
     known = path.encode("utf-8", "replace").decode("utf-8")
     return "".join(c if c.isprintable() else "?" for c in known)
-
-
-class _Measured(io.RawIOBase):
-    """A file read forwards only, hashed on the way."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._digest = hashlib.sha256()
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        buffer[: len(data)] = data
-        self._digest.update(data)
-        self._position += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self._position
-
-    def finish(self) -> str:
-        """Read what is left, and return the SHA-256 of the whole."""
-        while self.read(1 << 20):
-            pass
-        return self._digest.hexdigest()

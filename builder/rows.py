@@ -1,5 +1,6 @@
 """Rows: those of many parts, as few and well-filled files."""
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,19 @@ def gathered(
                 connection.executemany("INSERT INTO renamed VALUES ($1, $2, $3)", changes)
             sql = _selected(rows, table, changed=bool(changes))
             write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
+        yield target
+
+
+def linked(paths: Iterable[Path], folder: Path) -> Iterator[Path]:
+    """Give files that are filled well as they are further names in `folder`, one by one."""
+    for number, path in enumerate(paths):
+        table = path.name.partition("-")[0]
+        target = part_path(folder, table, f"own-{number:06}")
+        target.unlink(missing_ok=True)  # of a process that ended between two steps
+        try:
+            target.hardlink_to(path)
+        except OSError:  # no such links on this file system
+            shutil.copyfile(path, target)
         yield target
 
 

@@ -32,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "sources",
         nargs="+",
         metavar="SOURCE",
-        help="ARC, WARC, WACZ files; folders; s3://bucket/prefix; - for stdin",
+        help="ARC, WARC, WACZ, CDX, CDXJ files; folders; s3://bucket/prefix; - for stdin",
     )
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",

@@ -32,5 +32,11 @@ CODES: dict[str, str] = {
     "digest-unreadable": "a declared digest has no form that is known",
     "http-head-invalid": "an HTTP message's head is longer than is read",
     "content-encoding-undecoded": "the payload does not decode as its Content-Encoding says",
+    "index-header-invalid": "the header of a CDX index lacks a field, or names one that is unknown",
+    "index-no-header": "a CDX index has no header, and was read by the form of its first line",
+    "index-line-invalid": "a line of an index is none of its form",
+    "index-value-invalid": "a value in an index is none of its kind",
+    "index-digest": "an index names digests that are no SHA-1, by which its archive's items go",
+    "faults-cut": "an index gave more faults of one code than are listed",
     "xml-illegal-character": "a text held characters that XML 1.0 forbids",
 }

@@ -1,0 +1,171 @@
+"""Indexes as sources: CDX and CDXJ files to the intake, for archives that have one already.
+
+A block of lines is one task; as many as there are threads run side by side (builder.index_block).
+A block's captures are one Parquet file, so that memory does not grow with the index; in the end
+those that are alike within one archive file get their ordinals (builder.index_twin).
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from builder import index_block, index_twin
+from builder.index_block import Index, Result
+from builder.index_text import BLOCK, PIECE, Block, Text, blocks
+from builder.parquet import RowWriter
+from builder.sources import cdx, cdxj, recognise
+from builder.sources.event import Fault
+from functions.oai import engine
+from functions.snapshot import schema
+
+MOST = index_block.MOST
+Advance = Callable[[int, int], None]
+"""Told of bytes read and captures found since the last call."""
+
+_FAULT = tuple(column.name for column in schema.FAULT)
+
+
+@dataclass(slots=True)
+class Given:
+    """What an index gave: captures, lines left out by reason, faults by code, all counted.
+
+    `files` are the names of those that its rows are in.
+    """
+
+    captures: int = 0
+    skips: Counter[str] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+    files: tuple[str, ...] = ()
+
+
+def recognised(head: bytes) -> str | None:
+    """Return "cdx" or "cdxj", with ".gz" where it is gzip, by a file's first bytes; else None."""
+    is_gzip = recognise.is_gzip(head)
+    text = recognise.inflated(head) if is_gzip else head
+    form = "cdxj" if cdxj.begins(text) else "cdx" if cdx.begins(text) else None
+    return form and form + (".gz" if is_gzip else "")
+
+
+def read(
+    file: BinaryIO, index: Index, form: str, threads: int, advance: Advance, size: int = BLOCK
+) -> Given:
+    """Read an index from its beginning and write its captures and faults as files of the intake.
+
+    `form` is what `recognised` says; `size` are the bytes of text that are read as one. Raises
+    OSError of the file, and StoreError.
+    """
+    text = Text(file, index.name, min(size, PIECE))
+    given = Given()
+    faults = _Faults(index, given.codes)
+    parts: list[Path] = []
+    told = 0
+    try:
+        items = blocks(text, form.removesuffix(".gz"), size)
+        with closing(_results(items, index, threads)) as results:
+            for result in results:
+                if isinstance(result, Fault):
+                    faults.add(result)
+                    continue
+                parts += [result.path] if result.path else []
+                given.captures += result.captures
+                given.skips.update(result.skips)
+                faults.take(result)
+                advance(text.consumed - told, result.captures)
+                told = text.consumed
+        for fault in text.faults:
+            faults.add(fault)
+        repeated = index_twin.settle(parts, index.folder, index.part, threads)
+        if repeated:
+            given.captures -= repeated
+            given.skips["repeated"] += repeated
+        advance(text.consumed - told, -repeated)
+    finally:
+        faults.close()
+    given.files = tuple(path.name for path in (*parts, faults.path))
+    return given
+
+
+class _Faults:
+    """Writes an index's faults: of each code so many, and how many more there were."""
+
+    def __init__(self, index: Index, codes: Counter[str]) -> None:
+        self._name = index.name
+        self._codes = codes
+        self._written: Counter[str] = Counter()
+        self._foreign = 0
+        self.path = index.folder / f"faults-{index.part}.parquet"
+        self._rows = RowWriter(self.path, schema.FAULT)
+
+    def add(self, fault: Fault) -> None:
+        """Count a fault, and write it if there are not too many of its kind."""
+        self._codes[fault.code] += 1
+        self._write(fault)
+
+    def take(self, result: Result) -> None:
+        """Count a block's faults, and write those that it lists."""
+        self._foreign += result.foreign
+        self._codes.update(result.codes)
+        for fault in result.faults:
+            self._write(fault)
+
+    def _write(self, fault: Fault) -> None:
+        if self._written[fault.code] < MOST:
+            self._written[fault.code] += 1
+            self._rows.append(tuple(getattr(fault, name) for name in _FAULT))
+
+    def close(self) -> None:
+        """Write what concerns the whole file, and finish."""
+        if self._foreign:
+            detail = f"{self._foreign} captures"
+            done = "published, not as the archive's items"
+            self.add(Fault(self._name, None, "index-digest", "digest", detail, done))
+        for code, count in sorted(self._codes.items()):
+            if more := count - self._written[code]:
+                detail, done = f"{more} more of {code}", "counted"
+                row = Fault(self._name, None, "faults-cut", None, detail, done)
+                self._rows.append(tuple(getattr(row, name) for name in _FAULT))
+        self._rows.close()
+
+
+def _results(
+    items: Iterator[Block | Fault], index: Index, threads: int
+) -> Generator[Result | Fault, None, None]:
+    """Yield what the blocks give, in their order; of blocks one more than threads is held."""
+    idle: deque[engine.Connection] = deque()
+    connections: list[engine.Connection] = []
+    waiting: deque[Future[Result | Fault]] = deque()
+
+    def work(item: Block | Fault) -> Result | Fault:
+        if isinstance(item, Fault):
+            return item
+        connection = idle.popleft()
+        try:
+            return index_block.read(connection, item, index)
+        finally:
+            idle.append(connection)
+
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for _ in range(threads):
+            connections.append(index_block.connection(index))
+            idle.append(connections[-1])
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                yield waiting[0].result()
+                waiting.popleft()
+        while waiting:
+            yield waiting[0].result()
+            waiting.popleft()
+    finally:
+        left = [future for future in waiting if not future.cancel()]
+        while wait(left, 0.05).not_done:  # after an interrupt, which no thread but the first sees
+            for connection in connections:
+                connection.interrupt()
+        pool.shutdown()
+        for connection in connections:
+            connection.close()

@@ -1,0 +1,237 @@
+"""A block of an index's lines: plain ones to columns in SQL, others in Python; one Parquet file."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder import index_columns, index_query
+from builder.index_text import LONGEST, Block
+from builder.intake import CAPTURES
+from builder.parquet import RowWriter
+from builder.sources import address, cdx, cdxj, entry, mime
+from builder.sources.capture import refused
+from builder.sources.entry import SHA1, Entry
+from builder.sources.event import Capture, Fault, Rules, Skipped
+from builder.sources.record import Flaw, Record
+from functions.oai import engine
+from functions.snapshot import setspec
+
+MOST = 1000
+"""Faults of one code that one index gives; how many more there are is one further row."""
+
+_MEMORY = 512  # megabytes, for each thread's database
+_FIELDS = tuple(column.name for column in CAPTURES[2:])
+_STATUSES = range(1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index file to read: its name, the rules, the sets of its captures, and where rows go.
+
+    Files in `folder` are named after `part`, which no other file's begins with.
+    """
+
+    name: str
+    folder: Path
+    part: str
+    rules: Rules
+    sets: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Result:
+    """What one block gave; `faults` are the first of each code, `codes` counts all of them.
+
+    `foreign` counts captures whose digest cannot be that of the archive's item.
+    """
+
+    path: Path | None = None
+    captures: int = 0
+    foreign: int = 0
+    skips: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+    codes: Counter[str] = field(default_factory=Counter)
+
+
+def connection(index: Index) -> engine.Connection:
+    """Return a database for one thread that reads blocks of the index."""
+    made = quiet(engine.connect(threads=1, memory_megabytes=_MEMORY))
+    reasons = {
+        kind: [refused(Record(kind, b"", b"", None), n, index.rules) for n in _STATUSES]
+        for kind in ("response", "revisit")
+    }
+    values = {"triples": index_columns.TRIPLES, "sets": list(index.sets), **reasons}
+    made.execute(index_columns.CONSTANTS, values)
+    return made
+
+
+def quiet(database: engine.Connection) -> engine.Connection:
+    """Keep DuckDB from drawing bars, as it does in processes that it takes for a console."""
+    database.execute("SET enable_progress_bar = false")
+    return database
+
+
+def read(database: engine.Connection, block: Block, index: Index) -> Result:
+    """Read a block's lines and write its captures. Raises StoreError."""
+    with engine.reading(f"the index {index.name}"):
+        return _Reading(database, block, index).result()
+
+
+class _Reading:
+    """One block's reading."""
+
+    def __init__(self, database: engine.Connection, block: Block, index: Index) -> None:
+        self._database = database
+        self._block = block
+        self._index = index
+        self._rules = index.rules
+        self._result = Result()
+        self._flaws: list[tuple[int, Flaw]] = []
+
+    def result(self) -> Result:
+        block, result = self._block, self._result
+        if not block.is_readable:
+            result.skips["damaged"] = sum(1 for line in block.data.split(b"\n") if line.strip())
+            return result
+        text = block.data.decode("latin-1")
+        extra = cdx.further(block.legend) if block.legend else 0
+        self._database.execute(index_query.SPLIT, {"text": text})
+        self._database.execute(index_query.lines(block.legend, extra))
+        self._maps()
+        for reason, count, foreign in self._database.execute(index_columns.COUNTS).fetchall():
+            if reason is None:
+                result.captures += count
+                result.foreign += foreign
+            else:
+                result.skips[reason] += count
+        self._write()
+        self._place_faults()
+        return result
+
+    def _write(self) -> None:
+        """Write the captures of plain lines, and behind them those of others."""
+        path = self._index.folder / f"captures-{self._index.part}-{self._block.number:06}.parquet"
+        odd = path.with_suffix(".odd")
+        writer = RowWriter(odd, CAPTURES)
+        for capture in self._odd():
+            self._result.captures += 1
+            sets = tuple(sorted(capture.sets + self._index.sets))
+            values = [getattr(capture, name) for name in _FIELDS]
+            writer.append((capture.identity, sets, *values))
+            is_foreign = len(capture.content_digest or "") != SHA1
+            self._result.foreign += capture.warc_record_type != "revisit" and is_foreign
+        writer.close()
+        if self._result.captures:
+            plain = index_columns.captures(own=bool(self._rules.set_rules))
+            source = engine.table(index_query.quoted(str(odd)))
+            self._database.execute(
+                f"COPY ({plain} UNION ALL SELECT * FROM {source}) "
+                f"TO {index_query.quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+            )
+            self._result.path = path
+        odd.unlink()
+
+    def _odd(self) -> Iterator[Capture]:
+        """Yield the captures of lines that are not plain, and count what others are."""
+        sql = "SELECT n, line FROM lines WHERE NOT plain ORDER BY n"
+        with closing(engine.batches(self._database, sql)) as batches:
+            for number, text in (row for batch in batches for row in batch):
+                line = text.encode("latin-1")
+                flaws: list[Flaw] = []
+                found: Entry | None = None
+                if len(line) > LONGEST:
+                    flaws = [("index-line-invalid", None, f"{len(line)} bytes", "left out")]
+                elif self._block.legend:
+                    found, flaws = cdx.read(line, self._block.legend)
+                else:
+                    found, flaws = cdxj.read(line)
+                item: Capture | Skipped = Skipped("damaged")
+                if found is not None:
+                    item, more = entry.made(found, self._rules)
+                    flaws = flaws + more if isinstance(item, Capture) else more
+                self._flaws += ((number, flaw) for flaw in flaws)
+                if isinstance(item, Capture):
+                    yield item
+                else:
+                    self._result.skips[item.reason] += 1
+
+    def _maps(self) -> None:
+        """Make the tables of what repeats: hosts, media types, file names, sets by rules."""
+        hosts = self._different("secure, netloc")
+        found = [address.host_of("https" if secure else "http", name) for secure, name in hosts]
+        self._database.execute(
+            index_columns.HOSTS,
+            {
+                "secure": [secure for secure, _ in hosts],
+                "netloc": [name for _, name in hosts],
+                "host": [host and host.name for host in found],
+                "surt": [host and host.surt for host in found],
+                "registered": [host and host.registered for host in found],
+                "set_spec": [
+                    host.set_spec if host and self._rules.domain_sets else None for host in found
+                ],
+            },
+        )
+        media = [value for (value,) in self._different("mime")]
+        raw = [_known((value or "").encode("latin-1")) for value in media]
+        kinds = [entry.kind_of(value) for value in raw]
+        types = [
+            mime.essence(value) if kind != "revisit" else None
+            for value, kind in zip(raw, kinds, strict=True)
+        ]
+        specs = [
+            setspec.join("mime", *name.split("/", 1)) if name and self._rules.mime_sets else None
+            for name in types
+        ]
+        self._database.execute(
+            index_columns.MEDIA,
+            {"mime": media, "kind": kinds, "media_type": types, "set_spec": specs},
+        )
+        files = [value for (value,) in self._different("filename")]
+        names = [entry.filename(_known((value or "").encode("latin-1"))) for value in files]
+        self._database.execute(index_columns.FILES, {"filename": files, "name": names})
+        if self._rules.set_rules:
+            self._own_sets()
+
+    def _own_sets(self) -> None:
+        """Make the table of the sets of each plain line, by the operator's rules."""
+        numbers: list[int] = []
+        lists: list[list[str]] = []
+        with closing(
+            engine.batches(self._database, "SELECT n, url, mime FROM lines WHERE plain")
+        ) as batches:
+            for number, url, value in (row for batch in batches for row in batch):
+                raw = _known((value or "").encode("latin-1"))
+                is_revisit = entry.kind_of(raw) == "revisit"
+                media_type = None if is_revisit else mime.essence(raw)
+                where = address.parse(url.encode("ascii"))
+                numbers.append(number)
+                lists.append(list(entry.sets(where, media_type, self._rules)))
+        self._database.execute(index_columns.OWN, {"n": numbers, "sets": lists})
+
+    def _different(self, columns: str) -> list[tuple[Any, ...]]:
+        sql = f"SELECT DISTINCT {columns} FROM lines WHERE plain"
+        return self._database.execute(sql).fetchall()
+
+    def _place_faults(self) -> None:
+        """Make faults of the flaws of lines, of each code as many as count, with their places."""
+        counts: Counter[str] = Counter()
+        kept: list[tuple[int, Flaw]] = []
+        for number, flaw in self._flaws:
+            counts[flaw[0]] += 1
+            if counts[flaw[0]] <= MOST:
+                kept.append((number, flaw))
+        self._result.codes = counts
+        at, line = 0, 1
+        for number, (code, name, detail, done) in kept:
+            while line < number:
+                at, line = self._block.data.index(b"\n", at) + 1, line + 1
+            place = self._block.start + at
+            self._result.faults.append(Fault(self._index.name, place, code, name, detail, done))
+
+
+def _known(value: bytes) -> bytes:
+    return b"" if value == b"-" else value

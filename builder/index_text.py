@@ -1,0 +1,203 @@
+"""The text of an index file, gzipped or not, in blocks of whole lines.
+
+A ZipNum index is gzip members one behind the other, each with whole lines; it is read as one text.
+"""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from builder.sources import cdx
+from builder.sources.cdx import Legend
+from builder.sources.event import Fault
+from builder.sources.recognise import is_gzip
+from builder.sources.record import shown
+
+BLOCK = 1 << 24
+"""Bytes of text that are read as one; a few times as many are in memory for each thread."""
+LONGEST = 1 << 20
+"""Bytes of the longest line that is read."""
+
+PIECE = 1 << 20
+"""Bytes that are read in one go."""
+_MEMBER = b"\x1f\x8b\x08"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of an index: which block, where in the text it begins, and under which legend.
+
+    CDXJ has none; lines of CDX that have none cannot be read.
+    """
+
+    number: int
+    start: int
+    data: bytes
+    legend: Legend | None = None
+    is_readable: bool = True
+
+
+class Text:
+    """A file's text as it comes, inflated where it is gzip. Damage ends in `faults`, not here."""
+
+    def __init__(self, file: BinaryIO, name: str, piece: int = PIECE) -> None:
+        """`piece` are the bytes, of the file and of the text, that are read in one go."""
+        self._file = file
+        self._piece = piece
+        self.name = name
+        self._head = file.read(piece)
+        self._gzip = is_gzip(self._head)
+        self._inflater = zlib.decompressobj(31) if self._gzip else None
+        self._begun = False  # whether a member has begun that has not ended
+        self.consumed = 0
+        """Bytes of the file that were read."""
+        self.faults: list[Fault] = []
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the text piece by piece. Raises OSError."""
+        data = self._head
+        while data:
+            self.consumed += len(data)
+            if self._gzip:
+                yield from self._inflated(data)
+            else:
+                yield data
+            data = self._file.read(self._piece)
+        if self._begun:
+            detail = "the last member has no end"
+            self._fault("gzip-truncated", self.consumed, detail, "read up to there")
+
+    def _inflated(self, data: bytes) -> Iterator[bytes]:
+        more = False  # whether the inflater holds text back for which there was no room
+        while data or more:
+            if self._inflater is None:  # behind damage: the next member is looked for
+                at = data.find(_MEMBER)
+                if at < 0:
+                    return
+                data = data[at:]
+                self._inflater = zlib.decompressobj(31)
+            self._begun = True
+            try:
+                text = self._inflater.decompress(data, self._piece)
+            except zlib.error as error:
+                done = "left out; read on at the next member"
+                self._fault("gzip-corrupt", self.consumed - len(data), str(error), done)
+                self._inflater, self._begun, more, data = None, False, False, data[1:]
+                yield b"\n"  # what follows is no part of the line that was cut off
+                continue
+            if text:
+                yield text
+            data, more = self._inflater.unconsumed_tail, len(text) == self._piece
+            if self._inflater.eof:
+                data, more = self._inflater.unused_data.lstrip(b"\x00"), False
+                self._inflater, self._begun = zlib.decompressobj(31), False
+
+    def _fault(self, code: str, place: int, detail: str, done: str) -> None:
+        self.faults.append(Fault(self.name, place, code, None, detail, done))
+
+
+def blocks(text: Text, form: str, size: int = BLOCK) -> Iterator[Block | Fault]:
+    """Yield the text in blocks of about `size` bytes, and faults of lines that no block holds.
+
+    `form` is cdx or cdxj. Raises OSError.
+    """
+    number = 0
+    legends = _Legends(text.name)
+    for start, lines in _whole_lines(text, size):
+        if isinstance(lines, Fault):
+            yield lines
+        elif form == "cdxj":
+            yield Block(number, start, lines)
+            number += 1
+        else:
+            for at, data in _parts(lines):
+                place, rest = legends.take(start + at, data)
+                yield from legends.faults
+                legends.faults.clear()
+                if rest:
+                    is_readable = legends.current is not None
+                    yield Block(number, place, rest, legends.current, is_readable)
+                    number += 1
+
+
+class _Legends:
+    """The legend that holds for the lines that come, and what was wrong with it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._is_first = True
+        self.current: Legend | None = None
+        self.faults: list[Fault] = []
+
+    def take(self, place: int, lines: bytes) -> tuple[int, bytes]:
+        """Read the header that the lines may begin with; return what is behind it, and where."""
+        line, _, rest = lines.partition(b"\n")
+        found = cdx.header(line)
+        if found is not None:
+            self._use(found, place, line)
+            place, lines = place + len(line) + 1, rest
+        elif self._is_first:
+            self.current = cdx.guessed(line)
+            self._fault("index-no-header", place, "", f"read as {self.current}")
+        self._is_first = False
+        return place, lines
+
+    def _use(self, legend: Legend, place: int, line: bytes) -> None:
+        lacking, unknown = cdx.lacking(legend), cdx.unknown(legend)
+        self.current = None if lacking else legend
+        if lacking:
+            detail = f"no field {lacking}: {shown(line)}"
+            self._fault("index-header-invalid", place, detail, "the lines below are left out")
+        elif unknown:
+            self._fault("index-header-invalid", place, f"letters {unknown}", "passed over")
+
+    def _fault(self, code: str, place: int, detail: str, done: str) -> None:
+        self.faults.append(Fault(self._name, place, code, None, detail, done))
+
+
+def _whole_lines(text: Text, size: int) -> Iterator[tuple[int, bytes | Fault]]:
+    """Yield whole lines of about `size` bytes, without the last newline, and where they begin."""
+    held: list[bytes] = []
+    length = start = 0
+    is_skipping = False
+    for piece in text.pieces():
+        if is_skipping:
+            cut = piece.find(b"\n") + 1
+            start += cut or len(piece)
+            if not cut:
+                continue
+            piece, is_skipping = piece[cut:], False
+        held.append(piece)
+        length += len(piece)
+        if length < size:
+            continue
+        data = b"".join(held)
+        cut = data.rfind(b"\n")
+        if cut < 0:
+            detail = f"a line of more than {size} bytes"
+            fault = Fault(text.name, start, "index-line-invalid", None, detail, "left out")
+            yield start, fault
+            start, is_skipping, held, length = start + length, True, [], 0
+            continue
+        yield start, data[:cut]
+        held, start = [data[cut + 1 :]], start + cut + 1
+        length = len(held[0])
+    data = b"".join(held)
+    if data.strip(b"\n"):
+        yield start, data.removesuffix(b"\n")
+
+
+def _parts(lines: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield CDX lines divided before each header among them."""
+    begin = 0
+    sought = 1
+    while (at := lines.find(b"CDX", sought)) >= 0:
+        sought = at + 3
+        line = lines.rfind(b"\n", 0, at) + 1
+        if line > begin and at - line <= 1:
+            end = lines.find(b"\n", at)
+            if cdx.header(lines[line : end if end >= 0 else len(lines)]):
+                yield begin, lines[begin : line - 1]
+                begin = line
+    yield begin, lines[begin:]

@@ -1,0 +1,101 @@
+"""CDXJ: lines of a sort key, a date and a JSON object, in the dialects of those who write them.
+
+pywb, cdxj-indexer, warcit and WACZ name the same fields; Common Crawl adds some; OpenWayback has
+names of its own, a W3CDTF date, and before the object a digest and the record's type. Values are
+strings or numbers. Lines that begin with `!` are headers.
+"""
+
+import json
+import re
+from typing import Any
+
+from builder.sources.entry import Entry
+from builder.sources.record import Flaw, shown
+
+KEYS: dict[str, tuple[str, ...]] = {
+    # field of Entry: its names in JSON, the first that is there counts
+    "url": ("url", "uri"),
+    "mime": ("mime", "mct"),
+    "status": ("status", "hsc"),
+    "digest": ("digest", "sha"),
+    "redirect": ("redirect",),
+    "length": ("length", "rle"),
+    "offset": ("offset",),
+    "filename": ("filename",),
+    "truncated": ("truncated",),
+    "refers_to": ("rou",),
+    "refers_date": ("rod",),
+}
+_NUMBERS = frozenset({"status", "hsc", "length", "rle", "offset", "digest", "sha"})
+_LINE = re.compile(
+    rb"(.*?) (\d{4,17}|\d{4}-\d\d[0-9T:.,Z+\-]*) (?:([^ {][^ ]*) )?(?:([^ {][^ ]*) )?(\{.*)",
+    re.DOTALL,
+)
+_PLACE = re.compile(rb"(?:warcfile:)*(.*?)(?:#(\d+))?", re.DOTALL)
+_HEAD = re.compile(
+    rb"(?:![^\n]*\n)*[^ \n]+ (?:\d{14,17}|\d{4}-\d\d-\d\dT\S+)(?: [^ \n{]+){0,2} \{\""
+)
+_RECORD_TYPE = re.compile(rb"[a-z]+", re.IGNORECASE)
+
+
+def begins(head: bytes) -> bool:
+    """Tell whether a file that begins with `head` is a CDXJ index."""
+    return _HEAD.match(head) is not None
+
+
+def read(line: bytes) -> tuple[Entry | None, list[Flaw]]:
+    """Return what a line says, None where it is none, and what is wrong with it."""
+    match = _LINE.fullmatch(line)
+    if not match:
+        return None, [("index-line-invalid", None, shown(line), "left out")]
+    _, date, first, second, text = match.groups()
+    flaws: list[Flaw] = []
+    try:
+        said = json.loads(
+            text.decode("utf-8", "surrogateescape"),
+            object_pairs_hook=_first,
+            parse_int=_Number,
+            parse_float=_Number,
+            parse_constant=_Number,
+        )
+    except (ValueError, RecursionError):
+        return None, [("index-line-invalid", "JSON", shown(text), "left out")]
+    values = {field: _value(said, names, flaws) for field, names in KEYS.items()}
+    words = [word for word in (first, second) if word]
+    kind = words.pop() if words and _RECORD_TYPE.fullmatch(words[-1]) else b""
+    if words and not values["digest"]:
+        values["digest"] = _known(words[0])
+    reference = _value(said, ("ref",), flaws)
+    if reference and not values["filename"]:
+        place = _PLACE.fullmatch(reference)
+        values["filename"], offset = place.groups() if place else (b"", None)
+        values["offset"] = values["offset"] or offset or b""
+    return Entry(date=date, kind=kind, **values), flaws
+
+
+class _Number(str):
+    """A number of a JSON text, as it stands there."""
+
+
+def _first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return dict(reversed(pairs))  # of a name that is there twice, the first counts
+
+
+def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[Flaw]) -> bytes:
+    name = next((name for name in names if said.get(name) is not None), None)
+    if name is None:
+        return b""
+    value = said[name]
+    if isinstance(value, str) and (name in _NUMBERS or not isinstance(value, _Number)):
+        try:
+            # Bytes that are no UTF-8, as they were or as Python wrote them (\udce1), come back.
+            return _known(value.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError:
+            pass
+    detail = shown(ascii(value).encode())
+    flaws.append(("index-value-invalid", name, detail, "taken as missing"))
+    return b""
+
+
+def _known(value: bytes) -> bytes:
+    return b"" if value == b"-" else value

@@ -1,0 +1,181 @@
+"""An entry of an index: one line's values, and the capture that they give.
+
+An index and the archive that it was made of are to give the same items, so all that can be made
+anew is made anew, by the functions that read archives: SURT, host, sets and digest of an index are
+not taken over. What cannot be known of an index is left to the archive: the length of the payload,
+what its first bytes show, its title and language. Of Common Crawl's `mime-detected`, `charset` and
+`languages` nothing is taken, since other rules than ours made them.
+
+URLs are taken byte for byte. Where an index escapes a space, its archive may have a space or the
+escape; escapes are by far the more frequent, so they stay. Bytes beyond ASCII stay as they are.
+"""
+
+import re
+from dataclasses import dataclass
+
+from builder.sources import address, digest, instant, mime, surt
+from builder.sources.capture import refused
+from builder.sources.event import Capture, Rules, Skipped
+from builder.sources.instant import Instant
+from builder.sources.record import Flaw, Record, left_out, shown
+from functions.snapshot import setspec
+from functions.snapshot.identifier import capture_identity
+
+SHA1 = 32
+"""Characters of a SHA-1 in base32: no other digest that is kept has as many."""
+
+_KINDS = {
+    # media type in an index: the record's type; others are responses
+    b"warc/revisit": "revisit",
+    b"warc/request": "request",
+    b"warc/metadata": "metadata",
+    b"warc/warcinfo": "warcinfo",
+    b"warc-info": "warcinfo",
+    b"warc/filedesc": "filedesc",
+    b"warc/conversion": "conversion",
+    b"warc/continuation": "continuation",
+}
+_DATE = re.compile(rb"(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)(\d{1,3})")
+_STATUS = re.compile(rb"\d{3}")
+_NUMBER = re.compile(rb"\d{1,18}")
+_TOKEN = re.compile(rb"[a-z][a-z0-9\-]{0,30}")
+_MD5 = re.compile(rb"[0-9a-f]{32}")
+_FTP_REPLIES = frozenset({b"150", b"226", b"250"})
+"""Replies of FTP servers (RFC 959), which some indexes name where archives have no HTTP status."""
+_UNLABELLED = {32: b"sha1:", 40: b"sha1:", 64: b"sha256:", 128: b"sha512:"}
+_ALL_BUT_REDIRECTS = Rules(errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a line of an index says of one record, as bytes; empty where it says nothing."""
+
+    url: bytes = b""
+    date: bytes = b""
+    mime: bytes = b""
+    status: bytes = b""
+    digest: bytes = b""
+    redirect: bytes = b""
+    length: bytes = b""
+    offset: bytes = b""
+    filename: bytes = b""
+    truncated: bytes = b""
+    kind: bytes = b""
+    """The record's type, where the form has a place for it."""
+    refers_to: bytes = b""
+    refers_date: bytes = b""
+
+
+def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
+    """Return what an entry gives, and what is wrong with it.
+
+    Its ordinal is 0: which captures of an archive file are alike only the whole index shows.
+    """
+    if not entry.url:
+        return Skipped("no-target-uri"), [("no-target-uri", None, "", "left out")]
+    flaws: list[Flaw] = []
+    kind = kind_of(entry.mime, entry.kind)
+    if entry.url[:9].lower() == b"warcinfo:":
+        kind = "warcinfo"
+    record = Record(kind, entry.url, entry.date, None)
+    is_ftp = entry.url[:4].lower() == b"ftp:" and entry.status in _FTP_REPLIES
+    status = None if is_ftp else _status(entry.status, flaws)
+    reason = left_out(record) or refused(record, status, rules)
+    if reason:
+        return Skipped(reason), []
+    when, flaw = _instant(entry.date)
+    flaws += [flaw] if flaw else []
+    where = address.parse(entry.url)
+    media_type = mime.essence(entry.mime) if kind != "revisit" else None
+    found = digest_of(entry.digest, flaws)
+    is_redirect = refused(record, status, _ALL_BUT_REDIRECTS) == "redirect"
+    said = entry.truncated.lower()
+    capture = Capture(
+        identity=capture_identity(
+            entry.url, when.second, None if kind == "revisit" else status, found
+        ),
+        url=where.url,
+        url_surtkey=surt.key(where),
+        sets=sets(where, media_type, rules),
+        url_bytes=where.raw,
+        url_host_name=where.host.name if where.host else None,
+        url_host_registered_domain=where.host.registered if where.host else None,
+        fetch_date=when.text,
+        fetch_time=when.time,
+        fetch_status=status,
+        fetch_redirect=(address.text(entry.redirect) or None) if is_redirect else None,
+        content_digest=found,
+        content_mime_type=media_type,
+        content_truncated=said.decode() if _TOKEN.fullmatch(said) else None,
+        refers_to_url=(address.text(entry.refers_to) or None) if kind == "revisit" else None,
+        refers_to_date=instant.referred(entry.refers_date) if kind == "revisit" else None,
+        warc_record_type=kind,
+        warc_filename=filename(entry.filename),
+        warc_record_offset=_number(entry.offset, "offset", flaws),
+        warc_record_length=_number(entry.length, "length", flaws),
+    )
+    return capture, flaws
+
+
+def kind_of(media_type: bytes, said: bytes = b"") -> str:
+    """Return the type of the record that an index lists with this media type, or that it names."""
+    if said:
+        text = said.decode("ascii", "replace").lower()
+        return text if text.isalpha() else "unknown-type"
+    return _KINDS.get(media_type.lower(), "response")
+
+
+def sets(where: address.Address, media_type: str | None, rules: Rules) -> tuple[str, ...]:
+    """Return the sets of a capture by its domain, its media type and the operator's rules."""
+    specs: list[str] = []
+    if rules.domain_sets and where.host:
+        specs.append(where.host.set_spec)
+    if rules.mime_sets and media_type:
+        specs.append(setspec.join("mime", *media_type.split("/", 1)))
+    own = (r.set for r in rules.set_rules if r.fits(where, media_type, None, rules.collections))
+    return setspec.most_specific([*specs, *own]) if rules.set_rules else tuple(sorted(specs))
+
+
+def filename(path: bytes) -> str:
+    """Return an archive file's name without its folder, as text that any XML can hold."""
+    name = re.split(rb"[/\\]", path)[-1].decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "?" for c in name)
+
+
+def digest_of(said: bytes, flaws: list[Flaw]) -> str | None:
+    """Return a digest as archives give it, with or without a label, in any case and alphabet."""
+    if not said:
+        return None
+    bare = b":" not in said and b"=" not in said.rstrip(b"=")
+    label = b"md5:" if bare and _MD5.fullmatch(said) else _UNLABELLED.get(len(said), b"")
+    declared = digest.parse(label + said if bare else said)
+    if declared is None:
+        flaws.append(("digest-unreadable", "digest", shown(said), "published without it"))
+        return None
+    return declared.text()
+
+
+def _instant(date: bytes) -> tuple[Instant, Flaw | None]:
+    exact = _DATE.fullmatch(date)
+    if exact:
+        text = b"%s-%s-%sT%s:%s:%s.%sZ" % exact.groups()
+        when, flaw = instant.from_warc(text)
+        return when, flaw and (flaw[0], "date", shown(date), flaw[3])
+    when, flaw = instant.from_warc(date) if b"-" in date else instant.from_arc(date)
+    return when, flaw and (flaw[0], "date", *flaw[2:])
+
+
+def _status(said: bytes, flaws: list[Flaw]) -> int | None:
+    if _STATUS.fullmatch(said):
+        return int(said) or None
+    if said not in (b"", b"0"):
+        flaws.append(("index-value-invalid", "status", shown(said), "published without it"))
+    return None
+
+
+def _number(said: bytes, field: str, flaws: list[Flaw]) -> int | None:
+    if _NUMBER.fullmatch(said):
+        return int(said)
+    if said:
+        flaws.append(("index-value-invalid", field, shown(said), "published without it"))
+    return None

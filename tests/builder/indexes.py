@@ -1,0 +1,66 @@
+"""Indexes made by hand, and what reading one gives."""
+
+import io
+import json
+
+from builder import index
+from builder.index import Index
+from builder.sources.event import Rules
+from functions.oai import engine
+
+ALL = Rules(redirects=True, errors=True)
+SHA1 = "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"
+
+
+def line(url="http://www.a.cz/page", date="20080430204826", key="cz,a)/page", **values):
+    """Return a CDXJ line; a value of None is left out."""
+    given = {
+        "url": url,
+        "mime": "text/html",
+        "status": "200",
+        "digest": SHA1,
+        "length": "1043",
+        "offset": "333",
+        "filename": "a.warc.gz",
+        **values,
+    }
+    text = json.dumps({k: v for k, v in given.items() if v is not None})
+    return f"{key} {date} {text}".encode()
+
+
+class Read:
+    """An index that was read: captures as dictionaries by column, faults, and what was counted."""
+
+    def __init__(self, data, folder, rules=ALL, *, threads=1, size=1 << 20, name="i.cdxj", sets=()):
+        folder.mkdir(exist_ok=True)
+        self.folder = folder
+        self.form = index.recognised(data[: 1 << 14])
+        self.told = []
+        what = Index(name, folder, "000007", rules, sets)
+        self.given = index.read(
+            io.BytesIO(data),
+            what,
+            self.form or "cdxj",
+            threads,
+            lambda *report: self.told.append(report),
+            size,
+        )
+        self.captures = rows(folder, "captures")
+        self.faults = rows(folder, "faults")
+
+    def codes(self):
+        return sorted(fault["code"] for fault in self.faults)
+
+    def identities(self):
+        return sorted(capture["identity"] for capture in self.captures)
+
+
+def rows(folder, table):
+    """Return the rows of a table's files in a folder, file by file."""
+    connection = engine.connect()
+    found = []
+    for path in sorted(folder.glob(f"{table}-*.parquet")):
+        result = connection.execute(f"SELECT * FROM {engine.table('$f')}", {"f": [str(path)]})
+        names = [column[0] for column in result.description]
+        found += [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    return found
