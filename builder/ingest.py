@@ -188,7 +188,7 @@ def _read(task: Task, advance: Advance) -> intake.Source:
     digest = form = ""
     try:
         with task.path.open("rb") as file:
-            form = recognise.recognise(file.read(recognise.HEAD)) or ""
+            form = recognise.recognise(recognise.beginning(file)) or ""
             file.seek(0)
             stream: Any = file if form == "wacz" else _Measured(file)
             part.take(read(stream, part.name, task.rules), stream, advance)

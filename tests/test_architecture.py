@@ -31,6 +31,7 @@ HEAVY = {
     "waitress": "builder/server.py",
     "warcio": "builder/demo/crawl.py",
     "tqdm": "builder/progress.py",
+    "zstandard": "builder/sources/zstd.py",
 }
 
 

@@ -153,7 +153,7 @@ def _mime_set(media_type: str) -> str:
 
 def _digest(found: Found) -> str | None:
     if found.payload:
-        return found.payload.digest
+        return found.payload.digest or None
     return found.declared.text() if found.declared else None
 
 

@@ -27,7 +27,7 @@ class Edge:
 
 
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
-_SKIPPED = {kind: Skipped(kind.decode()) for kind in warc.PASSED_OVER}
+_PASSED_OVER = {kind: kind.decode() for kind in warc.PASSED_OVER}
 
 
 def _start(block: Block) -> bytes:
@@ -36,6 +36,20 @@ def _start(block: Block) -> bytes:
     while len(data) < crawl.MOST and (piece := block.take(crawl.MOST - len(data))):
         data += piece
     return data
+
+
+def _cut(swallowed: int, block: Block, found: Found | None, flaws: list[Flaw]) -> None:
+    """Take the bytes back that a record's length had taken of others."""
+    missing = block.missing + swallowed
+    flaws[:] = [flaw for flaw in flaws if flaw[0] not in ("payload-short", "digest-mismatch")]
+    detail = f"declared {block.length} bytes, found {block.length - missing}, then another record"
+    done = "published as truncated, without digest" if found else "left out"
+    flaws.append(("payload-short", None, detail, done))
+    if found is not None:
+        found.missing = missing
+        if found.payload:
+            found.payload.length = max(found.payload.length - swallowed, 0)
+            found.payload.digest = ""
 
 
 class Container:
@@ -92,8 +106,11 @@ class Container:
         self.next = self.next or Edge(None, self._arc_version)
         self.first = self.first or self.next
         if not (self._records or kind or start or self.next.offset):
-            tape.faults.clear()
-            yield Fault(self._name, None, "not-an-archive", None, "damaged gzip", "not read")
+            # What wants a dictionary may well be an archive.
+            tape.faults = [fault for fault in tape.faults if fault[1] == "zstd-dictionary-missing"]
+            if not tape.faults:
+                detail = "damaged " + tape.shared.partition("-")[0]
+                yield Fault(self._name, None, "not-an-archive", None, detail, "not read")
         yield from self._file_faults(end)
 
     def _section(self, end: int | None) -> Iterator[Event]:
@@ -117,20 +134,20 @@ class Container:
         end = warc.plain_end(data)
         if end < 0:
             return None
-        passed = _SKIPPED.get(warc.passed_over(data, end))
+        place = self._tape.place()
+        passed = _PASSED_OVER.get(warc.passed_over(data, end))
         if passed:
             self._records += 1
-            self._tape.close_single()
-            return passed
+            return Skipped(passed, place, self._tape.close_single())
         whole = warc.read_whole(data, end)
         if whole is None:
             return None
         self._records += 1
         record, self._flaws, block = whole
-        reason, found = self._body(record, block, self._flaws, self._tape.place())
+        reason, found = self._body(record, block, self._flaws, place)
         length = self._tape.close_single()
         if found is None:
-            return Skipped(reason or "damaged")
+            return Skipped(reason or "damaged", place, length)
         return self._captures.made(found, length, self._flaws)
 
     def _besides(self, end: int | None) -> Iterator[Event]:
@@ -154,16 +171,18 @@ class Container:
         if offset is None and not self._shared:
             self._shared = True
             done = "published without offset; the file's other such records too"
-            yield Fault(self._name, place, "gzip-not-per-record", None, "", done)
+            yield Fault(self._name, place, tape.shared, None, "", done)
         length_said = record.length if record else None
         block = None if length_said is None else Block(tape, length_said)
         reason, found = self._body(record, block, flaws, offset)
         end = tape.place()
-        length, garbage = tape.close_record(offset)
+        length, garbage = tape.close_record(offset, block is not None and block.missing > 0)
+        if tape.swallowed and block:
+            _cut(tape.swallowed, block, found, flaws)
         if found and reason is None:
             yield self._captures.made(found, length, flaws)
         else:
-            yield Skipped(reason or "damaged")
+            yield Skipped(reason or "damaged", offset, length)
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None

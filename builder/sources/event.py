@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from builder.sources.rule import SetRule
 
@@ -43,11 +44,15 @@ class Capture:
     content_digest_declared: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A record that is not published: `reason` is a record type, or the rule that left it out."""
+class Skipped(NamedTuple):
+    """A record that is not published: `reason` is a record type, or the rule that left it out.
+
+    Its place is given as a capture's is.
+    """
 
     reason: str
+    offset: int | None = None
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

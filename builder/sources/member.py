@@ -32,14 +32,14 @@ class Members(Tape):
     """A gzip file; offsets and lengths are those of the members, in raw bytes."""
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
-        """Start with `head`, bytes that were already read from `stream`.
+        """Start with `head`, the file's first bytes, which were already read from `stream`.
 
-        With a `start` there are none: the stream is sought to there, for `find_record`.
+        With a `start`, the stream is sought to there, for `find_record`.
         """
         super().__init__(b"", stream)
         if start:
             stream.seek(start)
-        self._raw = head
+        self._raw = b"" if start else head
         self._raw_at = 0
         self._raw_base = start  # offset in the file of the first byte of _raw
         self._inflater: zlib._Decompress | None = None
@@ -48,6 +48,7 @@ class Members(Tape):
         self._ahead_faults: list[tuple[int, str, str, str]] = []
         self._member = 0  # raw offset of the member in hand
         self._member_fresh = True
+        self._gave = False  # whether the member in hand gave any bytes
         self._start = 0  # raw offset of the section
         self._end = 0  # raw offset of the section's end, once it is reached
         self._within = False  # whether the member in hand belongs to the section
@@ -93,7 +94,7 @@ class Members(Tape):
         """Return the raw offset of the section's first member."""
         return self._start
 
-    def close_record(self, offset: int | None) -> tuple[int | None, int]:
+    def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:
         """Go to the next record's start; the length is known if the record ends its section."""
         garbage = self.settle()
         whole = offset is not None and self.ended()
@@ -134,6 +135,7 @@ class Members(Tape):
             whole = self._whole()
             if whole is None:
                 self._member_fresh = True
+                self._gave = False
                 self._inflater = zlib.decompressobj(31)
                 whole = self._inflate()
             self._ahead = whole
@@ -188,12 +190,30 @@ class Members(Tape):
             else:
                 self._raw_at += len(data) - len(inflater.unconsumed_tail)
                 if not data and not piece:
-                    self._inflater = None
-                    place = self._member
-                    self.faults.append((place, "gzip-truncated", "", "read up to the end"))
+                    return self._end_early()
             if piece:
+                self._gave = True
                 return piece
         return b""
+
+    def _end_early(self) -> bytes:
+        """Leave the member in hand, which the file ends within."""
+        # What is broken may swallow whole members and seem cut.
+        if self._find_member(self._member + 1):
+            if not self._gave or not self._stores(self._raw[self._raw_at :][:64]):
+                return self._give_up(b"", "no end before the file's")
+            self._raw_at = len(self._raw)
+        self._inflater = None
+        self.faults.append((self._member, "gzip-truncated", "", "read up to the end"))
+        return b""
+
+    def _stores(self, raw: bytes) -> bool:
+        """Tell whether the member in hand holds `raw`, as that of an archive within an archive.
+
+        It may, where the member's beginning is not kept any more.
+        """
+        start = self._member - self._raw_base
+        return start < 0 or raw in zlib.decompressobj(31).decompress(self._raw[start:], _WHOLE)
 
     def _give_up(self, piece: bytes, error: str) -> bytes:
         # What follows the error may already be the next member, so it is sought from the start.

@@ -2,6 +2,9 @@
 
 import re
 import zlib
+from typing import BinaryIO
+
+from builder.sources import zstd
 
 HEAD = 1 << 14
 """Bytes that decide what a file is; a record's first line is looked for in as many."""
@@ -24,18 +27,26 @@ ARC_LINE_LOOSE = re.compile(
 """The same by its five fields alone, for a date or an address that has no known form."""
 
 START = re.compile(
-    rb"(?<![^\n])(?:WARC/\d+\.\d+[ \t]*\r?\n"
+    rb"WARC/\d+\.\d+\r?\n(?=(?:WARC|Content)-[A-Za-z-]+:)|(?<![^\n])(?:WARC/\d+\.\d+[ \t]*\r?\n"
     rb"|[a-z][a-z0-9+.\-]{1,30}:[^\n]{1,8000}? \d{1,3}(?:\.\d{1,3}){3} \d{14}\d* "
     rb"[^\n]{0,200} -?\d+\r?\n)",
     re.IGNORECASE,
 )
-"""A line that begins a record, for finding the next one behind garbage."""
+"""What begins a record, for finding the next one behind garbage: a line, but that WARC's first one
+may stand behind bytes that are none of it, where a field that WARC has comes next."""
+
+_MEMBER = b"\x1f\x8b\x08"
+_ARC_HEADER = re.compile(
+    rb"\n(?:[a-z]+:[^\n]+ \d{1,3}(?:\.\d{1,3}){3} \d{14} [^\n]* \d+\r?\nHTTP/"
+    rb"|filedesc://[^\n]+ \d+\r?\n)"
+)
+_ENDS_WITH_LENGTH = re.compile(rb"(?:.* )?-?\d+")
+_WARC_HEADER = re.compile(rb"WARC/\d\.\d+\r\n(?:[\w-]+:[^\r\n]*\r\n)+\r\n")
 
 _ZIP_NAME = re.compile(rb"PK\x03\x04.{22}(..)(?:..)(.{0,80})", re.DOTALL)
 _WACZ_NAME = re.compile(rb"(?:datapackage(?:-digest)?\.json|(?:archive|pages|indexes)/)")
 
 _UNREAD: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x28\xb5\x2f\xfd", "unsupported-compression", "zstd"),
     (b"\x04\x22\x4d\x18", "unsupported-compression", "lz4"),
     (b"BZh", "unsupported-compression", "bzip2"),
     (b"\xfd7zXZ\x00", "unsupported-compression", "xz"),
@@ -46,18 +57,34 @@ _UNREAD: tuple[tuple[bytes, str, str], ...] = (
     (b"%PDF", "not-an-archive", "a PDF file"),
     (b"PAR1", "not-an-archive", "a Parquet file"),
 )
-_ZSTD_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
 _CDXJ = re.compile(rb"[^ \n]+ \d{14,17} \{")
 
 
-def recognise(head: bytes) -> str | None:
-    """Return "warc", "warc.gz", "arc", "arc.gz" or "wacz" by a file's first bytes, else None.
+def beginning(stream: BinaryIO) -> bytes:
+    """Return as many first bytes of a stream as decide what it is, or all of a shorter one."""
+    head = b""
+    size = HEAD
+    while len(head) < size:
+        piece = stream.read(size - len(head))
+        if not piece:
+            break
+        head += piece
+        if len(head) >= HEAD == size and is_zstd(head):
+            size = zstd.needed(head)
+    return head
 
-    `head` should be HEAD bytes, or all of a shorter file.
+
+def recognise(head: bytes) -> str | None:
+    """Return "warc" or "arc", with ".gz" or ".zst", or "wacz" by a file's first bytes, else None.
+
+    `head` should be what `beginning` returns.
     """
     if head.startswith(_GZIP):
         kind = _plain(inflated(head))
         return kind and kind + ".gz"
+    if is_zstd(head):
+        kind = _plain(_expanded(head)[0])
+        return kind and kind + ".zst"
     if head.startswith(b"PK\x03\x04"):
         return "wacz" if _has_wacz_name(head) else None
     return _plain(head)
@@ -70,19 +97,52 @@ def unread(head: bytes) -> tuple[str, str]:
     for magic, code, detail in _UNREAD:
         if head.startswith(magic):
             return code, detail
-    if _ZSTD_SKIPPABLE.match(head):
-        return "unsupported-compression", "zstd with a dictionary or another skippable frame"
     if _CDXJ.match(head):
         return "not-an-archive", "a CDXJ index"
     if is_gzip(head):
         inside = inflated(head)
         return "not-an-archive", "gzip of " + (unread(inside)[1] or "nothing known")
+    if is_zstd(head):
+        return "not-an-archive", "zstd of " + (unread(_expanded(head)[0])[1] or "nothing known")
     return "not-an-archive", ""
 
 
 def is_gzip(head: bytes) -> bool:
     """Tell whether `head` begins a gzip member (RFC 1952)."""
     return head.startswith(_GZIP)
+
+
+def is_zstd(head: bytes) -> bool:
+    """Tell whether `head` begins a zstd frame, or one to be passed over (RFC 8878)."""
+    return head.startswith(zstd.MAGIC) or bool(zstd.SKIPPABLE.match(head))
+
+
+def is_broken_zstd(head: bytes) -> bool:
+    """Tell whether a zstd frame within `head` cannot be decoded."""
+    return is_zstd(head) and _expanded(head)[1] is not None
+
+
+def packing(head: bytes) -> str | None:
+    """Return "gz", "zst" or "", for plain, of an archive whose first bytes may be damaged.
+
+    That is what the file begins with, broken or not, or what a record's beginning within `head`
+    lies in; None where there is nothing of the kind.
+    """
+    if is_gzip(head) and (recognise(head) or is_broken_gzip(head)):
+        return "gz"
+    if is_zstd(head) and (recognise(head) or is_broken_zstd(head)):
+        return "zst"
+    if _plain(head):
+        return ""
+    if any(head.startswith(magic) for magic, *_ in _UNREAD):
+        return None
+    for magic, packed in ((_MEMBER, "gz"), (zstd.MAGIC, "zst")):
+        at = head.find(magic)
+        while at >= 0:
+            if begins_record(unpacked(head[at:])):
+                return packed
+            at = head.find(magic, at + 1)
+    return "" if _WARC_HEADER.search(head) or _ARC_HEADER.search(head) else None
 
 
 def is_zip(head: bytes) -> bool:
@@ -114,6 +174,13 @@ def begins_record(head: bytes) -> bool:
     return bool(ARC_LINE.match(line) or ARC_LINE_LOOSE.match(line))
 
 
+def unpacked(head: bytes) -> bytes:
+    """Return the first bytes that a file holds, by its own: uncompressed."""
+    if is_gzip(head):
+        return inflated(head)
+    return _expanded(head)[0] if is_zstd(head) else head
+
+
 def inflated(head: bytes) -> bytes:
     """Return up to HEAD bytes of the first gzip member in `head` that is not empty."""
     while head.startswith(_GZIP):
@@ -126,6 +193,15 @@ def inflated(head: bytes) -> bytes:
             return data
         head = inflater.unused_data
     return b""
+
+
+def _expanded(head: bytes) -> tuple[bytes, str | None]:
+    """Return up to HEAD bytes of the zstd frames in `head`, and what is wrong with them."""
+    try:
+        decoder = zstd.Decoder(zstd.dictionary_of(head))
+    except zstd.Undecodable:
+        decoder = zstd.Decoder()
+    return zstd.expand(head, HEAD, decoder)
 
 
 def _inflated_stepwise(head: bytes) -> bytes:
@@ -144,9 +220,10 @@ def _plain(head: bytes) -> str | None:
     if _WARC.match(head):
         return "warc"
     line = head.lstrip(b"\r\n").partition(b"\n")[0]
-    if line[:11].lower() == b"filedesc://" or ARC_LINE.match(line):
+    if line[:11].lower() == b"filedesc://":
         return "arc"
-    return None
+    match = ARC_LINE.match(line)
+    return "arc" if match and _ENDS_WITH_LENGTH.fullmatch(match[4]) else None
 
 
 def _has_wacz_name(head: bytes) -> bool:

@@ -5,6 +5,7 @@ together. No read crosses a section's end, so a record whose length lies swallow
 """
 
 import re
+from collections import deque
 from typing import BinaryIO
 
 from builder.sources.recognise import HEAD, START, begins_record
@@ -12,19 +13,24 @@ from builder.sources.recognise import HEAD, START, begins_record
 PIECE = 1 << 16
 """Bytes of one read."""
 
+_KEPT = 1 << 22  # bytes of text behind that are kept, as pieces and so without copying them
+_MOST_AGAIN = 8  # how often all bytes may be gone back over: lengths may be made to lie
 _NEWLINES = re.compile(rb"[\r\n]*")
 
 
 class Tape:
     """An uncompressed file: one section, in which every record has an offset."""
 
-    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
-        """Start with `head`, bytes that were already read from `stream`.
+    shared = "gzip-not-per-record"
+    """The fault's code where a record does not begin its section."""
 
-        With a `start` there are none: the stream is sought to there, for `find_record`.
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
+        """Start with `head`, the file's first bytes, which were already read from `stream`.
+
+        With a `start`, the stream is sought to there, for `find_record`.
         """
         self._stream = stream
-        self._head = head
+        self._head = b"" if start else head
         self._buffer = b""
         self._at = 0
         # Raw offset behind the buffer. Whether a line begins at `start`, the byte before it tells.
@@ -32,6 +38,11 @@ class Tape:
         if start:
             stream.seek(self._read)
         self._opened = False
+        self._behind: deque[bytes] = deque()  # pieces that lie before the buffer
+        self._behind_size = 0
+        self._gone_back = 0  # bytes, of all times
+        self.swallowed = 0
+        """Bytes that the record closed last had taken of others, to which the tape went back."""
         self.faults: list[tuple[int, str, str, str]] = []
         """Place, code, detail and what was done, of what is wrong with the file itself."""
 
@@ -65,19 +76,28 @@ class Tape:
         """Go to the section's end, of which `single` gave all; return its length in the file."""
         raise NotImplementedError
 
-    def close_record(self, offset: int | None) -> tuple[int | None, int]:
+    def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:
         """Go from a record's end to the next one's start, or to the section's end.
 
         Return the length of the record that began at `offset`, without the newlines behind it as
-        the Internet Archive's CDX has it, and how many bytes had to be skipped as garbage.
+        the Internet Archive's CDX has it, and how many bytes had to be skipped as garbage. Where
+        no record follows, or the record is `short` of bytes, its length may be what is wrong, and
+        the next record within it.
         """
-        length = None if offset is None else self.place() - offset
-        return length, self.settle()
+        end = self.place()
+        self.swallowed = 0
+        self.skip_newlines()
+        if offset is not None and (short or not (self.ended() or self._at_line())):
+            length = self._go_back(offset)
+            if length is not None:
+                self.swallowed = end - offset - length
+                return length, 0
+        return None if offset is None else end - offset, self.settle()
 
     def settle(self) -> int:
         """Go to the next record's start, or the section's end; return the garbage skipped."""
         self.skip_newlines()
-        if self.ended() or begins_record(self.peek(HEAD)):
+        if self.ended() or self._at_record():
             return 0
         return self._seek_start()
 
@@ -133,6 +153,44 @@ class Tape:
                 return self.take(limit), False
             sought = max(0, size - 4)
 
+    def _at_line(self) -> bool:
+        """Tell whether a record begins here and nothing speaks for its beginning before."""
+        return self._buffer[self._at - 1 : self._at] in b"\r\n" and self._at_record()
+
+    def put_back(self, size: int) -> None:
+        """Go back by `size` of the bytes that `take_through` returned last."""
+        self._at -= size
+
+    def _at_record(self) -> bool:
+        return begins_record(self.peek(HEAD))
+
+    def _go_back(self, offset: int) -> int | None:
+        """Go to the first record that begins within the one at `offset`, if what is kept has one.
+
+        Return the length that the record at `offset` has then, without the newlines behind it.
+        """
+        pieces = [self._buffer]
+        base = self._read - len(self._buffer)
+        for piece in reversed(self._behind):
+            if base <= offset:
+                break
+            pieces.append(piece)
+            base -= len(piece)
+        pieces.reverse()
+        kept = b"".join(pieces)
+        here = len(kept) - len(self._buffer) + self._at
+        match = START.search(kept, max(offset + 1 - base, 0))
+        if match is None or match.start() >= here:
+            return None
+        self._gone_back += here - match.start()
+        if self._gone_back > _MOST_AGAIN * self._read:
+            return None
+        self._behind.clear()
+        self._behind_size = 0
+        self._buffer, self._at = kept, match.start()
+        start = max(offset - base, 0)
+        return len(kept[start : self._at].rstrip(b"\r\n")) + start + base - offset
+
     def _seek_start(self) -> int:
         skipped = 0
         while True:
@@ -166,5 +224,10 @@ class Tape:
         """Return the section's next bytes; none at its end."""
         piece, self._head = self._head, b""
         piece = piece or self._stream.read(PIECE) or b""
-        self._read += len(piece)
+        if piece:
+            self._read += len(piece)
+            self._behind.append(self._buffer[: self._at])
+            self._behind_size += self._at
+            while self._behind_size > _KEPT:
+                self._behind_size -= len(self._behind.popleft())
         return piece

@@ -2,6 +2,7 @@
 
 import re
 
+from builder.sources.recognise import START
 from builder.sources.record import DOCUMENTS, Flaw, Held, Record, shown
 from builder.sources.tape import Tape
 
@@ -56,6 +57,10 @@ def read_header(tape: Tape) -> tuple[Record | None, list[Flaw]]:
     head, found = tape.take_through(_HEADER_END, _HEADER_LIMIT)
     if not found:
         return None, [("header-invalid", None, f"no end in {len(head)} bytes", "left out")]
+    if head.find(b"WARC/", 5) >= 0 and (another := START.search(head, 5)):
+        # The header's own end is lost; the record behind it is not to be lost with it.
+        tape.put_back(len(head) - another.start())
+        return None, [("header-invalid", None, "another record begins in it", "left out")]
     return _record(named_fields(head))
 
 

@@ -13,21 +13,22 @@ from typing import BinaryIO, cast
 from builder.sources import arc
 from builder.sources.container import Container, Edge
 from builder.sources.event import Event, Fault, Rules
+from builder.sources.frame import Frames
 from builder.sources.member import Members
 from builder.sources.ordinal import Ordinals
 from builder.sources.recognise import (
-    HEAD,
-    inflated,
-    is_broken_gzip,
-    is_gzip,
+    beginning,
     is_zip,
+    packing,
     recognise,
+    unpacked,
     unread,
 )
 from builder.sources.record import Block, left_out
 from builder.sources.tape import Tape
 from builder.sources.wacz import inner_files
 
+_TAPES = {"": Tape, "gz": Members, "zst": Frames}
 _NOWHERE = Edge(None, 1)
 
 
@@ -41,7 +42,8 @@ class Reading(Iterator[Event]):
 
     `ordinals` are the captures that the range was given and those that it found. Where those of
     two ranges of a file meet, the later one has to be read again, given those of the earlier. The
-    fault `gzip-not-per-record` is told once a file, so of several ranges' the first one counts.
+    fault `gzip-not-per-record`, or `zstd-`, is told once a file, so of several ranges' the first
+    one counts.
     """
 
     def __init__(
@@ -69,14 +71,13 @@ class Reading(Iterator[Event]):
     def _read(self, stream: BinaryIO, start: int, end: int | None) -> Iterator[Event]:
         if start:
             stream.seek(0)
-        head = _head(stream)
+        head = beginning(stream)
         kind = recognise(head)
         if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
             if not start:
                 yield from _read_wacz(stream, self._name, self._rules, kind)
-        elif kind is not None or is_broken_gzip(head):
-            form = Members if is_gzip(head) else Tape
-            tape = form(b"", stream, start) if start else form(head, stream)
+        elif (packed := packing(head)) is not None:
+            tape = _TAPES[packed](head, stream, start)
             version = _announced(head) if start else 1
             file = Container(tape, self._name, self._rules, version, self.ordinals)
             yield from file.events(kind, start, end)
@@ -107,19 +108,9 @@ def read(
     return Reading(stream, name, rules, start, end, Ordinals() if ordinals is None else ordinals)
 
 
-def _head(stream: BinaryIO) -> bytes:
-    head = b""
-    while len(head) < HEAD:
-        piece = stream.read(HEAD - len(head))
-        if not piece:
-            break
-        head += piece
-    return head
-
-
 def _announced(head: bytes) -> int:
     """Return the version that an ARC file announces, by its first bytes."""
-    tape = Tape(inflated(head) if is_gzip(head) else head, BytesIO())
+    tape = Tape(unpacked(head), BytesIO())
     tape.next_section()
     tape.settle()
     if tape.peek(5).upper() == b"WARC/":

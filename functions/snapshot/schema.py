@@ -62,7 +62,12 @@ CAPTURE = (
     Column("refers_to_date", "VARCHAR", "date of a revisit's original, where said", "NULL"),
     Column("warc_record_type", "VARCHAR", "response, resource or revisit", "response"),
     Column("warc_filename", "VARCHAR", "archive file, without its folder", "crawl-1.warc.gz"),
-    Column("warc_record_offset", "BIGINT", "first byte of the record (or gzip member)", "1024"),
+    Column(
+        "warc_record_offset",
+        "BIGINT",
+        "first byte of the record (or gzip member)",
+        "1024",
+    ),
     Column("warc_record_length", "BIGINT", "bytes of the record as stored", "2048"),
     Column(
         "content_digest_declared",
@@ -117,7 +122,7 @@ SOURCE = (
     Column("source", "VARCHAR", "archive file, without its folder", "crawl-1.warc.gz"),
     Column("digest", "VARCHAR", "SHA-256 of the file, hexadecimal", "9f86d08..."),
     Column("path", "VARCHAR", "where the file was read", "crawls/crawl-1.warc.gz"),
-    Column("format", "VARCHAR", "arc, warc or wacz, with .gz where compressed", "warc.gz"),
+    Column("format", "VARCHAR", "arc, warc or wacz, with .gz or .zst if compressed", "warc.gz"),
     Column("bytes", "BIGINT", "size of the file", "1289228"),
     Column("captures", "BIGINT", "captures that it gave", "97"),
     Column("skipped", "BIGINT", "records that are no documents or that a rule left out", "105"),

@@ -4,6 +4,8 @@ import gzip
 import io
 from collections.abc import Iterable
 
+import zstandard
+
 from builder.sources.event import Capture, Event, Fault, Rules, Skipped
 from builder.sources.fault import CODES
 from builder.sources.webarchive import read
@@ -87,3 +89,49 @@ def faults(data: bytes, rules: Rules = ALL) -> list[Fault]:
 
 def codes(data: bytes, rules: Rules = ALL) -> list[str]:
     return [f.code for f in faults(data, rules)]
+
+
+def frame(
+    data: bytes,
+    dictionary: zstandard.ZstdCompressionDict | None = None,
+    *,
+    named: bool = True,
+    checked: bool = True,
+    sized: bool = True,
+) -> bytes:
+    """Return a zstd frame, with the header fields that the proposal for WARC asks for, or not."""
+    return zstandard.ZstdCompressor(
+        level=3,
+        dict_data=dictionary,
+        write_checksum=checked,
+        write_content_size=sized,
+        write_dict_id=named,
+    ).compress(data)
+
+
+def frames(
+    records: Iterable[bytes],
+    dictionary: zstandard.ZstdCompressionDict | None = None,
+    named: bool = True,
+) -> bytes:
+    return b"".join(frame(record, dictionary, named=named) for record in records)
+
+
+def skippable(data: bytes, number: int = 13) -> bytes:
+    return bytes([0x50 + number]) + b"\x2a\x4d\x18" + len(data).to_bytes(4, "little") + data
+
+
+def dictionary(number: int = 40_000, padding: int = 0) -> zstandard.ZstdCompressionDict:
+    """Return a dictionary made of records like those here."""
+    samples = [
+        warc(http(b"<p>%d</p>" % (n * n) + PAGE), url=b"http://a%d.cz/%d" % (n, n))
+        for n in range(300)
+    ]
+    made = zstandard.train_dictionary(4096, samples, dict_id=number).as_bytes()
+    # Its last part is content, which may be of any length.
+    head, content = made[:-1000], made[-1000:]
+    return zstandard.ZstdCompressionDict(head + bytes(padding) + content)
+
+
+def dictionary_frame(made: zstandard.ZstdCompressionDict, packed: bool = True) -> bytes:
+    return skippable(frame(made.as_bytes()) if packed else made.as_bytes())

@@ -1,13 +1,27 @@
 """Broken files: each defect is a fault at its place, and nothing behind it is lost."""
 
 import gzip
+import time
 import tracemalloc
+import zlib
 
 import pytest
 
 from builder.sources.event import Skipped
 
-from .containers import URL, arc, captures, codes, events, faults, filedesc, http, members, warc
+from .containers import (
+    URL,
+    arc,
+    captures,
+    codes,
+    events,
+    faults,
+    filedesc,
+    frames,
+    http,
+    members,
+    warc,
+)
 
 GOOD = warc(http())
 
@@ -187,3 +201,105 @@ def test_arc_with_a_wrong_length_and_garbage():
     data = filedesc() + arc(http(), length=b"-5") + arc(http(), url=b"http://a.cz/1") + b"garbage\n"
     assert urls(data) == ["http://a.cz/1"]
     assert codes(data) == ["length-invalid", "garbage", "garbage"]
+
+
+def test_a_length_over_other_records_swallows_none_of_them():
+    # As when a crawl was broken off within a record, and went on behind it.
+    cut = warc(http(b"x" * 5000), b"WARC-Payload-Digest: sha1:" + b"A" * 32)[:-2000]
+    data = record(0) + cut + b"".join(record(n) for n in range(1, 30))
+    assert urls(data) == [
+        "http://a.cz/0",
+        URL.decode(),
+        *(f"http://a.cz/{n}" for n in range(1, 30)),
+    ]
+    (fault,) = faults(data)
+    assert (fault.code, fault.place) == ("payload-short", len(record(0)))
+    assert fault.detail.endswith(", then another record")
+    short = captures(data)[1]
+    assert (short.content_truncated, short.content_digest) == ("unspecified", None)
+    assert short.content_length == 5000 - 2000 + 4
+    end = short.warc_record_offset + short.warc_record_length
+    assert data[end:].startswith(b"WARC/1.0")
+    for length in (b"300", b"500", b"1000", b"999999999"):
+        data = warc(http(), length=length) + record(1) + record(2) + record(3)
+        assert urls(data) == [URL.decode(), *(f"http://a.cz/{n}" for n in range(1, 4))]
+        assert set(codes(data)) == {"payload-short"}
+        arcs = [
+            filedesc(),
+            arc(http(), length=length),
+            *(arc(http(), url=b"http://a.cz/%d" % n) for n in range(3)),
+        ]
+        assert len(captures(b"".join(arcs))) == 4
+
+
+def test_a_length_over_more_than_is_kept_loses_what_was_passed():
+    record_of_a_megabyte = [warc(http(bytes(1 << 20)), url=b"http://a.cz/%d" % n) for n in range(9)]
+    data = warc(http(), length=b"99999999") + b"".join(record_of_a_megabyte)
+    tracemalloc.start()
+    found = urls(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found[0] == URL.decode()
+    assert found[-3:] == [f"http://a.cz/{n}" for n in range(6, 9)]
+    for capture in captures(data):
+        assert data[capture.warc_record_offset :].startswith(b"WARC/1.0")
+    assert peak < 24 << 20
+    assert codes(data) == ["payload-short"]
+
+
+def test_lengths_that_were_made_to_lie_take_no_more_than_linear_time():
+    liar = b"WARC/1.0\r\nWARC-Type: request\r\nContent-Length: 4000000\r\n\r\n"
+    data = liar * 40_000
+    started = time.process_time()
+    found = events(data)
+    assert time.process_time() - started < 20
+    assert sum(isinstance(event, Skipped) for event in found) > 8
+
+
+def test_a_payload_that_holds_records_is_left_as_it_is():
+    inner = warc(http(record(7) + record(8)))
+    data = record(0) + inner + record(1)
+    assert urls(data) == ["http://a.cz/0", URL.decode(), "http://a.cz/1"]
+    assert urls(data[:-30])[:2] == ["http://a.cz/0", URL.decode()]
+    assert codes(data) == []
+
+
+def test_a_header_without_its_end_costs_no_other_record():
+    broken = warc(b"", kind=b"metadata").replace(b"\r\n\r\n", b"\r\nXX")
+    data = record(0) + broken + record(1) + record(2)
+    assert urls(data) == [f"http://a.cz/{n}" for n in range(3)]
+    assert [(f.code, f.detail) for f in faults(data)] == [
+        ("header-invalid", "another record begins in it")
+    ]
+
+
+@pytest.mark.parametrize(
+    "junk", [b"\x00", b"junk", b"\x1f", b"\x28\xb5", b"\r\n\x00\r\n", bytes(9000)]
+)
+def test_files_whose_first_bytes_are_damaged(junk):
+    for pack in (b"".join, members, frames):
+        data = pack(record(n) for n in range(3))
+        assert urls(junk + data) == [f"http://a.cz/{n}" for n in range(3)], pack
+        assert codes(junk + data) in (["garbage"], ["gzip-garbage"], ["zstd-garbage"])
+    data = junk + b"\n" + filedesc() + arc(http())
+    assert urls(data) == [URL.decode()]
+    for other in (b"<p>WARC/1.0 is", b"WARC/1.0", b"say:\nWARC/1.0\nWARC-Type: response\n\n"):
+        assert codes(junk + other) == ["not-an-archive"]
+
+
+def test_a_header_that_lies_of_its_length_swallows_no_member():
+    first = bytearray(members([record(0)]))
+    first[3] = 4  # an extra field, whose length what follows is taken for
+    data = bytes(first) + members([record(1), record(2)])
+    assert urls(data) == ["http://a.cz/1", "http://a.cz/2"]
+    assert codes(data) == ["gzip-corrupt"]
+    assert codes(bytes(first)) in (["gzip-corrupt"], ["gzip-truncated"], ["not-an-archive"])
+
+
+def test_an_archive_within_a_cut_member_gives_no_records():
+    inner = members([record(n) for n in range(40)])
+    deflater = zlib.compressobj(0, zlib.DEFLATED, 31)
+    outer = deflater.compress(warc(http(inner))) + deflater.flush()
+    data = members([record(0)]) + outer[:-500]
+    assert urls(data) == ["http://a.cz/0", URL.decode()]
+    assert codes(data) == ["payload-short", "gzip-truncated"]

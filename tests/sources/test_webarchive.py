@@ -76,8 +76,8 @@ def test_a_file_is_known_by_its_first_bytes(data, kind):
     "data, code, detail",
     [
         (b"", "empty-file", ""),
-        (b"\x28\xb5\x2f\xfd....", "unsupported-compression", "zstd"),
-        (b"\x5d\x2a\x4d\x18....", "unsupported-compression", "zstd with a dictionary"),
+        (b"\x28\xb5\x2f\xfd....", "not-an-archive", "damaged zstd"),
+        (b"\x5d\x2a\x4d\x18....", "not-an-archive", "zstd of nothing known"),
         (b"\x04\x22\x4d\x18....", "unsupported-compression", "lz4"),
         (b" CDX N b a m s k r M S V g\n", "not-an-archive", "a CDX index"),
         (b'cz,a)/ 20200101000000 {"url": 1}\n', "not-an-archive", "a CDXJ index"),

@@ -1,0 +1,165 @@
+"""zstd (RFC 8878): frames, fed block by block.
+
+A block gives BLOCK bytes at most, so whoever feeds one at a time bounds memory, whatever the
+bytes are made to expand to; and the blocks' lengths lead to a frame's end even where it is broken.
+"""
+
+import re
+from typing import NamedTuple
+
+import zstandard
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+BLOCK = 1 << 17
+"""Bytes that a block holds at most, before and after decoding (RFC 8878, 3.1.1.2.4)."""
+HEADER = 18
+"""Bytes that a frame's header has at most."""
+NEAR = HEADER + 3 + BLOCK
+"""Raw bytes that hold a frame's header and its first block, however long these are."""
+CHECKSUM = 4
+WINDOW = 1 << 27
+"""Bytes of memory that a frame may ask for: what the command zstd gives without being told more."""
+DICTIONARY = 1 << 23
+"""Bytes that a dictionary may have, as stored and decoded (iipc, "Zstandard Compression for WARC
+Files 1.0", which asks for no more of a reader)."""
+
+_DICTIONARY_FRAME = b"\x5d\x2a\x4d\x18"
+_DICTIONARY_MAGIC = b"\x37\xa4\x30\xec"
+
+
+class Undecodable(ValueError):
+    """What is wrong with a frame, in the words of the library where these are its own."""
+
+
+class Header(NamedTuple):
+    """A frame's header: its own length, and what it says of the frame."""
+
+    size: int
+    dictionary: int
+    """Id of the dictionary that it names, else 0."""
+    checksum: bool
+
+
+def header(data: bytes) -> Header:
+    """Return the header that a frame begins with; raises Undecodable if it is none or is cut."""
+    try:
+        said = zstandard.get_frame_parameters(data)
+        return Header(zstandard.frame_header_size(data), said.dict_id, said.has_checksum)
+    except zstandard.ZstdError as error:
+        raise _told(error) from error
+
+
+def block(data: bytes, at: int) -> tuple[int, bool]:
+    """Return the length of the block at `at`, with its header, and whether it is the frame's last.
+
+    Raises Undecodable if no block can begin so.
+    """
+    word = int.from_bytes(data[at : at + 3], "little")
+    kind, size = word >> 1 & 3, word >> 3
+    if kind == 3 or size > BLOCK:
+        raise Undecodable("no block where one should begin")
+    return 3 + (1 if kind == 1 else size), bool(word & 1)
+
+
+class Frame:
+    """A frame that is being decoded; it is fed its header and first block together."""
+
+    __slots__ = ("_decoder",)
+
+    def __init__(self, decoder: "zstandard.ZstdDecompressionObj") -> None:
+        self._decoder = decoder
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what the next bytes give; raises Undecodable."""
+        try:
+            return self._decoder.decompress(data)
+        except zstandard.ZstdError as error:
+            raise _told(error) from error
+
+
+class Decoder:
+    """Begins frames, one at a time, with the dictionary that they may need."""
+
+    def __init__(self, dictionary: bytes = b"", window: int = WINDOW) -> None:
+        """`dictionary` is in the form of RFC 8878, section 5; raises Undecodable if it is not."""
+        self.dictionary = 0
+        try:
+            given = None
+            if dictionary:
+                given = zstandard.ZstdCompressionDict(dictionary, zstandard.DICT_TYPE_FULLDICT)
+                self.dictionary = given.dict_id()
+            self._made = zstandard.ZstdDecompressor(given, window)
+            self._made.decompressobj()
+        except zstandard.ZstdError as error:
+            raise _told(error) from error
+
+    def frame(self) -> Frame:
+        """Begin a frame; one that was begun before is given up."""
+        return Frame(self._made.decompressobj())
+
+
+def skippable(data: bytes, at: int) -> int:
+    """Return the length of the skippable frame at `at`, with its header of eight bytes."""
+    return 8 + int.from_bytes(data[at + 4 : at + 8], "little")
+
+
+def needed(start: bytes) -> int:
+    """Return how many of a file's first bytes hold its dictionary, if any, and one block."""
+    if start.startswith(_DICTIONARY_FRAME) and skippable(start, 0) <= DICTIONARY + 8:
+        return skippable(start, 0) + NEAR
+    return NEAR
+
+
+def dictionary_of(start: bytes) -> bytes:
+    """Return the dictionary in the frame that a file begins with; none if it begins otherwise.
+
+    Raises Undecodable if the frame is cut, is longer than is read, or holds no dictionary.
+    """
+    if not start.startswith(_DICTIONARY_FRAME):
+        return b""
+    size = skippable(start, 0)
+    data = start[8:size]
+    if size > DICTIONARY + 8 or size > len(start):
+        raise Undecodable(f"it would have {size - 8} bytes")
+    if data.startswith(MAGIC):
+        data, wrong = expand(data, DICTIONARY + 1, Decoder(window=DICTIONARY))
+        if wrong or len(data) > DICTIONARY:
+            raise Undecodable(wrong or f"it has more than {DICTIONARY} bytes")
+    if not data.startswith(_DICTIONARY_MAGIC):
+        raise Undecodable("its frame holds something else")
+    return data
+
+
+def expand(data: bytes, limit: int, decoder: Decoder) -> tuple[bytes, str | None]:
+    """Return the first `limit` bytes of what the frames in `data` hold, and what is wrong.
+
+    A last frame that `data` cuts off is not wrong.
+    """
+    pieces: list[bytes] = []
+    at = size = 0
+    try:
+        while at < len(data) and size < limit:
+            if SKIPPABLE.match(data, at):
+                at += skippable(data, at)
+                continue
+            said = header(data[at : at + HEADER])
+            if said.dictionary and said.dictionary != decoder.dictionary:
+                raise Undecodable(f"needs dictionary {said.dictionary}")
+            frame = decoder.frame()
+            lead, last = said.size, False
+            while at < len(data) and size < limit and not last:
+                length, last = block(data, at + lead)
+                pieces.append(frame.feed(data[at : at + lead + length]))
+                size += len(pieces[-1])
+                at, lead = at + lead + length, 0
+            if last and said.checksum:
+                frame.feed(data[at : at + CHECKSUM])
+                at += CHECKSUM
+    except Undecodable as error:
+        return b"".join(pieces)[:limit], str(error)
+    return b"".join(pieces)[:limit], None
+
+
+def _told(error: zstandard.ZstdError) -> Undecodable:
+    return Undecodable(str(error).rpartition("error: ")[2])
