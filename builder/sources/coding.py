@@ -8,11 +8,21 @@ import zlib
 
 import brotli
 
+from builder.sources import zstd
+
 _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _SIZE_LINE = 1 << 12  # bytes that a chunk's size line may have, extensions included
 _STEP = 1 << 12
 _CODINGS = 8
 _NO_CODING = frozenset({"", "identity", "none"})
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
+_UNDECODED = {
+    "compress": "LZW, which nobody sends",
+    "x-compress": "LZW, which nobody sends",
+    # RFC 9842: the dictionary is another response, which only the client had.
+    "dcb": "it needs a dictionary that the record does not hold",
+    "dcz": "it needs a dictionary that the record does not hold",
+}
 
 
 class Chunked:
@@ -86,8 +96,10 @@ def decode(data: bytes, codings: list[str], limit: int) -> tuple[bytes | None, s
             current, flaw = _inflate(current, limit)
         elif coding == "br":
             current, flaw = _unbrotli(current, limit)
-        elif coding in ("zstd", "dcb", "dcz", "compress", "x-compress"):
-            current, flaw = None, f"{coding} is not decoded"
+        elif coding == "zstd":
+            current, flaw = _unzstd(current, limit)
+        elif coding in _UNDECODED:
+            current, flaw = None, f"{coding} is not decoded: {_UNDECODED[coding]}"
         else:
             flaw = f"{coding} is no coding"
         wrong = wrong or flaw
@@ -116,30 +128,60 @@ def _inflate(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
     return data, "deflate declared, but the payload is not deflate"
 
 
-def _unzip(data: bytes, bits: int, limit: int) -> tuple[bytes, bool]:
-    """Return what inflates, and whether the end was reached, which may be that of no bytes."""
-    inflater = zlib.decompressobj(bits)
+def _unzip(data: bytes, bits: int, limit: int, step: int = _STEP) -> tuple[bytes, bool]:
+    """Return what inflates, and whether an end was reached, which may be that of no bytes."""
+    start = data
     pieces: list[bytes] = []
     size = 0
+    ended = False
+    inflater = zlib.decompressobj(bits)
     # Small steps, since zlib withholds what it inflated in a call that fails.
-    for at in range(0, len(data), _STEP):
+    while data and size < limit:
         try:
-            piece = inflater.decompress(data[at : at + _STEP], limit - size)
-            size += len(piece)
-            pieces.append(piece)
+            piece = inflater.decompress(data[:step], limit - size)
         except zlib.error:
+            if not size and step > 1:
+                return _unzip(start, bits, limit, 1)
             break
-        if inflater.eof or size >= limit:
-            break
-    return b"".join(pieces), inflater.eof
+        size += len(piece)
+        pieces.append(piece)
+        data = data[step:]
+        if inflater.eof:
+            ended = True
+            data = inflater.unused_data + data
+            if not data.startswith(b"\x1f\x8b"):
+                break
+            inflater = zlib.decompressobj(bits)  # RFC 1952: one member after another
+    return b"".join(pieces), ended
 
 
 def _unbrotli(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
     decoder = brotli.Decompressor()
-    try:
-        decoded = bytes(decoder.process(data, output_buffer_limit=limit))
-    except brotli.error:
-        return None, "br that does not decode"
-    if decoded or decoder.is_finished():
-        return decoded, None
+    pieces: list[bytes] = []
+    size = 0
+    ended = False
+    for at in range(0, len(data), _STEP):
+        try:
+            piece = bytes(decoder.process(data[at : at + _STEP], output_buffer_limit=limit - size))
+        except brotli.error:
+            break
+        size += len(piece)
+        pieces.append(piece)
+        ended = decoder.is_finished()
+        if ended or size >= limit:
+            break
+    if size or ended:
+        return b"".join(pieces), None
+    # Nothing marks brotli, but pages are also kept decoded under a header that says otherwise.
+    if _MARKUP.match(data):
+        return data, "br declared, but the payload is not br"
     return None, "br that does not decode"
+
+
+def _unzstd(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
+    if not data.startswith(zstd.MAGIC) and not zstd.SKIPPABLE.match(data):
+        return data, "zstd declared, but the payload is not zstd"
+    decoded, wrong = zstd.expand(data, limit, zstd.Decoder())
+    if decoded or wrong is None:
+        return decoded, None
+    return None, f"zstd that does not decode: {wrong}"

@@ -36,6 +36,11 @@ class Message:
             return []
         return [token.strip() for token in value.decode("latin-1").lower().split(",")]
 
+    def codings(self) -> list[str]:
+        """Return the codings that a payload bears, the last applied last, but for chunked."""
+        moved = [name for name in self.tokens(b"transfer-encoding") if name != "chunked"]
+        return self.tokens(b"content-encoding") + moved
+
 
 def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
     """Return the head that `block` begins with, the first bytes behind it, and what is wrong.

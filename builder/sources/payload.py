@@ -14,7 +14,7 @@ class Payload:
     """A payload as stored, behind the HTTP head and before any decoding."""
 
     digest: str = ""
-    """SHA-1, base32."""
+    """SHA-1, base32; none where it is not known which bytes are the payload's."""
     length: int = 0
     """Bytes that the record holds."""
     head: bytes = b""
@@ -54,7 +54,7 @@ def read_payload(
     if chunked:
         decoder = Chunked()
         data = decoder.feed(data) + decoder.flush()
-    codings = message.tokens(b"content-encoding") if message else []
+    codings = message.codings() if message else []
     if codings and data:
         decoded, wrong = decode(data, codings, limit)
         if wrong:
