@@ -11,8 +11,9 @@ start.
 from typing import BinaryIO
 
 from builder.sources import zstd
+from builder.sources.member import Members
 from builder.sources.recognise import HEAD, begins_record
-from builder.sources.tape import PIECE, Tape
+from builder.sources.tape import PIECE
 from builder.sources.zstd import Undecodable
 
 _READ = PIECE * 4
@@ -20,83 +21,26 @@ _KEPT = 1 << 18  # raw bytes behind, for a search to begin where a broken frame 
 _SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length is taken for damage
 
 
-class Frames(Tape):
-    """A zstd file; offsets and lengths are those of the frames, in raw bytes."""
+class Frames(Members):
+    """A zstd file; its frames are what members are to a gzip file, found and decoded otherwise."""
 
     shared = "zstd-not-per-record"
+    _inflater: zstd.Frame | None  # type: ignore[assignment]  # used by this class alone
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
         """Start with `head`, bytes already read from `stream`, the file's dictionary among them.
 
         With a `start`, the stream is sought to there, for `find_record`.
         """
-        super().__init__(b"", stream)
-        if start:
-            stream.seek(start)
-        self._raw = b"" if start else head
-        self._raw_at = 0
-        self._raw_base = start  # offset in the file of the first byte of _raw
+        super().__init__(head, stream, start)
         self._without = ""  # why there is no dictionary
         try:
             self._decoder = zstd.Decoder(zstd.dictionary_of(head))
         except Undecodable as error:
             self._decoder, self._without = zstd.Decoder(), str(error)
         self._wanting: list[int] = []  # first frame that wants another dictionary, which, how many
-        self._frame: zstd.Frame | None = None
         self._lead = 0  # bytes of the frame's header, until its first block was decoded
         self._checked = False  # whether the frame ends with a checksum
-        self._ahead = b""  # first piece of the frame that opens the next section
-        self._member = 0  # raw offset of the frame in hand
-        self._start = 0  # raw offset of the section
-        self._end = 0  # raw offset of the section's end, once it is reached
-        self._within = False  # whether the frame in hand belongs to the section
-
-    def next_section(self) -> bool:
-        """Go to the next section; False at the file's end."""
-        if not self._ahead and not self._open():
-            return False
-        self._start = self._member
-        self._buffer, self._at, self._ahead = self._ahead, 0, b""
-        self._within = True
-        return True
-
-    def find_record(self) -> None:
-        """Go from the start to the first frame there or behind that decodes to a record's start."""
-        self._find_frame(self._raw_base)
-
-    def ahead(self) -> int | None:
-        """Return the raw offset of the frame that opens the next section, once it is reached."""
-        return self._member if self._ahead else None
-
-    def offset(self, first: bool) -> int | None:
-        """Return the offset of the section's frame; None unless the record opens the section."""
-        return self._start if first else None
-
-    def place(self) -> int:
-        """Return the raw offset of the section's first frame."""
-        return self._start
-
-    def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:
-        """Go to the next record's start; the length is known if the record ends its section."""
-        garbage = self.settle()
-        whole = offset is not None and self.ended()
-        return (self._end - offset if whole and offset is not None else None), garbage
-
-    def _piece(self) -> bytes:
-        while not self._ahead:
-            if self._frame is not None:
-                piece = self._decode()
-                if piece:
-                    return piece
-            if self._within:
-                self._end = self._raw_base + self._raw_at
-                self._within = False
-            if not self._open() or begins_record(self._ahead):
-                break
-            piece, self._ahead = self._ahead, b""
-            self._within = True
-            return piece
-        return b""
 
     def _open(self) -> bool:
         """Start on the next frame that is not empty, leaving its first piece in _ahead."""
@@ -105,16 +49,16 @@ class Frames(Tape):
             self._member = place
             if self._raw.startswith(zstd.MAGIC, self._raw_at):
                 self._begin(place)
-                self._ahead = self._decode()
+                self._ahead = self._inflate()
                 if self._ahead:
                     self._tell_wanting()
                     return True
             elif not zstd.SKIPPABLE.match(self._raw, self._raw_at):
-                self._find_frame(place)
+                self._find_member(place)
                 detail = f"{self._raw_base + self._raw_at - place} bytes"
                 self.faults.append((place, "zstd-garbage", detail, "left out"))
             elif not self._skipped():
-                self._give_up("zstd-corrupt", "a skippable frame that leads to no other")
+                self._leave("zstd-corrupt", "a skippable frame that leads to no other")
         self._tell_wanting()
         return False
 
@@ -123,22 +67,22 @@ class Frames(Tape):
             said = zstd.header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
         except Undecodable as error:
             cut = len(self._raw) - self._raw_at < zstd.HEADER
-            self._give_up("zstd-truncated" if cut else "zstd-corrupt", str(error))
+            self._leave("zstd-truncated" if cut else "zstd-corrupt", str(error))
             return
         self._lead, self._checked = said.size, said.checksum
         if not said.dictionary or said.dictionary == self._decoder.dictionary:
-            self._frame = self._decoder.frame()
+            self._inflater = self._decoder.frame()
             return
         self._raw_at += self._lead
         if not self._pass_blocks():
-            self._give_up("zstd-corrupt", f"needs dictionary {said.dictionary} and has no end")
+            self._leave("zstd-corrupt", f"needs dictionary {said.dictionary} and has no end")
             return
         self._wanting = self._wanting or [place, said.dictionary, 0]
         self._wanting[2] += 1
 
-    def _decode(self) -> bytes:
+    def _inflate(self) -> bytes:
         """Return the frame's next piece; none at its end, which also drops it."""
-        while self._frame is not None:
+        while self._inflater is not None:
             self._has_raw(zstd.NEAR)
             at = end = self._raw_at + self._lead
             piece, last = b"", False
@@ -146,48 +90,48 @@ class Frames(Tape):
                 if at + 3 <= len(self._raw):
                     size, last = zstd.block(self._raw, at)
                     end = at + size
-                    piece = self._frame.feed(self._raw[self._raw_at : end])
+                    piece = self._inflater.feed(self._raw[self._raw_at : end])
                     if last and self._checked:  # apart, so that a wrong one costs no bytes
-                        self._frame.feed(self._raw[end : end + zstd.CHECKSUM])
+                        self._inflater.feed(self._raw[end : end + zstd.CHECKSUM])
                         end += zstd.CHECKSUM
             except Undecodable as error:
                 self._raw_at += self._lead
                 passed = self._pass_blocks()
                 code = "zstd-window" if "too much memory" in str(error) else "zstd-corrupt"
-                self._give_up(code, str(error), passed)
+                self._leave(code, str(error), passed)
                 return piece
             self._lead = 0
             if end > len(self._raw) or end == at:
-                self._end_early(at)
+                self._cut_off(at)
                 return piece
             self._raw_at = end
             if last:
-                self._frame = None
+                self._inflater = None
             if piece:
                 return piece
         return b""
 
-    def _end_early(self, at: int) -> None:
+    def _cut_off(self, at: int) -> None:
         """Leave the frame in hand, whose block at `at` ends behind the file."""
         # The block's length may be what is damaged. But one stored as it is may hold an archive,
         # whose frames lie there for all to see.
         stored = at < len(self._raw) and not self._raw[at] & 6
         start = self._member - self._raw_base
         if not stored or (start >= 0 and not self._opens_record(start)):
-            self._find_frame(self._member + 1)
+            self._find_member(self._member + 1)
             if self._has_raw(1):
-                self._give_up("zstd-corrupt", "a block that ends behind the file", passed=True)
+                self._leave("zstd-corrupt", "a block that ends behind the file", passed=True)
                 return
-        self._frame = None
+        self._inflater = None
         self._raw_at = len(self._raw)
         self.faults.append((self._member, "zstd-truncated", "", "read up to the end"))
 
-    def _give_up(self, code: str, detail: str, passed: bool = False) -> None:
+    def _leave(self, code: str, detail: str, passed: bool = False) -> None:
         """Leave the frame in hand where it breaks, and go to the next one."""
-        self._frame = None
+        self._inflater = None
         # What follows the error may already be the next frame, so it is sought from the start.
         if not passed:
-            self._find_frame(self._member + 1)
+            self._find_member(self._member + 1)
         more = self._has_raw(1)
         done = f"read on at byte {self._raw_base + self._raw_at}" if more else "read no more"
         self.faults.append((self._member, code, detail, done))
@@ -236,7 +180,7 @@ class Frames(Tape):
             self.faults.append((place, "zstd-dictionary-missing", detail, "left out"))
             self._wanting = []
 
-    def _find_frame(self, place: int) -> None:
+    def _find_member(self, place: int) -> bool:
         """Go to the next frame from `place` on that decodes to a record's start, or to the end."""
         at = max(place - self._raw_base, 0)
         while True:
@@ -248,7 +192,7 @@ class Frames(Tape):
                 self._has_raw(len(zstd.MAGIC))
                 if len(self._raw) - self._raw_at < len(zstd.MAGIC):
                     self._raw_at = len(self._raw)
-                    return
+                    return False
                 at = ahead - self._raw_base
                 continue
             place = self._raw_base + at
@@ -257,7 +201,7 @@ class Frames(Tape):
             at = place - self._raw_base
             if self._opens_record(at):
                 self._raw_at = at
-                return
+                return True
             at += 1
 
     def _opens_record(self, at: int) -> bool:
