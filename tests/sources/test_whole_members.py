@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, Event, Fault
+from builder.sources.event import Capture, Event, Fault, Skipped
 from builder.sources.warc import READ, named_fields, passed_over, plain_end, plain_fields
 from builder.sources.webarchive import read
 
@@ -36,6 +36,8 @@ def _without_places(found: list[Event]) -> list[Event]:
     for event in found:
         if isinstance(event, Capture):
             event = replace(event, warc_record_offset=None, warc_record_length=None)
+        elif isinstance(event, Skipped):
+            event = Skipped(event.reason)
         bare.append(replace(event, place=None) if isinstance(event, Fault) else event)
     return bare
 
