@@ -6,17 +6,18 @@ what comes out.
 """
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
 from builder import intake, pool, rows, seam, stretch
 from builder.errors import UsageError
-from builder.reading import Reading, Task, joined
+from builder.reading import Reading, Task
+from builder.sources import domain
 from builder.sources.event import Rules
 from builder.stretch import File, Stretch
 from builder.work import Work
@@ -24,9 +25,10 @@ from functions.oai import engine
 from functions.snapshot import layout, setspec
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
+from functions.store.connection import Connection
 
 _MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
-_VERSION = 1  # of what lies in a work folder, and of what readers make of a file
+_VERSION = 1  # of what lies in a work folder
 
 
 class Watch(Protocol):
@@ -55,10 +57,14 @@ class Order:
         return sum(file.bytes for file in self.files)
 
     def asked(self, sources: Sequence[str], store: str) -> str:
-        """Return a text that is the same whenever the same is asked for, whatever files hold."""
+        """Return a text that is the same whenever the same is asked for, whatever files hold.
+
+        Another version of what reads them is another thing to ask for.
+        """
         columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
-        places = [str(Path(source).absolute()) for source in sources]
-        return json.dumps([_VERSION, columns, store, places, self.sets, repr(self.rules)])
+        versions = [_VERSION, metadata.version("sheaf"), domain.version()]
+        places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
+        return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,7 @@ class Means:
     jobs: int = 1
     say: Callable[[str], None] = lambda text: None
     split: int | None = None
+    connection: Connection | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,44 +84,6 @@ class Ingested:
 
     run: intake.Run
     whole: tuple[str, ...]
-
-
-def find(sources: Sequence[str]) -> list[Path]:
-    """Return the files that the sources name: files themselves, and all that folders hold.
-
-    Raises UsageError for a source that is not there, and for a folder without files.
-    """
-    found: list[Path] = []
-    for source in sources:
-        path = Path(source)
-        if "://" in source:
-            raise UsageError(f"{source}: only files and folders can be ingested so far")
-        if source and path.is_dir():
-            inside = _inside(path)
-            if not inside:
-                raise UsageError(f"{source} is an empty folder: expected archive files in it")
-            found += inside
-        elif source and path.is_file():
-            found.append(path)
-        elif source and path.exists():
-            raise UsageError(f"{source} is no regular file: pipe it in, and name - as the source")
-        else:
-            raise UsageError(f"{source or repr(source)}: no such file or folder")
-    return list(dict.fromkeys(found))
-
-
-def _inside(folder: Path) -> list[Path]:
-    """Return the files below a folder, in order, but those whose path has a hidden part."""
-
-    def fail(error: OSError) -> None:
-        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
-
-    found: list[Path] = []
-    for below, folders, names in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = (Path(below) / name for name in names if not name.startswith("."))
-        found += (path for path in paths if path.is_file())
-    return sorted(found)
 
 
 def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
@@ -140,9 +109,7 @@ def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> 
     begun = work.begun(run=name, split=means.split or stretch.size(order.bytes, means.jobs))
     with (
         work.scratch() as scratch,
-        closing(
-            engine.connect(threads=means.jobs, memory_megabytes=_MEMORY, scratch=scratch)
-        ) as connection,
+        closing(_connected(scratch, means.jobs)) as connection,
     ):
         doing = _Ingest(order, work, means, connection)
         doing.resume(int(begun["split"]))
@@ -163,6 +130,11 @@ def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> 
             intake.commit(store, run, work.folder, doing.rows())
     work.remove()
     return Ingested(run, tuple(doing.whole))
+
+
+def _connected(scratch: Path, jobs: int) -> engine.Connection:
+    with engine.reading(str(scratch)):
+        return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
 
 
 def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, bool]:
@@ -212,8 +184,11 @@ class _Ingest:
             one.stretch: one for one in self.work.readings() if "unreadable" not in one.source.codes
         }
         for file in self.order.files:
+            ranges = stretch.ranges(file, split)
             if Stretch(file) not in self._done:
-                self._ranges[file] = stretch.ranges(file, split)
+                self._ranges[file] = ranges
+            elif ranges:
+                self.whole.append(file.label)
         known = [s for file in self.order.files for s in self._wanted(file) if s in self._done]
         if not known:
             return
@@ -240,7 +215,7 @@ class _Ingest:
         pieces = self._pieces(file)
         if len(pieces) == 1:
             return pieces[0].source
-        return joined(pieces, self._done[stretch.digest(file)].source.digest)
+        return seam.joined(pieces, self._done[stretch.digest(file)].source.digest)
 
     def rows(self) -> Iterator[Path]:
         """Write the rows of all files, in their order, as few files, each once it is asked for."""
@@ -287,7 +262,7 @@ class _Ingest:
 
         order = self.order
         tasks = [
-            Task(some, self.work.parts, order.sets, order.rules)
+            Task(some, self.work.parts, order.sets, order.rules, self.means.connection)
             for some in stretch.together(left, self._split)
         ]
         threads = max(1, self.means.jobs // max(1, len(tasks)))

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 
 from builder.parquet import RowWriter
@@ -26,7 +27,7 @@ CAPTURES = (
 )
 TABLES = {"captures": CAPTURES, "faults": schema.FAULT, "sources": schema.SOURCE}
 
-_FIELDS = tuple(column.name for column in CAPTURES[2:])
+_values = attrgetter(*(column.name for column in CAPTURES[2:]))
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
@@ -76,8 +77,7 @@ class Part:
 
     def capture(self, capture: Capture, sets: tuple[str, ...]) -> None:
         """Add a capture that is in `sets`."""
-        values = [getattr(capture, name) for name in _FIELDS]
-        self._writer("captures").append((capture.identity, sets, *values))
+        self._writer("captures").append((capture.identity, sets, *_values(capture)))
         self.captured += 1
 
     def fault(self, fault: Fault) -> None:

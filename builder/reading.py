@@ -9,8 +9,8 @@ import os
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -23,6 +23,7 @@ from builder.sources.container import Edge
 from builder.sources.event import Capture, Crawl, Event, Fault, Rules
 from builder.sources.webarchive import read
 from builder.stretch import File, Stretch
+from functions.store.connection import Connection
 
 _REPORT_EVERY = 500  # events
 _READINGS = "readings.json"
@@ -44,6 +45,8 @@ class Task:
     folder: Path
     sets: tuple[str, ...]
     rules: Rules
+    connection: Connection | None = None
+    """How buckets are reached; their credentials are in the environment."""
     threads: int = 1
 
 
@@ -175,7 +178,7 @@ class _Stretch:
         """Read it, writing its captures and faults; a file that cannot be read is a fault."""
         digest = form = ""
         try:
-            with self._stretch.file.path.open("rb") as file:
+            with self._opened() as file:
                 form, digest = self._read(file, advance)
         except OSError as error:
             detail = error.strerror or str(error)
@@ -198,6 +201,14 @@ class _Stretch:
             **asdict(self._crawl),
         )
         return Reading(self._stretch, source, self._part, *self._at, *self._edges, self._own)
+
+    def _opened(self) -> BufferedReader:
+        file = self._stretch.file
+        if file.address:
+            from builder import remote  # a tenth of a second, which files need not cost
+
+            return remote.opened(file, self._task.connection or Connection(), os.environ)
+        return file.path.open("rb")
 
     def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:
         """Return the file's format and, where all of it was read, its digest."""
@@ -263,30 +274,6 @@ class _Stretch:
     def _fault(self, fault: Fault) -> None:
         self._codes[fault.code] += 1
         self._rows.fault(fault)
-
-
-def joined(pieces: Sequence[Reading], digest: str) -> intake.Source:
-    """Return what a file gave by what its ranges gave, in order."""
-    first = pieces[0].source
-    skips: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
-    crawl = Crawl()
-    for source in (piece.source for piece in pieces):
-        skips.update(source.skips)
-        codes.update(source.codes)
-        crawl = crawl.filled(
-            Crawl(source.software, source.operator, source.part_of, source.description)
-        )
-    return replace(
-        first,
-        digest=digest,
-        captures=sum(piece.source.captures for piece in pieces),
-        skipped=skips.total(),
-        faults=codes.total(),
-        skips=dict(skips),
-        codes=dict(codes),
-        **asdict(crawl),
-    )
 
 
 def _text(path: str) -> str:

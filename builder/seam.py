@@ -8,10 +8,13 @@ several ranges have, the ordinals are counted anew over the whole file.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 
+from builder import intake
 from builder.reading import Reading
+from builder.sources.event import Crawl
 from functions.oai import engine
 from functions.snapshot.identifier import capture_identity
 
@@ -21,7 +24,7 @@ Changes = Mapping[Path, Mapping[int, str]]
 _ONCE = "gzip-not-per-record"  # a fault that is told once of a file: its records have no offsets
 _ROWS = "read_parquet($files, filename = true, file_row_number = true, hive_partitioning = false)"
 _ALIKE = {
-    "url": "coalesce(url_bytes, url::BLOB)",
+    "url": "coalesce(url_bytes, encode(url))",
     "second": r"regexp_replace(fetch_date, '\.\d+Z$', 'Z')",
     "status": "CASE WHEN warc_record_type = 'revisit' THEN NULL ELSE fetch_status END",
     "digest": "content_digest",
@@ -74,3 +77,27 @@ def renumbered(connection: engine.Connection, pieces: Sequence[Reading]) -> Chan
                 before[alike] += 1
                 within[name, alike] += 1
     return changes
+
+
+def joined(pieces: Sequence[Reading], digest: str) -> intake.Source:
+    """Return what a file gave by what its ranges gave, in order."""
+    first = pieces[0].source
+    skips: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    crawl = Crawl()
+    for source in (piece.source for piece in pieces):
+        skips.update(source.skips)
+        codes.update(source.codes)
+        crawl = crawl.filled(
+            Crawl(source.software, source.operator, source.part_of, source.description)
+        )
+    return replace(
+        first,
+        digest=digest,
+        captures=sum(piece.source.captures for piece in pieces),
+        skipped=skips.total(),
+        faults=codes.total(),
+        skips=dict(skips),
+        codes=dict(codes),
+        **asdict(crawl),
+    )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.errors import UsageError
 from builder.sources import recognise
 
 LEAST, MOST = 8 << 20, 256 << 20
@@ -25,13 +26,17 @@ _RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz"})
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An archive file as it was when it was found; `label` is how it is named to people."""
+    """An archive file as it was when it was found; `label` is how it is named to people.
+
+    `address` is that of an object in a bucket, of which `path` is but the key.
+    """
 
     path: Path
     label: str
     bytes: int
     modified: int
-    """When it was last written, in nanoseconds since 1970."""
+    """When it was last written, in nanoseconds since 1970; or another number that tells as much."""
+    address: str = ""
 
     @staticmethod
     def of(path: Path, label: str = "") -> "File":
@@ -40,7 +45,9 @@ class File:
         return File(path.absolute(), label or str(path), status.st_size, status.st_mtime_ns)
 
     def changed(self) -> bool:
-        """Tell whether it is another one by now, or gone."""
+        """Tell whether it is another one by now, or gone; an object's readers see to that."""
+        if self.address:
+            return False
         try:
             status = self.path.stat()
         except OSError:
@@ -67,6 +74,44 @@ class Stretch:
         return (self.file.bytes if self.end is None else self.end) - self.start
 
 
+def find(sources: Sequence[str]) -> list[Path]:
+    """Return the files that the sources name: files themselves, and all that folders hold.
+
+    Raises UsageError for a source that is not there, and for a folder without files.
+    """
+    found: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if "://" in source:
+            raise UsageError(f"{source}: expected a file, a folder or s3://bucket/prefix")
+        if source and path.is_dir():
+            inside = _inside(path)
+            if not inside:
+                raise UsageError(f"{source} is an empty folder: expected archive files in it")
+            found += inside
+        elif source and path.is_file():
+            found.append(path)
+        elif source and path.exists():
+            raise UsageError(f"{source} is no regular file: pipe it in, and name - as the source")
+        else:
+            raise UsageError(f"{source or repr(source)}: no such file or folder")
+    return list(dict.fromkeys(found))
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Return the files below a folder, in order, but those whose path has a hidden part."""
+
+    def fail(error: OSError) -> None:
+        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
+
+    found: list[Path] = []
+    for below, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(below) / name for name in names if not name.startswith("."))
+        found += (path for path in paths if path.is_file())
+    return sorted(found)
+
+
 def size(total: int, jobs: int) -> int:
     """Return how long a range is to be where `jobs` processes read `total` bytes."""
     return min(max(total // (jobs * SHARES), LEAST), MOST)
@@ -75,10 +120,11 @@ def size(total: int, jobs: int) -> int:
 def ranges(file: File, most: int) -> tuple[Stretch, ...]:
     """Return ranges of at most `most` bytes that are the file together, in order.
 
-    None for a file that is not larger, or of which only a whole can be read.
+    None for a file that is not larger, or of which only a whole can be read. An object is read as
+    a whole, for else it would be fetched twice: for its digest as well.
     """
     count = -(-file.bytes // most)
-    if count < 2 or not _is_ranged(file.path):
+    if count < 2 or file.address or not _is_ranged(file.path):
         return ()
     places = [number * file.bytes // count for number in range(count)]
     ends = [*places[1:], None]
@@ -96,13 +142,15 @@ def together(stretches: Sequence[Stretch], most: int) -> Iterator[tuple[Stretch,
     """Yield the stretches by what is to be read in one go: whole files up to `most` bytes."""
     held: list[Stretch] = []
     for stretch in stretches:
-        if stretch.kind != "whole":
-            yield (stretch,)
-            continue
-        if held and (sum(s.bytes for s in held) + stretch.bytes > most or len(held) == TOGETHER):
+        alone = stretch.kind != "whole"
+        full = sum(s.bytes for s in held) + stretch.bytes > most or len(held) == TOGETHER
+        if held and (alone or full):
             yield tuple(held)
             held = []
         held.append(stretch)
+        if alone:
+            yield tuple(held)
+            held = []
     if held:
         yield tuple(held)
 

@@ -112,6 +112,8 @@ def opened(folder: Path, clock: Callable[[], float] = time.time) -> Iterator[Wor
         lock = _locked(folder)
         _sweep(folder, clock() - KEPT)
         (folder / _PARTS).mkdir(exist_ok=True)
+        for path in (folder, folder.parent):
+            sync(path)
     work = Work(folder, lock)
     try:
         yield work
@@ -150,9 +152,12 @@ def _sweep(own: Path, before: float) -> None:
             continue
         try:
             passing = folder.name.startswith(PREFIX + _PASSING)
-            newest = max((p.stat().st_mtime for p in (folder, folder / _PARTS)), default=0.0)
+            there = [path for path in (folder, folder / _PARTS) if path.exists()]
+            newest = max((path.stat().st_mtime for path in there), default=0.0)
             if not passing and newest > before:
                 continue
+            with contextlib.suppress(OSError):
+                folder.rmdir()  # its process ended before it had a lock
             with (folder / _LOCK).open("r+b") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)

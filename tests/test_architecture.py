@@ -25,6 +25,7 @@ HEAVY = {
     "jinja2": "functions/oai/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
+    "isal": "builder/sources/member.py",
     "lxml": "builder/sources/html.py",
     "publicsuffixlist": "builder/sources/domain.py",
     "waitress": "builder/server.py",

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from builder import ingest, intake, work
+from builder import ingest, intake, stretch, work
 from builder.context import Context
 from builder.demo import record
 from builder.demo.harvester import HarvestSummary, harvest
@@ -49,7 +49,7 @@ def run(context: Context) -> int:
     """Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest."""
     arguments = context.arguments
     sources = list(arguments.sources)
-    paths = ingest.find(sources)  # a fault of the user is told before anything is made
+    paths = stretch.find(sources)  # a fault of the user is told before anything is made
     folder = _folder(Path(arguments.folder))
     (folder / "sheaf.toml").write_text(configuration.template(_SETTINGS), "utf-8")
     settings = configuration.parse((folder / "sheaf.toml").read_text("utf-8"), {})

@@ -6,10 +6,11 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from builder import ingest, intake, work
+from builder import ingest, intake, remote, stretch, work
 from builder.context import Context
 from builder.errors import UsageError
 from builder.ingest import Ingested, Means, Order
@@ -21,6 +22,8 @@ from builder.store import FolderStore
 from builder.stretch import File
 from builder.tally import tally
 from functions.snapshot import layout
+from functions.snapshot.address import SCHEME
+from functions.store.connection import Connection
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "sources",
         nargs="+",
         metavar="SOURCE",
-        help="ARC, WARC, WACZ, CDX, CDXJ files; folders; - for stdin",
+        help="ARC, WARC, WACZ, CDX, CDXJ files; folders; s3://bucket/prefix; - for stdin",
     )
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",
@@ -66,11 +69,11 @@ def run(context: Context) -> int:
     )
     context.store.tag(layout.POINTER)  # a store out of reach is told of now, not after hours
     sources = arguments.sources
-    found = ingest.find([source for source in sources if source != "-"])
+    connection = Connection.of(settings)
+    files = _found(sources, connection, context.environment)
     asked = Order((), sets, rules).asked(sources, context.store.address)
     folder = work.folder_of(_home(context), None if "-" in sources else asked)
     with work.opened(folder) as held:
-        files = [File.of(path) for path in found]
         if "-" in sources:
             files.append(_spooled(held.folder))
         with Progress(sum(file.bytes for file in files), len(files)) as bar:
@@ -78,7 +81,7 @@ def run(context: Context) -> int:
                 context.store,
                 Order(tuple(files), sets, rules),
                 held,
-                Means(bar, arguments.jobs, context.say),
+                Means(bar, arguments.jobs, context.say, connection=connection),
                 intake.run_name(context.now()),
             )
     run_ = done.run
@@ -89,6 +92,19 @@ def run(context: Context) -> int:
     }
     context.result(_account(done), document)
     return 1 if arguments.strict and any(s.faults for s in run_.sources) else 0
+
+
+def _found(
+    sources: Sequence[str], connection: Connection, environment: Mapping[str, str]
+) -> list[File]:
+    """Return the files that the sources name, each once, but standard input."""
+    found: list[File] = []
+    for source in sources:
+        if source.startswith(SCHEME):
+            found += remote.find(source, connection, environment)
+        elif source != "-":
+            found += map(File.of, stretch.find([source]))
+    return list(dict.fromkeys(found))
 
 
 def _home(context: Context) -> Path:

@@ -26,9 +26,9 @@ class Host:
     set_spec: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Address:
-    """A URL's text, its bytes where they differ from it, its host, and where its path begins."""
+    """A URL's text, its bytes where they differ, its host, and where its path begins; unchanged."""
 
     url: str
     raw: bytes | None

@@ -26,6 +26,10 @@ class Edge:
     version: int
 
 
+_TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
+_SKIPPED = {kind: Skipped(kind.decode()) for kind in warc.PASSED_OVER}
+
+
 def _start(block: Block) -> bytes:
     """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
     data = b""
@@ -51,10 +55,12 @@ class Container:
         self._rules = rules
         self.ordinals = Ordinals() if ordinals is None else ordinals
         self._captures = Captures(name, rules, self.ordinals)
+        self._head_bytes = rules.head_bytes if rules.titles else min(rules.head_bytes, _TYPE_WITHIN)
         self._arc_version = version
         self._shared = False  # whether a member was found to hold several records
         self._records = 0
         self._crawl: Crawl | None = None
+        self._flaws: list[Flaw] = []  # of the one record that the section in hand is
         self.first: Edge | None = None
         self.next: Edge | None = None
 
@@ -70,7 +76,15 @@ class Container:
             opened = self.first is None
             self.first = self.first or self._edge()
             if not self._is_behind(end):
-                yield from self._file_faults(end) if opened and start else ()
+                if opened and start:
+                    yield from self._file_faults(end)
+                data = tape.single()
+                event = data and self._single(data)
+                if event:
+                    yield event
+                    if self._crawl or self._flaws or tape.faults:
+                        yield from self._besides(end)
+                    continue
                 yield from self._section(end)
             if self._is_behind(end):
                 self.next = self._edge()
@@ -98,6 +112,36 @@ class Container:
         tape = self._tape
         return Edge(None if tape.ended() else tape.place(), self._arc_version)
 
+    def _single(self, data: bytes) -> Event | None:
+        """Read the one record that a section is; None if it has to be read as any section."""
+        end = warc.plain_end(data)
+        if end < 0:
+            return None
+        passed = _SKIPPED.get(warc.passed_over(data, end))
+        if passed:
+            self._records += 1
+            self._tape.close_single()
+            return passed
+        whole = warc.read_whole(data, end)
+        if whole is None:
+            return None
+        self._records += 1
+        record, self._flaws, block = whole
+        reason, found = self._body(record, block, self._flaws, self._tape.place())
+        length = self._tape.close_single()
+        if found is None:
+            return Skipped(reason or "damaged")
+        return self._captures.made(found, length, self._flaws)
+
+    def _besides(self, end: int | None) -> Iterator[Event]:
+        """Return what belongs to the one record that a section was."""
+        if self._crawl is not None:
+            yield self._crawl
+            self._crawl = None
+        flaws, self._flaws = self._flaws, []
+        yield from self._captures.faults(self._tape.place(), flaws)
+        yield from self._file_faults(end)
+
     def _record(self, first: bool) -> Iterator[Event]:
         tape = self._tape
         self._records += 1
@@ -111,13 +155,13 @@ class Container:
             self._shared = True
             done = "published without offset; the file's other such records too"
             yield Fault(self._name, place, "gzip-not-per-record", None, "", done)
-        reason, found = self._body(record, flaws, offset)
+        length_said = record.length if record else None
+        block = None if length_said is None else Block(tape, length_said)
+        reason, found = self._body(record, block, flaws, offset)
         end = tape.place()
         length, garbage = tape.close_record(offset)
         if found and reason is None:
-            capture, more = self._captures.made(found, length)
-            flaws += more
-            yield capture
+            yield self._captures.made(found, length, flaws)
         else:
             yield Skipped(reason or "damaged")
         if self._crawl is not None:
@@ -127,15 +171,14 @@ class Container:
         yield from self._garbage(end, garbage)
 
     def _body(
-        self, record: Record | None, flaws: list[Flaw], offset: int | None
+        self, record: Record | None, block: Block | None, flaws: list[Flaw], offset: int | None
     ) -> tuple[str | None, Found | None]:
         """Read a record's block; return why it is left out, or what was found."""
         if record is None:
             return "damaged", None
         reason = left_out(record)
-        if record.length is None:
+        if block is None:
             return reason or "damaged", None
-        block = Block(self._tape, record.length)
         found: Found | None = None
         if reason == "filedesc" and record.is_arc:
             head = _start(block)
@@ -147,6 +190,8 @@ class Container:
             reason, found = self._document(record, block, flaws, offset)
         block.drain()
         if block.missing:
+            if found:
+                found.missing = block.missing
             detail = f"declared {block.length} bytes, found {block.length - block.missing}"
             done = "left out" if reason else "published as truncated"
             flaws.append(("payload-short", None, detail, done))
@@ -169,9 +214,9 @@ class Container:
         payload: Payload | None = None
         if record.type != "revisit":
             whole = None if b"warc-segment-number" in record.fields else declared
-            payload = read_payload(block, first, message, whole, self._rules.head_bytes)
+            payload = read_payload(block, first, message, whole, self._head_bytes)
             flaws += payload.flaws
-        return None, Found(record, message, payload, declared, offset, block.missing)
+        return None, Found(record, message, payload, declared, offset)
 
     def _declared(self, record: Record, flaws: list[Flaw]) -> Declared | None:
         text = record.fields.get(b"warc-payload-digest")

@@ -2,25 +2,31 @@
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _SIZES = {"md5": 16, "sha1": 20, "sha256": 32, "sha512": 64}
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _DIGITS = str.maketrans(_ALPHABET, "0123456789ABCDEFGHIJKLMNOPQRSTUV")
+_DIGIT_BYTES = bytes.maketrans(_ALPHABET.encode(), b"0123456789ABCDEFGHIJKLMNOPQRSTUV")
+_ORDINARY = re.compile(rb"sha1:([A-Z2-7]{32})")
 _BASE32 = re.compile(r"[A-Z2-7]+")
 _DECLARED = re.compile(r"\s*([A-Za-z]+-?\d+)[:=]\s*([A-Za-z0-9+/_=-]+)\s*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Declared:
-    """A digest: its algorithm, as hashlib names it, and its bytes."""
+    """A digest: its algorithm, as hashlib names it, and its bytes; it is never changed."""
 
     algorithm: str
     value: bytes
+    written: str | None = field(default=None, compare=False, repr=False)
+    """What `text` gives, where the file has it so."""
 
     def text(self) -> str:
         """Return base32 without label for a SHA-1; else label and hexadecimal digits."""
+        if self.written:
+            return self.written
         if self.algorithm == "sha1":
             return base32(self.value)
         return f"{self.algorithm}:{self.value.hex()}"
@@ -28,6 +34,10 @@ class Declared:
 
 def parse(text: bytes) -> Declared | None:
     """Return the digest that a field's value declares, None if it has no form that is known."""
+    ordinary = _ORDINARY.fullmatch(text)
+    if ordinary:
+        value = int(ordinary[1].translate(_DIGIT_BYTES), 32).to_bytes(20, "big")
+        return Declared("sha1", value, ordinary[1].decode("ascii"))
     match = _DECLARED.fullmatch(text.decode("latin-1"))
     if not match:
         return None

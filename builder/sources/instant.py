@@ -5,8 +5,10 @@ them. Nothing is ever padded: what the file does not say, the text does not say.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 
 from builder.sources.record import Flaw, shown
 
@@ -18,7 +20,10 @@ _W3CDTF = re.compile(
 _DIGITS = re.compile(rb"(\d*)(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+_ORDINARY = re.compile(rb"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\dZ")
+
+
+@dataclass(slots=True)
 class Instant:
     """A date: its text, the time it means where exact to the second, and the text to the second.
 
@@ -36,6 +41,20 @@ NEVER = Instant()
 
 def from_warc(date: bytes) -> tuple[Instant, Flaw | None]:
     """Return what a WARC-Date says, and what is wrong with it."""
+    return _ordinary(date) if len(date) == 20 else _from_warc(date)
+
+
+@lru_cache(maxsize=1 << 10)
+def _ordinary(date: bytes) -> tuple[Instant, Flaw | None]:
+    # Many records are of the same second.
+    if _ORDINARY.fullmatch(date):
+        text = date.decode("ascii")
+        with suppress(ValueError):
+            return Instant(text, datetime.fromisoformat(text), text), None
+    return _from_warc(date)
+
+
+def _from_warc(date: bytes) -> tuple[Instant, Flaw | None]:
     match = _W3CDTF.fullmatch(date)
     if not match or (date[:5].isdigit() and len(date) > 4):
         return from_arc(date, "WARC-Date")

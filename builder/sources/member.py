@@ -3,10 +3,16 @@
 Sections are cut where a member begins with a record; a member that does not, goes on with the
 record before it. Empty members are passed over. A corrupt member is left where it breaks, and
 reading goes on at the next member that inflates to a record's start.
+
+Members of ordinary size are inflated at once, by ISA-L, which takes two thirds of zlib's time.
+Larger ones, and whatever ISA-L finds wrong, are left to zlib, whose state can be copied before each
+step, so that what lies before an error is not lost with it.
 """
 
 import zlib
 from typing import BinaryIO
+
+from isal import isal_zlib
 
 from builder.sources.recognise import HEAD, begins_record
 from builder.sources.tape import PIECE, Tape
@@ -14,6 +20,11 @@ from builder.sources.tape import PIECE, Tape
 _MAGIC = b"\x1f\x8b\x08"
 _FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
 _OUTPUT = 1 << 18  # inflated bytes of one piece, which bounds memory
+_READ = 1 << 18  # bytes of one read
+_FIRST_FEED = 1 << 14  # compressed bytes given to ISA-L at first, which copies what it leaves
+_WHOLE_RAW = 1 << 20  # compressed and inflated bytes of a member that is inflated at once
+_WHOLE = 1 << 22
+_ODD_FLAGS = 0xE2  # a header's checksum and reserved bits (RFC 1952, 2.3.1): zlib is stricter
 _NEAR = 1 << 12  # compressed bytes that show what a member begins with
 
 
@@ -32,7 +43,9 @@ class Members(Tape):
         self._raw_at = 0
         self._raw_base = start  # offset in the file of the first byte of _raw
         self._inflater: zlib._Decompress | None = None
-        self._ahead = b""  # first piece of the member that opens the next section
+        self._ahead = b""  # first piece of the next member that is not empty, once it is reached
+        self._continues = False  # whether that member goes on with the section in hand
+        self._ahead_faults: list[tuple[int, str, str, str]] = []
         self._member = 0  # raw offset of the member in hand
         self._member_fresh = True
         self._start = 0  # raw offset of the section
@@ -45,8 +58,24 @@ class Members(Tape):
             return False
         self._start = self._member
         self._buffer, self._at, self._ahead = self._ahead, 0, b""
-        self._within = True
+        self._within = self._inflater is not None
+        if not self._within:
+            self._end = self._raw_base + self._raw_at
+            held, self.faults = self.faults, []
+            self._continues = self._open() and not begins_record(self._ahead)
+            self._ahead_faults, self.faults = self.faults, held
         return True
+
+    def single(self) -> bytes | None:
+        """Return all of the section, if it is one member that was inflated at once."""
+        return None if self._within or self._continues else self._buffer
+
+    def close_single(self) -> int:
+        """Go to the section's end, of which `single` gave all; return its length in the file."""
+        self._at = len(self._buffer)
+        self.faults += self._ahead_faults
+        self._ahead_faults = []
+        return self._end - self._start
 
     def find_record(self) -> None:
         """Go from the start to the first member there or behind that inflates to a record's."""
@@ -54,7 +83,7 @@ class Members(Tape):
 
     def ahead(self) -> int | None:
         """Return the raw offset of the member that opens the next section, once it is reached."""
-        return self._member if self._ahead else None
+        return self._member if self._ahead and not self._continues else None
 
     def offset(self, first: bool) -> int | None:
         """Return the offset of the section's member; None unless the record opens the section."""
@@ -71,7 +100,15 @@ class Members(Tape):
         return (self._end - offset if whole and offset is not None else None), garbage
 
     def _piece(self) -> bytes:
-        while not self._ahead:
+        if self._ahead_faults:
+            self.faults += self._ahead_faults
+            self._ahead_faults = []
+        while self._continues or not self._ahead:
+            if self._continues:
+                piece, self._ahead = self._ahead, b""
+                self._continues = False
+                self._within = True
+                return piece
             if self._inflater is not None:
                 piece = self._inflate()
                 if piece:
@@ -79,11 +116,9 @@ class Members(Tape):
             if self._within:
                 self._end = self._raw_base + self._raw_at
                 self._within = False
-            if not self._open() or begins_record(self._ahead):
+            if not self._open():
                 break
-            piece, self._ahead = self._ahead, b""
-            self._within = True
-            return piece
+            self._continues = not begins_record(self._ahead)
         return b""
 
     def _open(self) -> bool:
@@ -96,12 +131,44 @@ class Members(Tape):
                 self.faults.append((place, "gzip-garbage", detail, "left out"))
                 continue
             self._member = place
-            self._member_fresh = True
-            self._inflater = zlib.decompressobj(31)
-            self._ahead = self._inflate()
-            if self._ahead:
+            whole = self._whole()
+            if whole is None:
+                self._member_fresh = True
+                self._inflater = zlib.decompressobj(31)
+                whole = self._inflate()
+            self._ahead = whole
+            if whole:
                 return True
         return False
+
+    def _whole(self) -> bytes | None:
+        """Return all that the member here inflates to, and go behind it; None if zlib has to."""
+        at, feed, room = self._raw_at, _FIRST_FEED, _WHOLE
+        inflater = isal_zlib.decompressobj(31)
+        pieces: list[bytes] = []
+        try:
+            while room > 0 and at - self._raw_at < _WHOLE_RAW:
+                data = self._raw[at : at + feed]
+                if len(data) < feed:
+                    before = at - self._raw_at
+                    self._has_raw(before + feed)
+                    at = self._raw_at + before
+                    data = self._raw[at : at + feed]
+                if not pieces and (len(data) < 4 or data[3] & _ODD_FLAGS):
+                    return None
+                piece = inflater.decompress(data, room)
+                if inflater.eof:
+                    self._raw_at = at + len(data) - len(inflater.unused_data)
+                    return b"".join((*pieces, piece)) if pieces else piece
+                at += len(data) - len(inflater.unconsumed_tail)
+                if not data:
+                    return None
+                pieces.append(piece)
+                room -= len(piece)
+                feed = PIECE
+        except isal_zlib.error:  # type: ignore[misc]  # declared as an instance
+            pass
+        return None
 
     def _inflate(self) -> bytes:
         """Return the member's next piece; none at its end, which also drops the inflater."""
@@ -163,7 +230,7 @@ class Members(Tape):
     def _has_raw(self, size: int) -> bool:
         """Make at least `size` raw bytes ready, if the file has them; tell whether any are."""
         while len(self._raw) - self._raw_at < size:
-            piece = self._stream.read(PIECE)
+            piece = self._stream.read(max(_READ, size - len(self._raw) + self._raw_at))
             if not piece:
                 break
             # Some bytes behind are kept, for a search to begin where a broken member began.

@@ -7,8 +7,8 @@ all of it is payload.
 import re
 from dataclasses import dataclass, field
 
-from builder.sources.record import Block, Flaw
-from builder.sources.warc import named_fields
+from builder.sources.record import Block, Flaw, Held
+from builder.sources.warc import named_fields, plain_end, plain_fields
 
 _LIMIT = 1 << 18
 _STATUS = re.compile(
@@ -21,7 +21,10 @@ _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Message:
-    """An HTTP response's status, None where it says none, and its fields by lower-case name."""
+    """An HTTP response's status, None where it says none, and its fields by lower-case name.
+
+    Fields that are not in warc.READ may be absent.
+    """
 
     status: int | None = None
     fields: dict[bytes, bytes] = field(default_factory=dict)
@@ -39,7 +42,11 @@ def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
 
     There is no head where the block's first line is no status line.
     """
-    data = block.take()
+    # Of a block in memory the payload is not to be copied twice.
+    if isinstance(block, Held):
+        data = block.take_through(b"\r\n\r\n", _LIMIT)
+    else:
+        data = block.take()
     if len(data) < 16:  # less than any status line, when a piece happens to end here
         data += block.take()
     match = _STATUS.match(data)
@@ -47,14 +54,17 @@ def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
         return None, data, []
     code = match[1] or match[2]
     status = int(code) if code else None
+    end = plain_end(data, _LIMIT)
     line_end = data.find(b"\n")
     if line_end >= 0 and not _FIELD.match(data, line_end + 1):
         return Message(status), data[line_end + 1 :], []  # a status line alone, then the body
+    if end >= 0:
+        return Message(status, plain_fields(data[:end])), data[end + 4 :], []
     sought = 0
     while True:
-        end = _END.search(data, sought)
-        if end:
-            return Message(status, named_fields(data[: end.end()])), data[end.end() :], []
+        match = _END.search(data, sought)
+        if match:
+            return Message(status, named_fields(data[: match.end()])), data[match.end() :], []
         sought = max(len(data) - 8, 0)
         piece = block.take() if len(data) < _LIMIT else b""
         if not piece:

@@ -6,6 +6,7 @@ other XML. Only what is decisive counts: for plain bytes without a mark there is
 """
 
 import re
+from functools import lru_cache
 
 _ESSENCE = re.compile(
     rb"\s*([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,80}/[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,80})\s*(?:[;,]|$)"
@@ -56,11 +57,17 @@ _BRANDS = {
     b"M4A ": "audio/mp4",
 }
 _FIRST = frozenset(m[1][0] for m in _MAGIC if m[0] == 0) | frozenset(b"RF")
+_CACHED = 200  # bytes of a declaration that may take a place in the cache
 _UNKNOWN = frozenset({"no-type", "unk", "unknown", "unknown/unknown", "application/unknown"})
 
 
 def essence(declared: bytes) -> str | None:
     """Return the type and subtype of a Content-Type, lower case; None if it is no media type."""
+    return _essence(declared) if len(declared) <= _CACHED else _essence.__wrapped__(declared)
+
+
+@lru_cache(maxsize=1 << 10)
+def _essence(declared: bytes) -> str | None:
     match = _ESSENCE.match(declared)
     if not match:
         return None

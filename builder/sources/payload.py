@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from builder.sources.coding import Chunked, decode
 from builder.sources.digest import Declared, base32
 from builder.sources.message import Message
-from builder.sources.record import Block, Flaw
+from builder.sources.record import Block, Flaw, Held
 
 
 @dataclass(slots=True)
@@ -31,21 +31,26 @@ def read_payload(
     compared with the payload's, as stored and, where it is chunked, as it was before that.
     """
     chunked = message is not None and "chunked" in message.tokens(b"transfer-encoding")
-    hashes = _Hashes(declared, chunked)
-    head: list[bytes] = []
-    held = length = 0
-    piece = first or block.take()
-    while piece:
-        hashes.update(piece)
-        length += len(piece)
-        if held < limit:
-            head.append(piece[: limit - held])
-            held += len(head[-1])
-        piece = block.take()
-    payload = Payload(base32(hashes.sha1.digest()), length)
-    if not block.missing:
-        payload.flaws += hashes.compared()
-    data = b"".join(head)
+    if isinstance(block, Held) and not first:
+        view = block.rest()
+        payload = _of_one_piece(view, declared, chunked)
+        data = bytes(view[:limit])
+    else:
+        piece = first or block.take()
+        hashes = _Hashes(declared, chunked)
+        head: list[bytes] = []
+        held = length = 0
+        while piece:
+            hashes.update(piece)
+            length += len(piece)
+            if held < limit:
+                head.append(piece[: limit - held])
+                held += len(head[-1])
+            piece = block.take()
+        payload = Payload(base32(hashes.sha1.digest()), length)
+        if not block.missing:
+            payload.flaws += hashes.compared()
+        data = b"".join(head)
     if chunked:
         decoder = Chunked()
         data = decoder.feed(data) + decoder.flush()
@@ -57,6 +62,18 @@ def read_payload(
             payload.flaws.append(("content-encoding-undecoded", "Content-Encoding", wrong, done))
         data = decoded or b""
     payload.head = data
+    return payload
+
+
+def _of_one_piece(data: memoryview, declared: Declared | None, chunked: bool) -> Payload:
+    value = hashlib.sha1(data, usedforsecurity=False).digest()
+    if declared and declared.algorithm == "sha1" and declared.value == value:
+        return Payload(declared.text(), len(data))
+    payload = Payload(base32(value), len(data))
+    if declared:
+        hashes = _Hashes(declared, chunked)
+        hashes.update(bytes(data))
+        payload.flaws += hashes.compared()
     return payload
 
 

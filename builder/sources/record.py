@@ -31,7 +31,7 @@ class Record:
     mime: bytes = b""
     """The ARC header's media type, or the WARC header's Content-Type, which is the block's."""
     fields: Mapping[bytes, bytes] = field(default_factory=dict)
-    """WARC named fields by lower-case name; none in an ARC file."""
+    """WARC named fields by lower-case name, those in warc.READ at least; none in an ARC file."""
     is_arc: bool = False
     status: int | None = None
     location: bytes = b""
@@ -65,6 +65,42 @@ class Block:
     def missing(self) -> int:
         """Return how many of the declared bytes were not taken."""
         return self._left
+
+
+class Held(Block):
+    """A block that is in memory as a whole."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes, at: int, length: int) -> None:
+        """Take `length` bytes of `data` from `at` on, which are there."""
+        self._data = data
+        self._at = at
+        self._left = length
+        self.length = length
+
+    def take(self, size: int = 0) -> bytes:
+        """Return up to `size` bytes, without a size all that are left; none at the block's end."""
+        step = self._left if size <= 0 or size > self._left else size
+        at = self._at
+        self._at += step
+        self._left -= step
+        return self._data[at : at + step]
+
+    def rest(self) -> memoryview:
+        """Return all that is left, uncopied."""
+        view = memoryview(self._data)[self._at : self._at + self._left]
+        self._left = 0
+        return view
+
+    def take_through(self, mark: bytes, limit: int) -> bytes:
+        """Return the bytes through `mark`, all if it is not among the next `limit` ones."""
+        found = self._data.find(mark, self._at, self._at + min(limit, self._left))
+        return self.take(found + len(mark) - self._at if found >= 0 else 0)
+
+    def drain(self) -> None:
+        """Pass over the rest of the block."""
+        self._left = 0
 
 
 def left_out(record: Record) -> str | None:

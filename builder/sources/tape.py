@@ -57,6 +57,14 @@ class Tape:
         """Return the raw offset nearest before here."""
         return self._read - len(self._buffer) + self._at
 
+    def single(self) -> bytes | None:
+        """Return all of the section that was just opened, where that is cheap."""
+        return None
+
+    def close_single(self) -> int:
+        """Go to the section's end, of which `single` gave all; return its length in the file."""
+        raise NotImplementedError
+
     def close_record(self, offset: int | None) -> tuple[int | None, int]:
         """Go from a record's end to the next one's start, or to the section's end.
 

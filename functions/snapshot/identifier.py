@@ -3,11 +3,13 @@
 The local part is 24 characters of lower-case base32 (RFC 4648), 120 bits of a SHA-256.
 """
 
-import base64
 import hashlib
 import re
 
 _LENGTH = 15  # bytes; a multiple of five, so that base32 needs no padding
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_SHIFTS = range(_LENGTH * 8 - 10, -1, -10)
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+")
 
 
@@ -18,14 +20,17 @@ def capture_identity(
 
     `url` is the URL's bytes as the archive has them, `date` the capture's date to the second as
     W3CDTF text (or as much of it as the file has), `status` the HTTP status (none for a revisit,
-    of which indexes name none), `digest` the base32 SHA-1 of the payload, `ordinal` how many captures with the same four came before it in the
-    same file. ARC and WARC copies of one crawl thus get the same identifier.
+    of which indexes name none), `digest` the base32 SHA-1 of the payload, `ordinal` how many
+    captures with the same four came before it in the same file. ARC and WARC copies of one crawl
+    thus get the same identifier.
     """
-    rest = (date or "", "" if status is None else str(status), digest or "", str(ordinal))
+    code = "" if status is None else status
     # The URL's length leads, so that no URL can imitate the fields behind it.
-    text = str(len(url)).encode() + b" " + url + b"".join(b"\n" + r.encode() for r in rest)
-    digest_bytes = hashlib.sha256(text).digest()[:_LENGTH]
-    return base64.b32encode(digest_bytes).decode("ascii").lower()
+    rest = f"\n{date or ''}\n{code}\n{digest or ''}\n{ordinal}".encode()
+    hashed = hashlib.sha256(b"%d %b%b" % (len(url), url, rest)).digest()
+    number = int.from_bytes(hashed[:_LENGTH], "big")
+    # The standard library takes twice as long, which shows for each capture.
+    return "".join([_PAIRS[(number >> at) & 1023] for at in _SHIFTS])
 
 
 def is_namespace(text: str) -> bool:

@@ -99,7 +99,8 @@ def archive(path: Path, count: int, *, seed: int = 0, form: str = "warc.gz", few
         if form.startswith("warc"):
             date = b"2008-04-30T20:48:26.%dZ" % number
             kind = b"revisit" if number % 3 == 2 else b"response"
-            records.append(warc(block, url=url + b"\xe9" * (number % 2), date=date, kind=kind))
+            url += (b"", b"\xe9", b"\\x41")[number % 3]
+            records.append(warc(block, url=url, date=date, kind=kind))
         else:
             records.append(arc(block, url=url))
     if form.startswith("arc"):

@@ -182,7 +182,8 @@ def test_no_archive_among_archives_is_a_fault_and_alone_one_of_the_user(
         (lambda f: f / "missing.warc", "no such file"),
         (lambda f: (f / "empty").mkdir() or f / "empty", "empty folder"),
         (lambda f: (f / "zero.warc").touch() or f / "zero.warc", "empty-file"),
-        (lambda f: "s3://bucket/x", "only files and folders"),
+        (lambda f: "gs://bucket/x", "expected a file, a folder or s3://bucket/prefix"),
+        (lambda f: "s3://", "is no name of a bucket"),
     ],
 )
 def test_sources_that_are_none(home: Home, tmp_path: Path, make: object, said: str) -> None:
@@ -429,7 +430,7 @@ def test_workers_end_with_their_parent(home: Home, tmp_path: Path) -> None:
     assert err == b"sheaf: asked to end; run it again to finish its work\n"
     assert not list(scratch.iterdir())
     assert home("ingest", "--json", *command[-2:]).code == 0
-    assert not list((store / ".tmp").iterdir())
+    assert not list(store.glob(".tmp/ingest-*"))
     (run,) = home("status", "--json").json["intake"]
     assert run["captures"] == 8000
 

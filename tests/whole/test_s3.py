@@ -45,6 +45,7 @@ class Bucketed(Home):
         self.variables = dict(bucket.environment)
         if endpoint is not None:
             self.variables["SHEAF_STORE_ENDPOINT"] = endpoint
+        self.variables["XDG_CACHE_HOME"] = str(folder / "cache")
         text = self.config.read_text().replace('# uri = "store"', f'uri = "{bucket.uri}"')
         assert bucket.uri in text
         self.config.write_text(text)

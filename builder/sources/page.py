@@ -1,0 +1,56 @@
+"""The beginning of an HTML page that is plain enough to be read without a parser.
+
+Plain is a page whose markup up to its title's end can be understood in one way only: complete
+tags with quoted or simple attributes, comments, scripts and styles without any `<`, and a title
+without `<`. For any other there is no answer. Most pages are plain up to there, and the
+parser takes many times as long for them.
+"""
+
+import re
+
+_ATTRIBUTE = (
+    rb"\s++[a-zA-Z][a-zA-Z0-9:_\-]*+"
+    rb"""(?:\s*+=\s*+(?:"[^"<>\x00]*+"|'[^'<>\x00]*+'|[a-zA-Z0-9_.:#;,\-]++))?+"""
+)
+_SPACE = rb"[ \t\r\n]*+"
+_DOCTYPE = (
+    rb"""(?:<\?xml [^<>?\x00]*+\?>)?+""" + _SPACE + rb"""(?:<!doctype\s++html(?:\s++public)?+"""
+    rb"""(?:\s++"[^"<>\x00]*+"){0,2}+\s*+>)?+""" + _SPACE
+)
+_BEFORE_TITLE = (
+    rb"(?:<(?:head|meta|link|base)(?:" + _ATTRIBUTE + rb")*+\s*+/?+>"
+    rb"|<!--(?:[^<>\-\x00]++|-[^<>\-\x00])*+-->"
+    rb"|<script(?:" + _ATTRIBUTE + rb")*+\s*+>[^<\x00]*+</script>"
+    rb"|<style(?:" + _ATTRIBUTE + rb")*+\s*+>[^<\x00]*+</style>"
+    rb"|[ \t\r\n]++)*+"
+)
+_START = re.compile(
+    _SPACE + _DOCTYPE + rb"(?:<html((?:" + _ATTRIBUTE + rb")*+)\s*+>)?+", re.IGNORECASE
+)
+_TITLE = re.compile(_BEFORE_TITLE + rb"<title>([^<\x00]*+)</title>", re.IGNORECASE)
+_LANGUAGE = re.compile(
+    rb"""\s(xml:)?lang\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"']++))""", re.IGNORECASE
+)
+_SIMPLE_LANGUAGE = re.compile(rb"[a-zA-Z][a-zA-Z0-9_,\-]*")
+
+Plain = tuple[bytes, bytes | None]
+"""The title's bytes, and those of the html element's language."""
+
+
+def plain(head: bytes) -> Plain | None:
+    """Return the title and the language of a page whose encoding has ASCII as its own bytes."""
+    start = _START.match(head)
+    title = start and _TITLE.match(head, start.end())
+    if not start or not title:
+        return None
+    attributes = start[1]
+    if not attributes or b"lang" not in attributes.lower():
+        return title[1], None
+    found = _LANGUAGE.findall(attributes)
+    if len(found) != attributes.lower().count(b"lang"):
+        return None
+    values = {prefix.lower(): a or b or c for prefix, a, b, c in reversed(found)}
+    language = values.get(b"") or values.get(b"xml:")
+    if language is None or not _SIMPLE_LANGUAGE.fullmatch(language):
+        return None
+    return title[1], language

@@ -1,0 +1,79 @@
+"""An object of a bucket as a stream: read forwards a part at a time, the next one fetched ahead."""
+
+import io
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from functions.store.client import Client, Piece
+
+
+class ObjectStream(io.RawIOBase):
+    """The bytes of an object, which must stay the same one; two parts of it are in memory.
+
+    Raises MissingObject, Conflict where it was replaced since it was opened, and StoreError.
+    """
+
+    def __init__(self, client: Client, key: str) -> None:
+        self._client = client
+        self._key = key
+        self._part = client.connection.part
+        self._pool = ThreadPoolExecutor(1, "sheaf-stream")
+        self._ahead: tuple[int, Future[Piece]] | None = None
+        self._data = memoryview(b"")
+        self._from = 0  # where in the object _data begins
+        self._at = 0
+        first = client.piece(key, 0, self._part)
+        self.size, self.tag = first.size, first.tag
+        self._take(0, first)
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """It can be read from anywhere."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next read begins."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place; what is read from there is fetched then."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as the part in hand goes; 0 at the object's end."""
+        if self._at >= self.size:
+            return 0
+        if not self._from <= self._at < self._from + len(self._data):
+            self._fetch()
+        start = self._at - self._from
+        piece = self._data[start : start + len(buffer)]
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+    def close(self) -> None:
+        """Let go of what was fetched."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._data = memoryview(b"")
+        super().close()
+
+    def _fetch(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead and ahead[0] == self._at:
+            self._take(self._at, ahead[1].result())
+        else:
+            self._take(self._at, self._piece(self._at))
+
+    def _take(self, place: int, piece: Piece) -> None:
+        self._from, self._data = place, memoryview(piece.data)
+        behind = place + len(piece.data)
+        if piece.data and behind < self.size:
+            self._ahead = behind, self._pool.submit(self._piece, behind)
+
+    def _piece(self, place: int) -> Piece:
+        return self._client.piece(self._key, place, self._part, self.tag)

@@ -1,0 +1,189 @@
+"""The work of an ingest: who may be at it, what goes on with it, and what becomes of it."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builder import work
+from builder.errors import UsageError
+from builder.reading import Reading
+from functions.snapshot.errors import StoreError
+
+from .test_ingest import archive, as_read, ingested, intake_of, table
+
+
+class Died(Exception):
+    """The process ended here."""
+
+
+def _begun(
+    root: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch, at: int = 2, split: int = 2000
+) -> Path:
+    """Let an ingest die once `at` parts are finished; return its folder."""
+    from builder import pool
+
+    real = pool.carry_out
+    count = 0
+
+    def dying(*given: object) -> list[Reading]:
+        nonlocal count
+        if count == at:
+            raise Died
+        count += 1
+        return real(*given)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "carry_out", dying)
+        with pytest.raises(Died):
+            ingested(root, files, split)
+    (folder,) = (root / ".tmp").glob("ingest-*")
+    return folder
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    return [archive(tmp_path / f"{n}.warc.gz", 20, seed=n) for n in range(3)]
+
+
+def test_what_was_read_is_not_read_again(
+    tmp_path: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _begun(tmp_path / "s", files, monkeypatch, at=4)
+    _, seen = ingested(tmp_path / "s", files, split=700, name="later")  # the first one's is kept
+    assert seen.said[0].startswith("going on: 1 of 3 files were read before, 0.0 of 0.0 MB")
+    assert seen.before[2] == 1
+    assert seen.files == 2
+    assert 0 < seen.read == sum(p.stat().st_size for p in files) - seen.before[0]
+    ingested(tmp_path / "whole", files)
+    assert intake_of(tmp_path / "s") == intake_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("change", ["size", "time"])
+def test_a_file_that_changed_meanwhile_is_read_anew(
+    tmp_path: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    _begun(tmp_path / "s", files, monkeypatch, at=8)
+    if change == "size":
+        archive(files[0], 25, seed=9)
+    else:
+        status = files[0].stat()
+        data = bytearray(files[0].read_bytes())
+        data[-20] ^= 1
+        files[0].write_bytes(data)
+        os.utime(files[0], ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    _, seen = ingested(tmp_path / "s", files)
+    assert seen.said[0].startswith("going on: 1 of 3")
+    assert table(tmp_path / "s", "captures") == as_read(files)[0]
+
+
+def test_files_that_came_or_went_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones are read together, so of a part some rows may be wanted, and in another order."""
+    small = tmp_path / "small"
+    small.mkdir()
+    files = [archive(small / f"{n}.warc.gz", 4, seed=n) for n in range(5)]
+    large = archive(tmp_path / "large.warc.gz", 80)
+    _begun(tmp_path / "s", [*files, large], monkeypatch, at=1, split=9000)
+    (begun,) = (tmp_path / "s" / ".tmp").glob("ingest-*")
+    files[1].unlink()
+    archive(files[3], 6, seed=7)
+    new = [files[0], archive(small / "new.warc.gz", 5, seed=8), *files[2:], large]
+    order = [str(path) for path in new]
+    # The same is asked for: a folder of which the files are others now.
+    begun.rename(_folder(tmp_path / "s", new))
+    _, seen = ingested(tmp_path / "s", new)
+    assert seen.before[2] == 3, order
+    captures, faults = as_read(new)
+    assert table(tmp_path / "s", "captures") == captures
+    assert table(tmp_path / "s", "faults") == faults
+
+
+def _folder(root: Path, files: list[Path]) -> Path:
+    from builder.ingest import Order
+
+    from .test_ingest import RULES, SETS
+
+    asked = Order((), SETS, RULES).asked(list(map(str, files)), str(root))
+    return work.folder_of(root / ".tmp", asked)
+
+
+def _cut(part: Path) -> None:
+    path = part / "readings.json"
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def _emptied(part: Path) -> None:
+    (part / "readings.json").unlink()
+
+
+def _other(part: Path) -> None:
+    (part / "readings.json").write_text(json.dumps([{"stretch": {}}]))
+
+
+@pytest.mark.parametrize("damage", [_cut, _emptied, _other])
+def test_a_part_that_is_damaged_is_read_anew(
+    tmp_path: Path,
+    files: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+    damage: Callable[[Path], None],
+) -> None:
+    folder = _begun(tmp_path / "s", files, monkeypatch)
+    for part in (folder / "parts").iterdir():
+        damage(part)
+    (folder / "parts" / ".half").mkdir()
+    _, seen = ingested(tmp_path / "s", files)
+    assert seen.before == (0, 0, 0)
+    assert table(tmp_path / "s", "captures") == as_read(files)[0]
+    assert list((tmp_path / "s" / ".tmp").iterdir()) == []
+
+
+def test_only_one_is_at_it_and_others_do_not_mind(tmp_path: Path, files: list[Path]) -> None:
+    home = tmp_path / "home"
+    with work.opened(home / "ingest-1") as one:
+        with (
+            pytest.raises(UsageError, match=f"process {os.getpid()} is ingesting these very"),
+            work.opened(home / "ingest-1"),
+        ):
+            pass
+        with work.opened(home / "ingest-2", lambda: time.time() + 10 * work.KEPT):
+            assert one.folder.exists()  # however old: it is held
+    assert list(home.iterdir()) == []  # where nothing was finished, nothing is left
+
+
+def test_what_was_left_is_removed_once_it_is_old(
+    tmp_path: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _begun(tmp_path / "s", files, monkeypatch)
+    foreign = folder.parent / "ingest-foreign"
+    (foreign / "x").mkdir(parents=True)  # without a lock it is none of ours
+    (folder.parent / "ingest-empty").mkdir()
+    beside = folder.parent / "ingest-other"
+    for later, left in ((work.KEPT - 60, True), (work.KEPT + 60, False)):
+        with work.opened(beside, lambda later=later: time.time() + later):  # type: ignore[misc]
+            assert folder.exists() == left
+    assert foreign.exists()
+    assert not (folder.parent / "ingest-empty").exists()
+    assert not beside.exists()
+
+
+def test_what_cannot_be_asked_for_again_does_not_stay(tmp_path: Path) -> None:
+    with work.opened(work.folder_of(tmp_path, None)) as held:
+        (held.parts / "part").mkdir()
+    assert list(tmp_path.iterdir()) == []
+    left = work.folder_of(tmp_path, None)
+    left.mkdir()
+    (left / ".lock").touch()  # killed in the midst of it
+    with work.opened(tmp_path / "ingest-1"):
+        assert not left.exists()
+
+
+def test_work_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(StoreError, match="cannot be written: File exists"),
+        work.opened(tmp_path / "file" / "ingest-1"),
+    ):
+        pass

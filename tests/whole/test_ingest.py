@@ -1,0 +1,137 @@
+"""The command `sheaf ingest` where it is interrupted, given twice, or has large files."""
+
+import gzip
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builder import pool, stretch
+from builder.reading import Reading
+from tests.bucket import Bucket
+
+from ..sources.containers import http
+from ..sources.containers import warc as record
+from .conftest import Home, warc
+from .test_commands import PAGES, one_line
+
+
+def ended(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
+    """Let an ingest be interrupted when its first part is finished."""
+    real = pool.carry_out
+
+    def interrupted(*given: object) -> list[Reading]:
+        real(*given)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "carry_out", interrupted)
+        result = home("ingest", "--jobs", "1", *arguments)
+    assert result.code == 130
+    assert one_line(result.err) == "sheaf: interrupted; run it again to finish its work"
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    monkeypatch.setattr(stretch, "TOGETHER", 1)
+    return [warc(tmp_path / f"{n}.warc.gz", PAGES) for n in range(3)]
+
+
+def test_an_interrupted_ingest_goes_on(
+    home: Home, files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home("ingest", files[0])
+    home("publish")
+    ended(home, monkeypatch, *files)
+    note = home("verify").out
+    assert "note: .tmp/ingest-" in note
+    assert "give its command again" in note
+    other = home("ingest", "--collection", "x", *files)  # is another ingest
+    assert "going on" not in other.err
+    again = home("ingest", *files)
+    assert again.code == 0, again.err
+    assert again.err.startswith("going on: 1 of 3 files were read before, ")
+    assert again.out.startswith("9 captures from 3 files, ready to publish\n")
+    assert "going on" not in home("ingest", *files).err  # it was finished, so this is a new one
+    assert "ingest-" not in home("verify").out
+
+
+def test_the_work_lies_where_it_is_told_to(
+    home: Home, files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "fast" / "disk"
+    ended(home, monkeypatch, "--work", place, *files)
+    assert len(list(place.glob("ingest-*/parts/*"))) == 1
+    assert not (home.folder / "store").exists()
+    assert home("ingest", "--work", place, *files).err.startswith("going on: 1 of 3")
+    assert list(place.iterdir()) == []
+
+
+def test_the_work_on_a_bucket_lies_in_the_cache(
+    home: Home,
+    files: list[Path],
+    tmp_path: Path,
+    make_bucket: Callable[..., Bucket],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bucket = make_bucket()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name, value in bucket.environment.items():
+        monkeypatch.setenv(name, value)
+    ended(home, monkeypatch, "--store", bucket.uri, *files)
+    assert len(list((tmp_path / "cache").glob("sheaf/ingest-*/parts/*"))) == 1
+    assert "going on" not in home("ingest", *files).err  # into another store
+    again = home("ingest", "--store", bucket.uri, *files)
+    assert again.err.startswith("going on: 1 of 3")
+    assert list((tmp_path / "cache" / "sheaf").iterdir()) == []
+    assert [key.rpartition("/")[2] for key in bucket.keys("intake/")] == [
+        "captures-000000.parquet", "run.json", "sources.parquet",
+    ]  # fmt: skip
+
+
+def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    fifo = tmp_path / "go"
+    os.mkfifo(fifo)
+    program = (
+        "import sys; from builder import pool; from builder.cli import main\n"
+        "real = pool.carry_out\n"
+        f"pool.carry_out = lambda *given: (open({str(fifo)!r}).read(), real(*given))[1]\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "ingest", "--config", str(home.config), str(path)]
+    with subprocess.Popen([*command, "--jobs", "1"], stdout=subprocess.PIPE, text=True) as first:
+        with fifo.open("w"):  # opened as soon as the other one reads it
+            second = home("ingest", path)
+        assert second.code == 2
+        said = f"process {first.pid} is ingesting these very sources into this store"
+        assert said in one_line(second.err)
+        out, _ = first.communicate()
+    assert (first.returncode, out) == (0, "3 captures from 1 file, ready to publish\n")
+
+
+def test_files_that_are_read_in_one_piece_are_named(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretch, "LEAST", 500)
+    pair = gzip.compress(record(http()) + record(http(), url=b"http://b.cz/"), mtime=0)
+    path = tmp_path / "pairs.warc.gz"
+    path.write_bytes(pair * 12)
+    result = home("ingest", "--jobs", "1", path)
+    assert result.code == 0
+    said = f"1 large file was read in one piece, for the ranges did not meet: {path}"
+    assert said in result.out.splitlines()
+    assert home("ingest", "--json", "--jobs", "1", path).json["read_in_one_piece"] == [str(path)]
+
+
+def test_what_is_piped_in_cannot_be_gone_on_with(home: Home, tmp_path: Path) -> None:
+    data = warc(tmp_path / "one.warc.gz", PAGES).read_bytes()
+    command = [sys.executable, "-m", "builder.cli", "ingest", "-", "--config", str(home.config)]
+    done = subprocess.run(command, input=data, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert list((home.folder / "store" / ".tmp").iterdir()) == []
+    assert home("publish").code == 0
+    assert home("query", "SELECT path, source FROM sources").out == "path,source\n-,stdin\n"

@@ -1,0 +1,136 @@
+"""Archive files that lie in a bucket."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builder import remote
+from builder.stretch import File
+from functions.store.connection import Connection
+from tests.bucket import Bucket, administrator
+from tests.proxy import Answer, Proxy, always, proxied
+
+from .conftest import Home, warc
+from .test_commands import one_line
+
+PAGES = {f"http://a{n}.cz/": os.urandom(3000) for n in range(60)}
+
+
+@pytest.fixture
+def bucket(
+    home: Home, make_bucket: Callable[..., Bucket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Bucket:
+    """Give a bucket with archives, among others, and have the commands reach it."""
+    made = make_bucket()
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    client = administrator(made.endpoint)
+    data = warc(tmp_path / "a.warc.gz", PAGES).read_bytes()
+    for key in ("crawls/b/2.warc.gz", "crawls/1.warc.gz", "crawls/.hidden/3.warc.gz", "other.warc"):
+        client.put_object(Bucket=made.bucket, Key=key, Body=data)
+    client.put_object(Bucket=made.bucket, Key="crawls/b/", Body=b"")
+    client.put_object(Bucket=made.bucket, Key="crawls/notes.txt", Body=b"no archive")
+    return made
+
+
+def test_all_below_a_prefix(home: Home, bucket: Bucket, tmp_path: Path) -> None:
+    """As a folder's files: in order, without what is hidden, and what is no archive is a fault."""
+    place = f"s3://{bucket.bucket}/crawls"
+    result = home("ingest", "--json", f"{place}/", tmp_path / "a.warc.gz")
+    assert result.code == 0, result.err
+    sources = result.json["sources"]
+    assert [s["path"] for s in sources] == [
+        f"{place}/1.warc.gz", f"{place}/b/2.warc.gz", f"{place}/notes.txt",
+        str(tmp_path / "a.warc.gz"),
+    ]  # fmt: skip
+    assert [s["captures"] for s in sources] == [60, 60, 0, 60]
+    assert [s["source"] for s in sources[:2]] == ["1.warc.gz", "2.warc.gz"]
+    assert sources[0]["digest"] == sources[3]["digest"]
+    assert home("publish", "--json").json["new"] == 60
+
+
+def test_one_object(home: Home, bucket: Bucket) -> None:
+    result = home("ingest", "--json", "--jobs", "2", f"s3://{bucket.bucket}/other.warc")
+    assert result.code == 0, result.err
+    assert [s["captures"] for s in result.json["sources"]] == [60]
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [("missing/", "no such object, and none below it"), ("x?y", "with no ? and no #")],
+)
+def test_what_is_not_there(home: Home, bucket: Bucket, place: str, said: str) -> None:
+    result = home("ingest", f"s3://{bucket.bucket}/{place}")
+    assert result.code == 2
+    assert said in one_line(result.err)
+
+
+def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path) -> None:
+    data = (tmp_path / "a.warc.gz").read_bytes()
+    connection = Connection(endpoint=bucket.endpoint, part=7000)
+    (file,) = remote.find(f"s3://{bucket.bucket}/other.warc", connection, bucket.environment)
+    assert file == File(
+        Path("other.warc"),
+        file.address,
+        len(data),
+        file.modified,
+        f"s3://{bucket.bucket}/other.warc",
+    )
+    with remote.opened(file, connection, bucket.environment) as stream:
+        assert stream.read() == data
+        assert stream.read() == b""
+        for place in (0, len(data) - 10, 6999, 7001, len(data) + 5):
+            assert stream.seek(place) == place
+            assert stream.read(9000) == data[place : place + 9000]
+        assert stream.seek(-5, os.SEEK_END) == len(data) - 5
+
+
+def test_an_object_that_is_replaced_or_removed_meanwhile(bucket: Bucket) -> None:
+    client = administrator(bucket.endpoint)
+    connection = Connection(endpoint=bucket.endpoint, part=1 << 16)
+    place = f"s3://{bucket.bucket}/other.warc"
+    (file,) = remote.find(place, connection, bucket.environment)
+    with remote.opened(file, connection, bucket.environment) as stream:
+        client.put_object(Bucket=bucket.bucket, Key="other.warc", Body=os.urandom(file.bytes))
+        with pytest.raises(OSError, match="removed or replaced meanwhile"):
+            stream.read()
+    (other,) = remote.find(place, connection, bucket.environment)
+    assert other != file
+    client.delete_object(Bucket=bucket.bucket, Key="other.warc")
+    with pytest.raises(OSError, match="removed or replaced meanwhile"):
+        remote.opened(file, connection, bucket.environment)
+
+
+def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
+    home: Home, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no fault of the files."""
+    monkeypatch.setenv("SHEAF_STORE_RETRY_SECONDS", "1")
+    local = tmp_path / "a.warc.gz"
+    place = f"s3://{bucket.bucket}/other.warc"
+    with proxied(bucket.endpoint) as proxy:
+        monkeypatch.setenv("SHEAF_STORE_ENDPOINT", proxy.url)
+        monkeypatch.setattr("builder.stretch.TOGETHER", 1)
+        found = remote.find
+
+        def outage(*given: object) -> list[File]:
+            files = found(*given)  # type: ignore[arg-type]
+            _break(proxy)
+            return files
+
+        monkeypatch.setattr(remote, "find", outage)
+        failed = home("ingest", "--jobs", "1", local, place)
+        assert failed.code == 2
+        assert "the server is busy or out of order" in one_line(failed.err)
+    monkeypatch.setenv("SHEAF_STORE_ENDPOINT", bucket.endpoint)
+    monkeypatch.setattr(remote, "find", found)
+    again = home("ingest", "--json", "--jobs", "1", local, place)
+    assert again.code == 0, again.err
+    assert "going on: 1 of 2 files were read before" in again.err
+    assert [s["captures"] for s in again.json["sources"]] == [60, 60]
+
+
+def _break(proxy: Proxy) -> None:
+    proxy.fault = always(Answer(503))
