@@ -31,7 +31,7 @@ def entries(count: int, seed: int = 1) -> Iterator[tuple[str, str, dict[str, str
     """Yield keys, dates and values of an index's lines, shaped like a national web archive's.
 
     One line in twenty is a revisit; one URL in five has a query that is to be sorted, one in nine
-    escapes, and one in fifty what SQL leaves to Python.
+    escapes, and one in a hundred what SQL leaves to Python.
     """
     draw = random.Random(seed)
     hosts = max(1, count // 40)

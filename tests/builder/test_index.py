@@ -326,7 +326,7 @@ _OTHER = [True, {"a": 1}, ["x"], [], {}, 1.5, "\ud800", 10**40, [[[[]]]]]
 
 @pytest.mark.parametrize("key", ["url", "mime", "status", "digest", "length", "offset", "filename"])
 def test_values_of_other_forms(tmp_path, key):
-    lines = [line(**{key: value}) for value in _OTHER]
+    lines = [line(**{"offset": str(n), key: value}) for n, value in enumerate(_OTHER)]
     read = Read(b"\n".join([line("http://www.a.cz/good"), *lines]), tmp_path)
     assert read.given.captures == (1 if key == "url" else 1 + len(_OTHER))
     places = {fault["place"] for fault in read.faults if fault["place"] is not None}
