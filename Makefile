@@ -32,10 +32,16 @@ check: $(READY)
 	$(BIN)/mypy
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
-# Prints its tables; CAPTURES=N sets the size of the generated snapshot.
+# Prints its tables; CAPTURES=N sets the size of generated snapshots, INPUT="FILE..." archives to read.
 bench: $(READY)
+	$(BIN)/python -m bench.ingest $(INPUT)
+	$(BIN)/python -m bench.zstd $(INPUT)
+	$(BIN)/python -m bench.resume
+	$(BIN)/python -m bench.index
+	$(BIN)/python -m bench.publish $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.pages $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.change $(if $(CAPTURES),--captures $(CAPTURES))
+	$(BIN)/python -m bench.harvest $(if $(CAPTURES),--captures $(CAPTURES))
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -220,7 +220,7 @@ class Index:
             connection.execute(_LINEAGE)
             connection.execute(_CELLS, {"runs": numbers, "most": layout.FILE_GROUPS})
             connection.execute("DROP TABLE alike")
-            values = {"spread": SPREAD, "slack": _SLACK, "page": layout.GROUP_ROWS // 4}
+            values = {"spread": SPREAD, "slack": _SLACK, "page": layout.GROUP_ROWS / 4}
             connection.execute(_SPREAD_TABLE, values)
             connection.execute(_RANGES)
             connection.execute(_COUNTS, {"sequence": sequence})

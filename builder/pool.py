@@ -1,5 +1,6 @@
 """A pool of processes that read side by side, and end with the one that began them."""
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -68,6 +69,8 @@ def _begin(reports: Any) -> None:
     global _reports
     _reports = reports
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    # All is done by then; but of what that thread holds DuckDB's binding would make a long list.
+    atexit.register(os._exit, 0)
 
 
 def _end_with_parent() -> None:

@@ -100,7 +100,7 @@ def test_withdrawing_one_item_reads_and_writes_few_files(
 ) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 16)
     monkeypatch.setattr(layout, "FILE_GROUPS", 2)
-    monkeypatch.setattr(listing, "SPREAD", 1)
+    monkeypatch.setattr(listing, "SPREAD", 0.25)
     world = World(tmp_path / "store")
     published(world, 1_000)
     tables = {

@@ -252,7 +252,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 4)
     monkeypatch.setattr(layout, "FILE_GROUPS", 2)
     monkeypatch.setattr(layout, "LEAF_FILES", 2)
-    monkeypatch.setattr(listing, "SPREAD", 1)
+    monkeypatch.setattr(listing, "SPREAD", 0.25)
     monkeypatch.setattr(listing, "_SLACK", 0)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -130,6 +130,7 @@ COUNTS = st.lists(
 ).map(lambda most: {"different": len(most), "most": most})
 
 
+@settings(deadline=None)
 @given(
     st.fixed_dictionaries(
         {

@@ -170,7 +170,8 @@ def test_mods_with_everything():
         ("recordContentSource", "Archive"),
         ("recordIdentifier", "oai:example.org:00"),
     ]
-    assert [e.get("type") for e in one.iter(f"{M}identifier")] == ["uri", "sha1", "uri"]
+    types = [e.get("type") for e in one.iter(f"{M}identifier")]
+    assert types == ["uri", "sha1", "uri", "oai"]
 
 
 def test_mods_gives_no_address_that_is_none():
