@@ -243,18 +243,7 @@ def test_the_newest_snapshot_alone(sound: World) -> None:
     done = verified(sound, newest_only=True)
     assert done.findings == ()
     assert done.snapshots == (newest(sound).snapshot,)
-    tables = (
-        "records",
-        "copies",
-        "sets",
-        "lookup",
-        "dead",
-        "faults",
-        "sources",
-        "tallies",
-        "documents",
-    )
-    assert done.files == sum(len(files(sound, table)) for table in tables)
+    assert done.files == sum(len(files(sound, table)) for table in schema.TABLES)
 
 
 def test_a_sample_is_drawn_by_its_seed(sound: World) -> None:
