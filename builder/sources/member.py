@@ -14,17 +14,16 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
-from builder.sources.recognise import HEAD, begins_record
+from builder.sources.recognise import HEAD, ODD_FLAGS, begins_record
 from builder.sources.tape import PIECE, Tape
 
 _MAGIC = b"\x1f\x8b\x08"
 _FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
 _OUTPUT = 1 << 18  # inflated bytes of one piece, which bounds memory
 _READ = 1 << 18  # bytes of one read
-_FIRST_FEED = 1 << 14  # compressed bytes given to ISA-L at first, which copies what it leaves
+_FIRST_FEED = 1 << 11  # compressed bytes given to ISA-L at first, which copies what it leaves
 _WHOLE_RAW = 1 << 20  # compressed and inflated bytes of a member that is inflated at once
 _WHOLE = 1 << 22
-_ODD_FLAGS = 0xE2  # a header's checksum and reserved bits (RFC 1952, 2.3.1): zlib is stricter
 _NEAR = 1 << 12  # compressed bytes that show what a member begins with
 
 
@@ -156,7 +155,7 @@ class Members(Tape):
                     self._has_raw(before + feed)
                     at = self._raw_at + before
                     data = self._raw[at : at + feed]
-                if not pieces and (len(data) < 4 or data[3] & _ODD_FLAGS):
+                if not pieces and (len(data) < 4 or data[3] & ODD_FLAGS):
                     return None
                 piece = inflater.decompress(data, room)
                 if inflater.eof:
@@ -167,7 +166,7 @@ class Members(Tape):
                     return None
                 pieces.append(piece)
                 room -= len(piece)
-                feed = PIECE
+                feed = min(8 * feed, PIECE)
         except isal_zlib.error:  # type: ignore[misc]  # declared as an instance
             pass
         return None
