@@ -27,7 +27,6 @@ class Edge:
 
 
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
-_PASSED_OVER = {kind: kind.decode() for kind in warc.PASSED_OVER}
 
 
 def _start(block: Block) -> bytes:
@@ -131,15 +130,15 @@ class Container:
 
     def _single(self, data: bytes) -> Event | None:
         """Read the one record that a section is; None if it has to be read as any section."""
-        end = warc.plain_end(data)
-        if end < 0:
+        end, fields = warc.plain_head(data) if data.startswith(b"WARC/") else (-1, None)
+        if fields is None:
             return None
         place = self._tape.place()
-        passed = _PASSED_OVER.get(warc.passed_over(data, end))
+        passed = warc.passed_over(fields, data, end)
         if passed:
             self._records += 1
             return Skipped(passed, place, self._tape.close_single())
-        whole = warc.read_whole(data, end)
+        whole = warc.read_whole(fields, data, end)
         if whole is None:
             return None
         self._records += 1
