@@ -36,6 +36,10 @@ class Message:
             return []
         return [token.strip() for token in value.decode("latin-1").lower().split(",")]
 
+    def is_coded(self) -> bool:
+        """Tell whether the payload may bear any coding."""
+        return b"content-encoding" in self.fields or b"transfer-encoding" in self.fields
+
     def codings(self) -> list[str]:
         """Return the codings that a payload bears, the last applied last, but for chunked."""
         moved = [name for name in self.tokens(b"transfer-encoding") if name != "chunked"]
