@@ -138,17 +138,17 @@ def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes
     if head.count(b"\n") != len(lines) - 1:
         return end, None
     fields: dict[bytes, bytes] = {}
+    known = _names.get
     del lines[0]
     for line in lines:
         name, colon, value = line.partition(b": ")
-        key = _names.get(name)
-        if key is None and (not colon or not (key := _learned(name))):
+        key = known(name)
+        if key is None:
             if line[:1].isspace():
                 return end, None
-            match = _FIELD.match(line)
-            if match and (key := match[1].lower()) not in fields and key in READ:
-                fields[key] = match[2].rstrip()
-            continue
+            key = _learned(name) if colon else b""
+            if not key and (match := _FIELD.match(line)) and match[1].lower() in READ:
+                key, value = match[1].lower(), match[2]
         if key and key not in fields:
             fields[key] = value.lstrip(b" \t").rstrip()
     return end, fields
