@@ -7,10 +7,8 @@ import re
 import zlib
 
 import brotli
-from isal import isal_zlib
 
-from builder.sources import zstd
-from builder.sources.recognise import ODD_FLAGS
+from builder.sources import inflate, zstd
 
 _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _SIZE_LINE = 1 << 12  # bytes that a chunk's size line may have, extensions included
@@ -117,27 +115,11 @@ def _past_newline(data: bytes, at: int) -> int:
 def _gunzip(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
     if not data.startswith(b"\x1f\x8b"):
         return data, "gzip declared, but the payload is not gzip"
-    whole = _gunzip_whole(data, limit)
+    whole = inflate.whole(data, limit)
     if whole is not None:
         return whole, None
     decoded, good = _unzip(data, 31, limit)
     return (decoded, None) if decoded or good else (None, "gzip that does not inflate")
-
-
-def _gunzip_whole(data: bytes, limit: int) -> bytes | None:
-    """Return what one sound gzip member inflates to, up to `limit`; None if zlib has to tell.
-
-    ISA-L takes half of zlib's time, but does not look at all of a member's header.
-    """
-    if len(data) < 4 or data[3] & ODD_FLAGS:
-        return None
-    inflater = isal_zlib.decompressobj(31)
-    try:
-        decoded: bytes = inflater.decompress(data, limit)
-    except isal_zlib.error:  # type: ignore[misc]  # declared as an instance
-        return None
-    whole = inflater.eof and not inflater.unused_data
-    return decoded if whole or len(decoded) == limit else None
 
 
 def _inflate(data: bytes, limit: int) -> tuple[bytes | None, str | None]:

@@ -12,9 +12,8 @@ step, so that what lies before an error is not lost with it.
 import zlib
 from typing import Any, BinaryIO
 
-from isal import isal_zlib
-
-from builder.sources.recognise import HEAD, ODD_FLAGS, begins_record
+from builder.sources.inflate import GZIP, ODD_FLAGS, Broken, Inflater
+from builder.sources.recognise import HEAD, begins_record
 from builder.sources.tape import PIECE, Tape
 
 _MAGIC = b"\x1f\x8b\x08"
@@ -150,14 +149,14 @@ class Members(Tape):
         data = self._raw[at : at + _FIRST_FEED]
         if len(data) < 4 or data[3] & ODD_FLAGS:
             return None
-        inflater = isal_zlib.decompressobj(31)
+        inflater = Inflater(GZIP)
         try:
             piece: bytes = inflater.decompress(data, _WHOLE)
             if inflater.eof:
                 self._raw_at = at + len(data) - len(inflater.unused_data)
                 return piece
             return self._rest_of_whole(inflater, piece, len(data) - len(inflater.unconsumed_tail))
-        except isal_zlib.error:  # type: ignore[misc]  # declared as an instance
+        except Broken:
             return None
 
     def _rest_of_whole(self, inflater: Any, piece: bytes, used: int) -> bytes | None:

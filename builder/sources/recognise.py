@@ -9,10 +9,6 @@ from builder.sources import zstd
 HEAD = 1 << 14
 """Bytes that decide what a file is; a record's first line is looked for in as many."""
 
-ODD_FLAGS = 0xE2
-"""Flags of a gzip header (RFC 1952, 2.3.1) of which ISA-L thinks otherwise than zlib: the checksum
-of the header and the reserved ones."""
-
 _GZIP = b"\x1f\x8b"
 _WARC = re.compile(rb"[\r\n]*WARC/\d+\.\d", re.IGNORECASE)
 
