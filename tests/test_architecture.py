@@ -25,7 +25,7 @@ HEAVY = {
     "jinja2": "functions/oai/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
-    "isal": "builder/sources/member.py",
+    "isal": "builder/sources/inflate.py",
     "lxml": "builder/sources/html.py",
     "publicsuffixlist": "builder/sources/domain.py",
     "waitress": "builder/server.py",

@@ -13,6 +13,8 @@ _URL = re.compile(r"(?:(https?|ftps?|gopher|rtsp|mms)://)+([^/?#\\]*)", re.IGNOR
 _IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _IPV6 = re.compile(r"\[([0-9a-f:.]{2,45})\]")
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.\-]*[a-z0-9_\-])?")
+_SHORTEST = len("https://")
+_CACHED = 200  # characters of a URL's beginning that may take a place in the cache
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 
 
@@ -39,11 +41,22 @@ class Address:
 def parse(raw: bytes) -> Address:
     """Return the address that the bytes of a URL are, whatever they hold."""
     url = text(raw)
+    end = url.find("/", _SHORTEST)
+    if 0 < end <= _CACHED and url[end + 1 : end + 2] != "/":  # as of a scheme that is repeated
+        host, path_at = _authority(url[:end])
+    else:
+        host, path_at = _authority.__wrapped__(url)
+    return Address(url, None if len(url) == len(raw) else raw, host, path_at)
+
+
+@lru_cache(maxsize=1 << 14)
+def _authority(url: str) -> tuple["Host | None", int]:
+    """Return the host of a URL, or of its beginning before the path, and where that begins."""
     match = _URL.match(url)
     # What is longer than any host can be is not worth a place in the cache.
     netloc = match[2].rpartition("@")[2].lower() if match else ""
     host = host_of(match[1].lower(), netloc) if match and len(netloc) <= 1024 else None
-    return Address(url, None if len(url) == len(raw) else raw, host, match.end() if match else 0)
+    return host, match.end() if match else 0
 
 
 def text(raw: bytes) -> str:

@@ -74,7 +74,7 @@ class Captures:
         where = address.parse(record.url)
         status = status_of(record, found.message)
         digest = _digest(found)
-        refers_to = record.fields.get(b"warc-refers-to-target-uri", b"").strip(b"<>")
+        refers_to = record.fields.get(b"warc-refers-to-target-uri")
         return Capture(
             # An index names no status of a revisit, and is to give the same items.
             identity=self._identity(
@@ -98,7 +98,7 @@ class Captures:
             content_languages=content.languages,
             content_truncated=_truncated(found),
             title=content.title,
-            refers_to_url=address.text(refers_to) or None,
+            refers_to_url=address.text(refers_to.strip(b"<>")) or None if refers_to else None,
             refers_to_date=instant.referred(record.fields.get(b"warc-refers-to-date", b"")),
             warc_record_type=record.type,
             warc_filename=self._name,
@@ -116,11 +116,13 @@ class Captures:
 
     def _sets(self, where: address.Address, content: _Content) -> tuple[str, ...]:
         media_type = content.declared or content.detected
-        specs: list[str] = []
+        specs: list[str] = []  # a domain sorts before a media type
         if self._rules.domain_sets and where.host:
             specs.append(where.host.set_spec)
         if self._rules.mime_sets and media_type:
             specs.append(_mime_set(media_type))
+        if not self._rules.set_rules:
+            return tuple(specs)
         collections = self._rules.collections
         specs += (
             rule.set
@@ -128,7 +130,7 @@ class Captures:
             if rule.fits(where, media_type, content.languages, collections)
         )
         # Only of sets by rules one may be another's ancestor.
-        return setspec.most_specific(specs) if self._rules.set_rules else tuple(sorted(specs))
+        return setspec.most_specific(specs)
 
     def faults(self, place: int | None, flaws: list[Flaw]) -> Iterator[Fault]:
         """Return flaws as faults of this file at `place`."""
@@ -144,6 +146,11 @@ def status_of(record: Record, message: Message | None) -> int | None:
 @lru_cache(maxsize=1 << 10)
 def _charset(content_type: bytes) -> str | None:
     return charset.named(charset_of(content_type))
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_text(media_type: str) -> bool:
+    return _TEXT.fullmatch(media_type) is not None
 
 
 @lru_cache(maxsize=1 << 12)
@@ -171,8 +178,7 @@ def _declared(found: Found) -> str | None:
 def _truncated(found: Found) -> str | None:
     """Return why the payload is not whole (ISO 28500, 5.13)."""
     declared = found.record.fields.get(b"warc-truncated")
-    said = declared.decode("latin-1").lower() if declared else ""
-    if _TOKEN.fullmatch(said):
+    if declared and _TOKEN.fullmatch(said := declared.decode("latin-1").lower()):
         return said
     cut = found.missing or b"warc-segment-number" in found.record.fields
     return "unspecified" if cut else None
@@ -200,7 +206,7 @@ def _content(found: Found, titles: bool) -> tuple[_Content, Flaw | None]:
     shown = content.detected
     kind = content.declared if shown in (None, "text/plain") else shown
     is_html = kind in _HTML
-    is_text = is_html or bool(kind and _TEXT.fullmatch(kind))
+    is_text = is_html or (kind is not None and _is_text(kind))
     if is_text or shown in (None, "text/plain"):
         said = _charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
         marked = charset.of_bom(head) if is_text or shown else None
@@ -214,6 +220,8 @@ def _content(found: Found, titles: bool) -> tuple[_Content, Flaw | None]:
         content.title, language, illegal = html.title_and_language(head, content.charset)
         if illegal:
             flaw = ("xml-illegal-character", "title", "", "removed")
-    header = fields.get(b"content-language", b"").decode("latin-1")
-    content.languages = html.languages(language) or html.languages(header)
+    header = fields.get(b"content-language")
+    if language or header:
+        said_there = header.decode("latin-1") if header else None
+        content.languages = html.languages(language) or html.languages(said_there)
     return content, flaw

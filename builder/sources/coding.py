@@ -8,7 +8,7 @@ import zlib
 
 import brotli
 
-from builder.sources import zstd
+from builder.sources import inflate, zstd
 
 _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _SIZE_LINE = 1 << 12  # bytes that a chunk's size line may have, extensions included
@@ -115,6 +115,9 @@ def _past_newline(data: bytes, at: int) -> int:
 def _gunzip(data: bytes, limit: int) -> tuple[bytes | None, str | None]:
     if not data.startswith(b"\x1f\x8b"):
         return data, "gzip declared, but the payload is not gzip"
+    whole = inflate.whole(data, limit)
+    if whole is not None:
+        return whole, None
     decoded, good = _unzip(data, 31, limit)
     return (decoded, None) if decoded or good else (None, "gzip that does not inflate")
 

@@ -27,7 +27,6 @@ class Edge:
 
 
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
-_PASSED_OVER = {kind: kind.decode() for kind in warc.PASSED_OVER}
 
 
 def _start(block: Block) -> bytes:
@@ -88,19 +87,20 @@ class Container:
             tape.find_record()
         while tape.next_section():
             opened = self.first is None
-            self.first = self.first or self._edge()
-            if not self._is_behind(end):
+            if opened:
+                self.first = self._edge()
+            if end is None or not self._is_behind(end):
                 if opened and start:
                     yield from self._file_faults(end)
                 data = tape.single()
-                event = data and self._single(data)
-                if event:
+                event = self._single(data) if data else None
+                if event is not None:
                     yield event
                     if self._crawl or self._flaws or tape.faults:
                         yield from self._besides(end)
                     continue
                 yield from self._section(end)
-            if self._is_behind(end):
+            if end is not None and self._is_behind(end):
                 self.next = self._edge()
                 break
         self.next = self.next or Edge(None, self._arc_version)
@@ -117,13 +117,13 @@ class Container:
         tape = self._tape
         yield from self._garbage(tape.place(), tape.settle())
         first = True
-        while not tape.ended() and not self._is_behind(end):
+        while not tape.ended() and (end is None or not self._is_behind(end)):
             yield from self._record(first)
             yield from self._file_faults(end)
             first = False
 
-    def _is_behind(self, end: int | None) -> bool:
-        return end is not None and self._tape.place() >= end
+    def _is_behind(self, end: int) -> bool:
+        return self._tape.place() >= end
 
     def _edge(self) -> Edge:
         tape = self._tape
@@ -131,20 +131,23 @@ class Container:
 
     def _single(self, data: bytes) -> Event | None:
         """Read the one record that a section is; None if it has to be read as any section."""
-        end = warc.plain_end(data)
-        if end < 0:
+        end, fields = warc.plain_head(data) if data.startswith(b"WARC/") else (-1, None)
+        if fields is None:
             return None
         place = self._tape.place()
-        passed = _PASSED_OVER.get(warc.passed_over(data, end))
+        passed = warc.passed_over(fields, data, end)
         if passed:
             self._records += 1
             return Skipped(passed, place, self._tape.close_single())
-        whole = warc.read_whole(data, end)
+        whole = warc.read_whole(fields, data, end)
         if whole is None:
             return None
         self._records += 1
         record, self._flaws, block = whole
-        reason, found = self._body(record, block, self._flaws, place)
+        if (reason := left_out(record)) is None:
+            reason, found = self._document(record, block, self._flaws, place)
+        else:
+            reason, found = self._body(record, block, self._flaws, place)
         length = self._tape.close_single()
         if found is None:
             return Skipped(reason or "damaged", place, length)

@@ -10,10 +10,9 @@ step, so that what lies before an error is not lost with it.
 """
 
 import zlib
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from isal import isal_zlib
-
+from builder.sources.inflate import GZIP, ODD_FLAGS, Broken, Inflater
 from builder.sources.recognise import HEAD, begins_record
 from builder.sources.tape import PIECE, Tape
 
@@ -21,10 +20,9 @@ _MAGIC = b"\x1f\x8b\x08"
 _FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
 _OUTPUT = 1 << 18  # inflated bytes of one piece, which bounds memory
 _READ = 1 << 18  # bytes of one read
-_FIRST_FEED = 1 << 14  # compressed bytes given to ISA-L at first, which copies what it leaves
+_FIRST_FEED = 1 << 11  # compressed bytes given to ISA-L at first, which copies what it leaves
 _WHOLE_RAW = 1 << 20  # compressed and inflated bytes of a member that is inflated at once
 _WHOLE = 1 << 22
-_ODD_FLAGS = 0xE2  # a header's checksum and reserved bits (RFC 1952, 2.3.1): zlib is stricter
 _NEAR = 1 << 12  # compressed bytes that show what a member begins with
 
 
@@ -62,7 +60,8 @@ class Members(Tape):
         self._within = self._inflater is not None
         if not self._within:
             self._end = self._raw_base + self._raw_at
-            held, self.faults = self.faults, []
+            held, self.faults = self.faults, self._ahead_faults
+            self.faults.clear()
             self._continues = self._open() and not begins_record(self._ahead)
             self._ahead_faults, self.faults = self.faults, held
         return True
@@ -74,8 +73,9 @@ class Members(Tape):
     def close_single(self) -> int:
         """Go to the section's end, of which `single` gave all; return its length in the file."""
         self._at = len(self._buffer)
-        self.faults += self._ahead_faults
-        self._ahead_faults = []
+        if self._ahead_faults:
+            self.faults += self._ahead_faults
+            self._ahead_faults = []
         return self._end - self._start
 
     def find_record(self) -> None:
@@ -145,31 +145,37 @@ class Members(Tape):
 
     def _whole(self) -> bytes | None:
         """Return all that the member here inflates to, and go behind it; None if zlib has to."""
-        at, feed, room = self._raw_at, _FIRST_FEED, _WHOLE
-        inflater = isal_zlib.decompressobj(31)
-        pieces: list[bytes] = []
+        at = self._raw_at
+        data = self._raw[at : at + _FIRST_FEED]
+        if len(data) < 4 or data[3] & ODD_FLAGS:
+            return None
+        inflater = Inflater(GZIP)
         try:
-            while room > 0 and at - self._raw_at < _WHOLE_RAW:
-                data = self._raw[at : at + feed]
-                if len(data) < feed:
-                    before = at - self._raw_at
-                    self._has_raw(before + feed)
-                    at = self._raw_at + before
-                    data = self._raw[at : at + feed]
-                if not pieces and (len(data) < 4 or data[3] & _ODD_FLAGS):
-                    return None
-                piece = inflater.decompress(data, room)
-                if inflater.eof:
-                    self._raw_at = at + len(data) - len(inflater.unused_data)
-                    return b"".join((*pieces, piece)) if pieces else piece
-                at += len(data) - len(inflater.unconsumed_tail)
-                if not data:
-                    return None
-                pieces.append(piece)
-                room -= len(piece)
-                feed = PIECE
-        except isal_zlib.error:  # type: ignore[misc]  # declared as an instance
-            pass
+            piece: bytes = inflater.decompress(data, _WHOLE)
+            if inflater.eof:
+                self._raw_at = at + len(data) - len(inflater.unused_data)
+                return piece
+            return self._rest_of_whole(inflater, piece, len(data) - len(inflater.unconsumed_tail))
+        except Broken:
+            return None
+
+    def _rest_of_whole(self, inflater: Any, piece: bytes, used: int) -> bytes | None:
+        """Go on with a member that is larger than the first `used` bytes, which gave `piece`."""
+        pieces, room, feed = [piece], _WHOLE - len(piece), _FIRST_FEED
+        while room > 0 and used < _WHOLE_RAW:
+            feed = min(8 * feed, PIECE)
+            if len(self._raw) - self._raw_at < used + feed:
+                self._has_raw(used + feed)
+            at = self._raw_at + used
+            data = self._raw[at : at + feed]
+            if not data:
+                return None
+            pieces.append(inflater.decompress(data, room))
+            if inflater.eof:
+                self._raw_at = at + len(data) - len(inflater.unused_data)
+                return b"".join(pieces)
+            used += len(data) - len(inflater.unconsumed_tail)
+            room -= len(pieces[-1])
         return None
 
     def _inflate(self) -> bytes:

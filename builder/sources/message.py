@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 
 from builder.sources.record import Block, Flaw, Held
-from builder.sources.warc import named_fields, plain_end, plain_fields
+from builder.sources.warc import named_fields, plain_head
 
 _LIMIT = 1 << 18
 _STATUS = re.compile(
@@ -36,6 +36,10 @@ class Message:
             return []
         return [token.strip() for token in value.decode("latin-1").lower().split(",")]
 
+    def is_coded(self) -> bool:
+        """Tell whether the payload may bear any coding."""
+        return b"content-encoding" in self.fields or b"transfer-encoding" in self.fields
+
     def codings(self) -> list[str]:
         """Return the codings that a payload bears, the last applied last, but for chunked."""
         moved = [name for name in self.tokens(b"transfer-encoding") if name != "chunked"]
@@ -59,12 +63,12 @@ def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
         return None, data, []
     code = match[1] or match[2]
     status = int(code) if code else None
-    end = plain_end(data, _LIMIT)
+    end, fields = plain_head(data, _LIMIT)
     line_end = data.find(b"\n")
     if line_end >= 0 and not _FIELD.match(data, line_end + 1):
         return Message(status), data[line_end + 1 :], []  # a status line alone, then the body
-    if end >= 0:
-        return Message(status, plain_fields(data[:end])), data[end + 4 :], []
+    if fields is not None:
+        return Message(status, fields), data[end + 4 :], []
     sought = 0
     while True:
         match = _END.search(data, sought)

@@ -30,11 +30,12 @@ def read_payload(
     `limit` bounds the head, in bytes before and after decoding. A digest that was `declared` is
     compared with the payload's, as stored and, where it is chunked, as it was before that.
     """
-    chunked = message is not None and "chunked" in message.tokens(b"transfer-encoding")
+    coded = message is not None and message.is_coded()
+    chunked = coded and message is not None and "chunked" in message.tokens(b"transfer-encoding")
     if isinstance(block, Held) and not first:
-        view = block.rest()
-        payload = _of_one_piece(view, declared, chunked)
-        data = bytes(view[:limit])
+        data = block.take()
+        payload = _of_one_piece(data, declared, chunked)
+        data = data[:limit]
     else:
         piece = first or block.take()
         hashes = _Hashes(declared, chunked)
@@ -54,7 +55,7 @@ def read_payload(
     if chunked:
         decoder = Chunked()
         data = decoder.feed(data) + decoder.flush()
-    codings = message.codings() if message else []
+    codings = message.codings() if coded and message else []
     if codings and data:
         decoded, wrong = decode(data, codings, limit)
         if wrong:
@@ -65,14 +66,14 @@ def read_payload(
     return payload
 
 
-def _of_one_piece(data: memoryview, declared: Declared | None, chunked: bool) -> Payload:
+def _of_one_piece(data: bytes, declared: Declared | None, chunked: bool) -> Payload:
     value = hashlib.sha1(data, usedforsecurity=False).digest()
     if declared and declared.algorithm == "sha1" and declared.value == value:
         return Payload(declared.text(), len(data))
     payload = Payload(base32(value), len(data))
     if declared:
         hashes = _Hashes(declared, chunked)
-        hashes.update(bytes(data))
+        hashes.update(data)
         payload.flaws += hashes.compared()
     return payload
 

@@ -18,6 +18,7 @@ _NO_DOCUMENT: tuple[tuple[bytes, str], ...] = (
     (b"urn:pageinfo", "pageinfo"),
     (b"metadata:", "crawl-log"),
 )
+_SCHEMES = tuple(scheme for scheme, _ in _NO_DOCUMENT)
 
 
 @dataclass(slots=True)
@@ -87,12 +88,6 @@ class Held(Block):
         self._left -= step
         return self._data[at : at + step]
 
-    def rest(self) -> memoryview:
-        """Return all that is left, uncopied."""
-        view = memoryview(self._data)[self._at : self._at + self._left]
-        self._left = 0
-        return view
-
     def take_through(self, mark: bytes, limit: int) -> bytes:
         """Return the bytes through `mark`, all if it is not among the next `limit` ones."""
         found = self._data.find(mark, self._at, self._at + min(limit, self._left))
@@ -108,6 +103,8 @@ def left_out(record: Record) -> str | None:
     if record.type not in DOCUMENTS:
         return record.type
     start = record.url[:16].lower()
+    if not start.startswith(_SCHEMES):
+        return None
     for scheme, reason in _NO_DOCUMENT:
         if start.startswith(scheme):
             return reason

@@ -62,11 +62,10 @@ def _query(query: str) -> str:
         query = _QUERY_SESSION.sub("", query).rstrip("&") if _QUERY_SESSION.search(query) else query
     if "&" not in query:
         return query
-    return "&".join(sorted(query.split("&"), key=_argument))
-
-
-def _argument(argument: str) -> tuple[str, ...]:
-    return tuple(argument.split("=", 1))
+    # By name, then by value: NUL, which no URL's text has, sorts before whatever a name may hold.
+    arguments = [argument.replace("=", "\0", 1) for argument in query.split("&")]
+    arguments.sort()
+    return "&".join(arguments).replace("\0", "=")
 
 
 def _normal(part: str) -> str:

@@ -1,6 +1,7 @@
 """WARC record headers, versions 0.16 to 1.1 (ISO 28500, sections 4 to 6)."""
 
 import re
+from collections.abc import Mapping
 
 from builder.sources.recognise import START
 from builder.sources.record import DOCUMENTS, Flaw, Held, Record, shown
@@ -12,9 +13,10 @@ _TYPES = DOCUMENTS | {"warcinfo", "request", "metadata", "conversion", "continua
 _FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
 _FIELD = re.compile(rb"(?m)^([^:\s]+)[ \t]*:[ \t]*(.*)$")
 _LENGTH = re.compile(rb"\d{1,18}")
+_DIGITS = 18
+_EMPTY_LINE = b"\r\n\r\n"
 
 
-_IRREGULAR = re.compile(rb"\n[\n\r \t]")
 _NAME = re.compile(rb"[^:\s]+(?=[ \t]*\Z)")
 _LONGEST_NAME = 64
 _NAMES_AT_MOST = 1 << 12
@@ -39,10 +41,8 @@ READ = frozenset(
 )
 """Names of the fields, of WARC and of HTTP, that anything reads; others may be passed over."""
 
-PASSED_OVER = (b"request", b"metadata")
+PASSED_OVER = {b"request": "request", b"metadata": "metadata"}
 """Types of records that are counted, of which a file may have as many as of documents."""
-_PASSED_OVER = re.compile(rb"\nWARC-Type: (request|metadata)\r")
-_SIZE = re.compile(rb"\nContent-Length: (\d{1,18})\r")
 
 _names: dict[bytes, bytes] = {}
 """Names as files write them: the lower-case one of those in READ, an empty one for others."""
@@ -64,42 +64,40 @@ def read_header(tape: Tape) -> tuple[Record | None, list[Flaw]]:
     return _record(named_fields(head))
 
 
-def passed_over(data: bytes, end: int) -> bytes:
-    """Return the type of the one record that `data` is, if it is one of PASSED_OVER.
+def passed_over(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | None:
+    """Return the type of the one record that `data` is, if it is one of PASSED_OVER and regular.
 
-    `end` is the `plain_end` of its header. An empty text where the type is not plain to see.
+    `fields` are those of its header, which ends at `end`, before the empty line.
     """
-    kind = _PASSED_OVER.search(data, 0, end)
-    size = _SIZE.search(data, 0, end + 2) if kind else None
-    if not kind or not size or len(data) != end + 8 + int(size[1]) or data[:5] != b"WARC/":
-        return b""
-    # Names may be in any case, and of a name that comes twice the first one counts.
-    head = data[:end].lower()
-    once = head.count(b"\nwarc-type") == 1 == head.count(b"\ncontent-length")
-    if not once or b"\nwarc-segment" in head or data[-4:] != b"\r\n\r\n":
-        return b""
-    return kind[1]
+    passed = PASSED_OVER.get(fields.get(b"warc-type", b""))
+    if passed is None or b"warc-segment-number" in fields:
+        return None
+    size = fields.get(b"content-length", b"")
+    if not size.isdigit() or len(size) > _DIGITS or len(data) != end + 8 + int(size):
+        return None
+    return passed if data.endswith(_EMPTY_LINE) else None
 
 
-def read_whole(data: bytes, end: int) -> tuple[Record, list[Flaw], Held] | None:
+def read_whole(
+    fields: Mapping[bytes, bytes], data: bytes, end: int
+) -> tuple[Record, list[Flaw], Held] | None:
     """Return the one record that `data` is, what is wrong with it, and its block.
 
-    `end` is the `plain_end` of its header. None where anything is odd, as the length, or bytes
-    behind the block.
+    `fields` are those of its header, which ends at `end`, before the empty line. None where
+    anything is odd, as the length, or bytes behind the block.
     """
-    if data[:5] != b"WARC/":
+    record, flaws = _record(fields)
+    if record.length is None:
         return None
-    record, flaws = _record(plain_fields(data[:end]))
     at = end + 4
-    if record.length is None or at + record.length > len(data):
-        return None
-    rest = data[at + record.length :]
-    if rest != b"\r\n\r\n" and rest.strip(b"\r\n"):
+    behind = at + record.length
+    regular = len(data) == behind + 4 and data.endswith(_EMPTY_LINE)
+    if not regular and (behind > len(data) or data[behind:].strip(b"\r\n")):
         return None
     return record, flaws, Held(data, at, record.length)
 
 
-def _record(fields: dict[bytes, bytes]) -> tuple[Record, list[Flaw]]:
+def _record(fields: Mapping[bytes, bytes]) -> tuple[Record, list[Flaw]]:
     flaws: list[Flaw] = []
     said = fields.get(b"warc-type", b"")
     kind = _kinds.get(said) or said.decode("latin-1").lower()
@@ -126,37 +124,34 @@ def _record(fields: dict[bytes, bytes]) -> tuple[Record, list[Flaw]]:
     return Record(kind, url, date, length, mime, fields), flaws
 
 
-def plain_end(data: bytes, limit: int = _HEADER_LIMIT) -> int:
-    """Return where the empty line begins that ends a header, with the newline before it.
+def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes, bytes] | None]:
+    """Return where a header ends, before the newline and the empty line, and its fields in READ.
 
-    -1 if it is not in the first `limit` bytes, or if the lines are not all ended by CRLF, or if
-    some are folded.
+    They are as `named_fields` gives them. There are none where the empty line is not in the first
+    `limit` bytes, where lines are not all ended by CRLF, or where some are folded.
     """
-    end = data.find(b"\r\n\r\n", 0, limit)
-    if end < 0 or _IRREGULAR.search(data, 0, end + 1):
-        return -1
-    return end if data.count(b"\n", 0, end) == data.count(b"\r\n", 0, end) else -1
-
-
-def plain_fields(head: bytes) -> dict[bytes, bytes]:
-    """Return the fields in READ of a header without its end, as `named_fields` does.
-
-    `head` is what `plain_end` found to have lines that are ended by CRLF and not folded.
-    """
+    end = data.find(_EMPTY_LINE, 0, limit)
+    if end < 0:
+        return end, None
+    head = data[:end]
+    lines = head.split(b"\r\n")
+    if head.count(b"\n") != len(lines) - 1:
+        return end, None
     fields: dict[bytes, bytes] = {}
-    lines = iter(head.split(b"\r\n"))
-    next(lines)
+    known = _names.get
+    del lines[0]
     for line in lines:
         name, colon, value = line.partition(b": ")
-        key = _names.get(name)
-        if key is None and (not colon or not (key := _learned(name))):
-            match = _FIELD.match(line)
-            if match and (key := match[1].lower()) not in fields and key in READ:
-                fields[key] = match[2].rstrip()
-            continue
+        key = known(name)
+        if key is None:
+            if line[:1].isspace():
+                return end, None
+            key = _learned(name) if colon else b""
+            if not key and (match := _FIELD.match(line)) and match[1].lower() in READ:
+                key, value = match[1].lower(), match[2]
         if key and key not in fields:
             fields[key] = value.lstrip(b" \t").rstrip()
-    return fields
+    return end, fields
 
 
 def _learned(name: bytes) -> bytes:

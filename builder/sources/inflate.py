@@ -1,0 +1,29 @@
+"""Inflating gzip members (RFC 1952) by ISA-L, in two thirds of zlib's time: sound ones alone.
+
+What it finds wrong is for zlib to tell, which gives up later and tells why.
+"""
+
+from isal import isal_zlib
+
+ODD_FLAGS = 0xE2
+"""Flags of a member's header (2.3.1) of which ISA-L thinks otherwise than zlib, in its fourth byte:
+the checksum of the header and the reserved ones."""
+
+GZIP = 31
+"""What `Inflater` takes for gzip members."""
+
+Inflater = isal_zlib.decompressobj
+Broken: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # declared as an instance
+
+
+def whole(data: bytes, limit: int) -> bytes | None:
+    """Return what one sound member inflates to, up to `limit`; None if zlib has to tell."""
+    if len(data) < 4 or data[3] & ODD_FLAGS:
+        return None
+    inflater = Inflater(GZIP)
+    try:
+        inflated: bytes = inflater.decompress(data, limit)
+    except Broken:
+        return None
+    ended = inflater.eof and not inflater.unused_data
+    return inflated if ended or len(inflated) == limit else None
