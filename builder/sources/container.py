@@ -132,7 +132,7 @@ class Container:
     def _single(self, data: bytes) -> Event | None:
         """Read the one record that a section is; None if it has to be read as any section."""
         end, fields = warc.plain_head(data) if data.startswith(b"WARC/") else (-1, None)
-        if fields is None:
+        if fields is None or warc.holds_another(data, end):
             return None
         place = self._tape.place()
         passed = warc.passed_over(fields, data, end)

@@ -31,6 +31,10 @@ _ASCII_BASED = {
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
+_OTHERWISE = frozenset({"lang", "rang"})
+"""Names that have meant other characters since HTML 5."""
+
+
 def title_and_language(head: bytes, charset: str) -> tuple[str | None, str | None, bool]:
     """Return a page's title and its html element's language, by the page's first bytes.
 
@@ -48,7 +52,7 @@ def title_and_language(head: bytes, charset: str) -> tuple[str | None, str | Non
 
 def _referred(match: re.Match[str]) -> str:
     """Return a character that is named by one of HTML 4's names; NUL, of which none is sure."""
-    code = name2codepoint.get(match[1] or "")
+    code = name2codepoint.get(match[1] or "") if match[1] not in _OTHERWISE else None
     return chr(code) if code else match[0] if match[0] == "& " else "\0"
 
 

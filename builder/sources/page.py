@@ -9,27 +9,31 @@ parser takes many times as long for them.
 import re
 
 _ATTRIBUTE = (
-    rb"\s++[a-zA-Z][a-zA-Z0-9:_\-]*+"
-    rb"""(?:\s*+=\s*+(?:"[^"<>\x00]*+"|'[^'<>\x00]*+'|[a-zA-Z0-9_.:#;,\-]++))?+"""
+    rb"[ \t\r\n\f]++[a-zA-Z][a-zA-Z0-9:_\-]*+"
+    rb"""(?:[ \t\r\n\f]*+=[ \t\r\n\f]*+(?:"[^"<>\x00]*+"|'[^'<>\x00]*+'|[a-zA-Z0-9_.:#;,\-]++))?+"""
 )
 _SPACE = rb"[ \t\r\n]*+"
 _DOCTYPE = (
-    rb"""(?:<\?xml [^<>?\x00]*+\?>)?+""" + _SPACE + rb"""(?:<!doctype\s++html(?:\s++public)?+"""
-    rb"""(?:\s++"[^"<>\x00]*+"){0,2}+\s*+>)?+""" + _SPACE
+    rb"""(?:<\?xml [^<>?\x00]*+\?>)?+"""
+    + _SPACE
+    + rb"""(?:<!doctype[ \t\r\n\f]++html(?:[ \t\r\n\f]++public)?+"""
+    rb"""(?:[ \t\r\n\f]++"[^"<>\x00]*+"){0,2}+[ \t\r\n\f]*+>)?+""" + _SPACE
 )
 _BEFORE_TITLE = (
-    rb"(?:<(?:head|meta|link|base)(?:" + _ATTRIBUTE + rb")*+\s*+/?+>"
+    rb"(?:<(?:head|meta|link|base)(?:" + _ATTRIBUTE + rb")*+[ \t\r\n\f]*+/?+>"
     rb"|<!--(?:[^<>\-\x00]++|-[^<>\-\x00])*+-->"
-    rb"|<script(?:" + _ATTRIBUTE + rb")*+\s*+>[^<\x00]*+</script>"
-    rb"|<style(?:" + _ATTRIBUTE + rb")*+\s*+>[^<\x00]*+</style>"
+    rb"|<script(?:" + _ATTRIBUTE + rb")*+[ \t\r\n\f]*+>[^<\x00]*+</script>"
+    rb"|<style(?:" + _ATTRIBUTE + rb")*+[ \t\r\n\f]*+>[^<\x00]*+</style>"
     rb"|[ \t\r\n]++)*+"
 )
 _START = re.compile(
-    _SPACE + _DOCTYPE + rb"(?:<html((?:" + _ATTRIBUTE + rb")*+)\s*+>)?+", re.IGNORECASE
+    _SPACE + _DOCTYPE + rb"(?:<html((?:" + _ATTRIBUTE + rb")*+)[ \t\r\n\f]*+>)?+", re.IGNORECASE
 )
 _TITLE = re.compile(_BEFORE_TITLE + rb"<title>([^<\x00]*+)</title>", re.IGNORECASE)
 _LANGUAGE = re.compile(
-    rb"""\s(xml:)?lang\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"']++))""", re.IGNORECASE
+    rb"""[ \t\r\n\f](xml:)?lang[ \t\r\n\f]*+=[ \t\r\n\f]*+"""
+    rb"""(?:"([^"]*+)"|'([^']*+)'|([^ \t\r\n\f"']++))""",
+    re.IGNORECASE,
 )
 _SIMPLE_LANGUAGE = re.compile(rb"[a-zA-Z][a-zA-Z0-9_,\-]*")
 

@@ -57,11 +57,16 @@ def read_header(tape: Tape) -> tuple[Record | None, list[Flaw]]:
     head, found = tape.take_through(_HEADER_END, _HEADER_LIMIT)
     if not found:
         return None, [("header-invalid", None, f"no end in {len(head)} bytes", "left out")]
-    if head.find(b"WARC/", 5) >= 0 and (another := START.search(head, 5)):
+    if holds_another(head, len(head)) and (another := START.search(head, 5)):
         # The header's own end is lost; the record behind it is not to be lost with it.
         tape.put_back(len(head) - another.start())
         return None, [("header-invalid", None, "another record begins in it", "left out")]
     return _record(named_fields(head))
+
+
+def holds_another(data: bytes, end: int) -> bool:
+    """Tell whether another record begins in the header that ends at `end`, whose own is lost."""
+    return data.find(b"WARC/", 5, end) >= 0 and START.search(data, 5, end) is not None
 
 
 def passed_over(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | None:

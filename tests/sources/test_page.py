@@ -110,6 +110,9 @@ _CHARSETS = [
 
 @given(st.lists(st.sampled_from(_PIECES), max_size=9), st.sampled_from(_CHARSETS))
 @example([b"<html lang=cs>", b"<head>", b"<title>one</title>"], "utf-8")
+@example([b"<title>&lang;a&rang;</title>"], "utf-8")
+@example([b"<html\x0blang=pl>", b"<title>one</title>"], "utf-8")
+@example([b"<html lang=\x0bp>", b"<title>one</title>"], "utf-8")
 @settings(max_examples=1500, deadline=None)
 def test_a_plain_page_is_read_as_the_parser_reads_it(pieces: list[bytes], charset: str) -> None:
     page = b"".join(pieces)

@@ -120,3 +120,11 @@ def test_a_long_revisit_is_not_truncated() -> None:
     digest = b"WARC-Payload-Digest: sha1:" + b"A" * 32
     (capture,) = captures(warc(block, digest, kind=b"revisit"))
     assert capture.content_truncated is None
+
+
+def test_a_header_that_lost_its_end_takes_nothing_of_the_record_behind_it():
+    whole = warc(http(), url=b"http://b.cz/")
+    cut = warc(http(), url=b"http://a.cz/").partition(b"Content-Length")[0]
+    (capture,) = captures(members([cut + whole]), ALL)
+    assert capture.url == "http://b.cz/"
+    assert "header-invalid" in codes(members([cut + whole]))
