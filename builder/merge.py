@@ -47,7 +47,8 @@ LEFT = (
 _GIVEN = (
     "SELECT 'oai:' || $namespace || ':' || identity AS identifier, * EXCLUDE (identity), "
     "NULL::VARCHAR AS refers_to, []::VARCHAR[] AS inherited "
-    "FROM read_parquet($files, filename = 'part', hive_partitioning = false)"
+    "FROM read_parquet($files, filename = 'part', file_row_number = true, "
+    "hive_partitioning = false)"
 )
 _INTAKE = engine.table("getvariable('intake')")
 # Few identities share a hash by chance, so those that come twice are looked for among few.
@@ -87,7 +88,7 @@ FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identif
 WINDOW copy AS (
     PARTITION BY identifier
     ORDER BY content_length IS NULL, warc_record_type = 'revisit', warc_filename,
-        warc_record_offset NULLS LAST, number DESC
+        warc_record_offset NULLS LAST, number DESC, file_row_number DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 """
 
@@ -258,7 +259,12 @@ def _revise(connection: engine.Connection) -> None:
         else f"CASE WHEN {leads} THEN i.{n} ELSE o.{n} END AS {n}"
         for n in _CAPTURE
     ]
-    lists = f"CASE WHEN {leads} THEN [i.sets, o.sets] ELSE [o.sets, i.sets] END"
+    # A tombstone does not say whether its set of a media type was its original's.
+    earlier = (
+        "CASE WHEN o.deleted AND i.warc_record_type = 'revisit' THEN "
+        "list_filter(o.sets, lambda s: NOT starts_with(s, 'mime:')) ELSE o.sets END"
+    )
+    lists = f"CASE WHEN {leads} THEN [i.sets, {earlier}] ELSE [{earlier}, i.sets] END"
     sets = _SPECIFIC.format(sets=_FOLDED.format(lists=f"({lists})"))
     differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in ("sets", *_DESCRIBED))
     left = LEFT.format(earlier="list_concat(o.published, o.left_sets)", now="n.sets")

@@ -7,6 +7,8 @@ from builder import collection, intake, merge, provenance, revisit
 from builder.build import Build
 from builder.revision import Base, Built, revise
 from builder.surroundings import Surroundings
+from functions.oai import engine
+from functions.snapshot import schema
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, SheafError, StoreError
 from functions.snapshot.making import Making
@@ -81,7 +83,9 @@ class _Intake:
                 for table in ("faults", "sources")
             )
             restated = moved = 0
-            if captures:
+            if sources and not captures:
+                _nothing(connection)
+            if sources or captures:
                 moved = revisit.resolve(connection, draft)
                 added = "added_sources" if sources else ""
                 restated = collection.restate(connection, draft, base, added)
@@ -120,3 +124,13 @@ class _Intake:
 
     def _files(self, table: str) -> list[str]:
         return [path for run in self._runs for path in intake.files(self._store, run, table)]
+
+
+def _nothing(connection: engine.Connection) -> None:
+    """Make `fresh` and `superseded` of an intake without captures."""
+    types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
+    connection.execute(f"CREATE TABLE old ({types})")
+    connection.execute("CREATE TABLE altered AS SELECT * EXCLUDE (position, sequence) FROM old")
+    connection.execute(merge.NONE_UNALTERED)
+    connection.execute(merge.FRESH)
+    connection.execute(f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old")

@@ -69,7 +69,7 @@ _STANDING = (
 )
 _PENDING = f"""
 CREATE TABLE pending AS
-SELECT * REPLACE ({OWN}), left_sets AS earlier, NULL::BIGINT AS was
+SELECT * REPLACE ({OWN}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS was
 FROM fresh WHERE {tie.REVISIT}
 UNION ALL BY NAME
 SELECT * EXCLUDE (position, sequence) REPLACE ({OWN}), list_concat(sets, left_sets) AS earlier,
@@ -113,13 +113,16 @@ _REPLACED = (
 # What withdrawn originals have left in versions of revisits.
 _HEIRS = f"""
 CREATE TABLE heirs AS
-WITH gone AS MATERIALIZED ({_GONE}),
-held AS MATERIALIZED (SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM gone))
-SELECT position FROM held SEMI JOIN (SELECT key FROM gone WHERE moment IS NULL) USING (key)
+WITH held AS MATERIALIZED (SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM ever))
+SELECT position FROM held SEMI JOIN (SELECT key FROM ever WHERE moment IS NULL) USING (key)
 UNION
 SELECT position FROM held
-SEMI JOIN (SELECT key, moment AS goal FROM gone WHERE moment IS NOT NULL) USING (key, goal)
+SEMI JOIN (SELECT key, moment AS goal FROM ever WHERE moment IS NOT NULL) USING (key, goal)
 """
+# An item that was of another digest or date once had other keys.
+_EVER = "CREATE TABLE ever AS " + tie.originals(
+    f"(FROM {_FILES} WHERE position IN (SELECT position FROM versions) AND {tie.ORIGINAL})"
+)
 _SHOWN = (
     "INSERT INTO versions SELECT r.position, list_concat(sets, left_sets), NULL, NULL "
     f"FROM {_FILES} r JOIN heirs USING (position) "
@@ -157,7 +160,11 @@ def resolve(connection: engine.Connection, draft: Draft) -> int:
 def heirs(connection: engine.Connection, draft: Draft) -> None:
     """Add to `versions` those of revisits that hold something of an original in `superseded`."""
     with engine.reading("the revisits"):
-        keys: Query = (f"SELECT DISTINCT key FROM ({_GONE})", {})
+        versions = narrowed(connection, draft, "records", ("SELECT position FROM versions", {}))
+        if not versions or not draft.tables.get("revisits"):
+            return
+        connection.execute(_EVER, {"files": draft.paths(versions)})
+        keys: Query = ("SELECT DISTINCT key FROM ever", {})
         files = narrowed(connection, draft, "revisits", keys)
         if not files:
             return

@@ -93,7 +93,7 @@ def second(one: Capture) -> float:
     """Return where a capture is in the order of dates; what has no date is last."""
     if one.fetch_time is not None:
         return float(one.fetch_time.second)
-    return 99.0 if one.fetch_date is None else -1.0  # 2010 alone
+    return 99.0 if one.fetch_date is None else 0.0  # 2010 alone is its beginning
 
 
 def original(one: Capture, all_of_them: Sequence[Capture]) -> Capture | None:
