@@ -207,12 +207,18 @@ def lines(legend: Legend | None, extra: int) -> str:
     )
     source = f"SELECT *, CASE WHEN {_SIMPLE} THEN true ELSE false END AS simple FROM ({source})"
     source = f"SELECT *, CASE WHEN NOT simple THEN strpos(tail, '?') END AS mark FROM ({source})"
+    # Another character than `?` parts path and query, which escapes may hold.
     source = (
-        "SELECT *, CASE WHEN mark = 0 THEN tail WHEN mark > 0 THEN left(tail, mark - 1) END "
-        "AS path, CASE WHEN mark = 0 THEN '' WHEN mark > 0 THEN substr(tail, mark + 1) END "
+        "SELECT *, CASE WHEN mark > 0 THEN concat(left(tail, mark - 1), chr(1), "
+        f"substr(tail, mark + 1)) WHEN mark = 0 THEN tail END AS parted FROM ({source})"
+    )
+    source = f"SELECT * REPLACE ({_unescaped('parted')}) FROM ({source})"
+    source = f"SELECT *, strpos(parted, chr(1)) AS mid FROM ({source})"
+    source = (
+        "SELECT *, CASE WHEN mid = 0 THEN parted WHEN mid > 0 THEN left(parted, mid - 1) END "
+        "AS path, CASE WHEN mid = 0 THEN '' WHEN mid > 0 THEN substr(parted, mid + 1) END "
         f"AS query FROM ({source})"
     )
-    source = f"SELECT * REPLACE ({_unescaped('path')}, {_unescaped('query')}) FROM ({source})"
     source = f"SELECT * REPLACE ({_PATH}, {_QUERY}) FROM ({source})"
     conditions = " AND ".join((*known, *_PLAIN, f"(simple OR {' AND '.join(_PLAIN_PARTS)})"))
     source = f"SELECT *, CASE WHEN {conditions} THEN true ELSE false END AS plain FROM ({source})"
