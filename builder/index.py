@@ -5,6 +5,7 @@ A block's captures are one Parquet file, so that memory does not grow with the i
 those that are alike within one archive file get their ordinals (builder.index_twin).
 """
 
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -26,6 +27,10 @@ MOST = index_block.MOST
 Advance = Callable[[int, int], None]
 """Told of bytes read and captures found since the last call."""
 
+_SECONDARY = re.compile(
+    rb"(?:![^\n]*\n)*[^\t\n]+ \d{14}[^\t\n]*\t[^\t\n]+\t\d+\t\d+(?:\t\d+)?\r?(?:\n|$)"
+)
+"""A line of it: where in the sorted index it stands, a part's name, offset, length, and number."""
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
@@ -48,6 +53,11 @@ def recognised(head: bytes) -> str | None:
     text = recognise.inflated(head) if is_gzip else head
     form = "cdxj" if cdxj.begins(text) else "cdx" if cdx.begins(text) else None
     return form and form + (".gz" if is_gzip else "")
+
+
+def is_secondary(head: bytes) -> bool:
+    """Tell whether a file that begins so is a ZipNum's secondary index, which nothing needs."""
+    return _SECONDARY.match(head) is not None
 
 
 def read(

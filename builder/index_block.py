@@ -1,7 +1,7 @@
 """A block of an index's lines: plain ones to columns in SQL, others in Python; one Parquet file."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,12 +10,12 @@ from typing import Any
 from builder import index_columns, index_query
 from builder.index_text import LONGEST, Block
 from builder.intake import CAPTURES
-from builder.parquet import RowWriter
+from builder.parquet import RowWriter, columns_of, lines_of
 from builder.sources import address, cdx, cdxj, entry, mime
 from builder.sources.capture import refused
 from builder.sources.entry import SHA1, Entry
 from builder.sources.event import Capture, Fault, Rules, Skipped
-from builder.sources.record import Flaw, Record
+from builder.sources.record import Flaw, Record, left_out
 from functions.oai import engine
 from functions.snapshot import setspec
 
@@ -24,7 +24,7 @@ MOST = 1000
 
 _MEMORY = 512  # megabytes, for each thread's database
 _FIELDS = tuple(column.name for column in CAPTURES[2:])
-_STATUSES = range(1000)
+_HOSTS = 1 << 15  # that are kept from block to block
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,9 @@ class Result:
 def connection(index: Index) -> engine.Connection:
     """Return a database for one thread that reads blocks of the index."""
     made = quiet(engine.connect(threads=1, memory_megabytes=_MEMORY))
-    reasons = {
-        kind: [refused(Record(kind, b"", b"", None), n, index.rules) for n in _STATUSES]
-        for kind in ("response", "revisit")
-    }
-    values = {"triples": index_columns.TRIPLES, "sets": list(index.sets), **reasons}
+    values = {"triples": index_columns.TRIPLES, "sets": list(index.sets)}
     made.execute(index_columns.CONSTANTS, values)
+    made.execute(index_columns.NEW_HOSTS)
     return made
 
 
@@ -96,17 +93,11 @@ class _Reading:
         if not block.is_readable:
             result.skips["damaged"] = sum(1 for line in block.data.split(b"\n") if line.strip())
             return result
-        text = block.data.decode("latin-1")
         extra = cdx.further(block.legend) if block.legend else 0
-        self._database.execute(index_query.SPLIT, {"text": text})
+        self._database.register("text", lines_of(block.data))
         self._database.execute(index_query.lines(block.legend, extra))
+        self._database.unregister("text")
         self._maps()
-        for reason, count, foreign in self._database.execute(index_columns.COUNTS).fetchall():
-            if reason is None:
-                result.captures += count
-                result.foreign += foreign
-            else:
-                result.skips[reason] += count
         self._write()
         self._place_faults()
         return result
@@ -115,24 +106,31 @@ class _Reading:
         """Write the captures of plain lines, and behind them those of others."""
         path = self._index.folder / f"captures-{self._index.part}-{self._block.number:06}.parquet"
         odd = path.with_suffix(".odd")
-        writer = RowWriter(odd, CAPTURES)
+        plain = self._result.captures
+        queries = [
+            index_columns.captures(own=bool(self._rules.set_rules), further=bool(self._index.sets))
+        ]
+        writer: RowWriter | None = None
         for capture in self._odd():
+            writer = writer or RowWriter(odd, CAPTURES)
             self._result.captures += 1
             sets = tuple(sorted(capture.sets + self._index.sets))
             values = [getattr(capture, name) for name in _FIELDS]
             writer.append((capture.identity, sets, *values))
             is_foreign = len(capture.content_digest or "") != SHA1
             self._result.foreign += capture.warc_record_type != "revisit" and is_foreign
-        writer.close()
+        if writer:
+            writer.close()
+            queries.append(f"SELECT * FROM {engine.table(index_query.quoted(str(odd)))}")
         if self._result.captures:
-            plain = index_columns.captures(own=bool(self._rules.set_rules))
-            source = engine.table(index_query.quoted(str(odd)))
             self._database.execute(
-                f"COPY ({plain} UNION ALL SELECT * FROM {source}) "
-                f"TO {index_query.quoted(str(path))} (FORMAT parquet, COMPRESSION zstd)"
+                f"COPY ({' UNION ALL '.join(queries if plain else queries[1:])}) "
+                f"TO {index_query.quoted(str(path))} "
+                f"({index_query.PARQUET})"
             )
             self._result.path = path
-        odd.unlink()
+        if writer:
+            odd.unlink()
 
     def _odd(self) -> Iterator[Capture]:
         """Yield the captures of lines that are not plain, and count what others are."""
@@ -160,61 +158,80 @@ class _Reading:
 
     def _maps(self) -> None:
         """Make the tables of what repeats: hosts, media types, file names, sets by rules."""
-        hosts = self._different("secure, netloc")
-        found = [address.host_of("https" if secure else "http", name) for secure, name in hosts]
-        self._database.execute(
-            index_columns.HOSTS,
+        self._hosts()
+        self._media()
+        files = self._different("filename")
+        names = [entry.filename(_raw(value)) for value in files]
+        self._hold("files", {"filename": files, "name": names}, index_columns.FILES)
+        if self._rules.set_rules:
+            self._own_sets()
+
+    def _hosts(self) -> None:
+        """See that the table of hosts has all of this block's."""
+        (held,) = self._database.execute("SELECT count(*) FROM hosts").fetchall()[0]
+        if held > _HOSTS:
+            self._database.execute(index_columns.NEW_HOSTS)
+        new = [base for (base,) in self._database.execute(index_columns.UNKNOWN_HOSTS).fetchall()]
+        if not new:
+            return
+        found = [address.host_of(*base.split("://", 1)) for base in new]
+        is_set = self._rules.domain_sets
+        self._hold(
+            "found",
             {
-                "secure": [secure for secure, _ in hosts],
-                "netloc": [name for _, name in hosts],
+                "base": new,
                 "host": [host and host.name for host in found],
                 "surt": [host and host.surt for host in found],
                 "registered": [host and host.registered for host in found],
-                "set_spec": [
-                    host.set_spec if host and self._rules.domain_sets else None for host in found
-                ],
+                "domain_set": [host.set_spec if host and is_set else None for host in found],
             },
+            index_columns.HOSTS,
         )
-        media = [value for (value,) in self._different("mime")]
-        raw = [_known((value or "").encode("latin-1")) for value in media]
-        kinds = [entry.kind_of(value) for value in raw]
-        types = [
-            mime.essence(value) if kind != "revisit" else None
-            for value, kind in zip(raw, kinds, strict=True)
-        ]
-        specs = [
-            setspec.join("mime", *name.split("/", 1)) if name and self._rules.mime_sets else None
-            for name in types
-        ]
-        self._database.execute(
-            index_columns.MEDIA,
-            {"mime": media, "kind": kinds, "media_type": types, "set_spec": specs},
-        )
-        files = [value for (value,) in self._different("filename")]
-        names = [entry.filename(_known((value or "").encode("latin-1"))) for value in files]
-        self._database.execute(index_columns.FILES, {"filename": files, "name": names})
-        if self._rules.set_rules:
-            self._own_sets()
+        self._database.execute("INSERT INTO hosts SELECT * FROM found")
+
+    def _media(self) -> None:
+        """Make the table of what media type and status say together; count by them."""
+        result, rows = self._result, []
+        for value, status, count, foreign in self._database.execute(index_columns.KINDS).fetchall():
+            raw = _raw(value)
+            kind = entry.kind_of(raw)
+            record = Record(kind, b"", b"", None)
+            if reason := left_out(record) or refused(record, status, self._rules):
+                result.skips[reason] += count
+                continue
+            name = mime.essence(raw) if kind != "revisit" else None
+            is_set = name and self._rules.mime_sets
+            spec = setspec.join("mime", *name.split("/", 1)) if name and is_set else None
+            rows.append((value, status, kind, name, spec))
+            result.captures += count
+            result.foreign += foreign if kind != "revisit" else 0
+        columns = list(zip(*rows, strict=True)) or [()] * len(index_columns.MEDIA)
+        values = dict(zip(index_columns.MEDIA, columns, strict=True))
+        self._hold("media", values, index_columns.MEDIA)
+
+    def _hold(
+        self, name: str, values: Mapping[str, Sequence[Any]], types: Mapping[str, str]
+    ) -> None:
+        self._database.register(name, columns_of(values, types))
 
     def _own_sets(self) -> None:
         """Make the table of the sets of each plain line, by the operator's rules."""
         numbers: list[int] = []
-        lists: list[list[str]] = []
+        lists: list[tuple[str, ...]] = []
         with closing(
             engine.batches(self._database, "SELECT n, url, mime FROM lines WHERE plain")
         ) as batches:
             for number, url, value in (row for batch in batches for row in batch):
-                raw = _known((value or "").encode("latin-1"))
-                is_revisit = entry.kind_of(raw) == "revisit"
-                media_type = None if is_revisit else mime.essence(raw)
+                is_revisit = entry.kind_of(_raw(value)) == "revisit"
+                media_type = None if is_revisit else mime.essence(_raw(value))
                 where = address.parse(url.encode("ascii"))
                 numbers.append(number)
-                lists.append(list(entry.sets(where, media_type, self._rules)))
-        self._database.execute(index_columns.OWN, {"n": numbers, "sets": lists})
+                lists.append(entry.sets(where, media_type, self._rules))
+        self._hold("own", {"n": numbers, "own_sets": lists}, index_columns.OWN)
 
-    def _different(self, columns: str) -> list[tuple[Any, ...]]:
-        sql = f"SELECT DISTINCT {columns} FROM lines WHERE plain"
-        return self._database.execute(sql).fetchall()
+    def _different(self, column: str) -> list[str | None]:
+        sql = f"SELECT DISTINCT {column} FROM lines WHERE plain"
+        return [value for (value,) in self._database.execute(sql).fetchall()]
 
     def _place_faults(self) -> None:
         """Make faults of the flaws of lines, of each code as many as count, with their places."""
@@ -233,5 +250,6 @@ class _Reading:
             self._result.faults.append(Fault(self._index.name, place, code, name, detail, done))
 
 
-def _known(value: bytes) -> bytes:
-    return b"" if value == b"-" else value
+def _raw(value: str | None) -> bytes:
+    """Return a value of the text's as the bytes that it is, none where it stands for none."""
+    return b"" if value is None or value == "-" else value.encode("latin-1")

@@ -10,6 +10,7 @@ Text comes as Latin-1, of which each character is a byte.
 
 from builder.index_text import LONGEST
 from builder.sources.cdx import Legend
+from builder.sources.entry import SHA1
 
 _VALUES = (
     "url", "mime", "status", "digest", "redirect", "length", "offset", "filename", "truncated",
@@ -26,41 +27,39 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-SPLIT = "CREATE OR REPLACE TEMP TABLE split AS SELECT unnest(string_split($text, chr(10))) AS line"
-"""The statement that makes the table `split` of the lines of the parameter $text.
+# What is read once is not worth more time: little is saved by more of zstd, by dictionaries of what
+# hardly repeats, and by filters.
+PARQUET = (
+    "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, WRITE_BLOOM_FILTER false, "
+    "DICTIONARY_SIZE_LIMIT 1000"
+)
+"""How Parquet files of the intake are written."""
 
-DuckDB takes more than twice as long where lines are made and read in one statement.
-"""
-
-_NUMBERED = "SELECT rowid + 1 AS n, line FROM split"
+_NUMBERED = "SELECT row_number() OVER () AS n, line FROM text"
 
 
-def _cdxj() -> str:
-    """Return SQL that gives the values of CDXJ lines; `known` tells which are plain so far."""
-    place = {name: f"v[{number}]" for number, name in enumerate(_VALUES, 1)}
-    values = ", ".join(f'{at} AS "{name}"' for name, at in place.items())
-    known = " AND ".join(
-        f"({place[name]} IS NOT NULL OR NOT contains(j, '\"{other}\"'))"
-        for name, other in _OTHER_NAMES.items()
-    )
+def _cdxj() -> tuple[str, list[str]]:
+    """Return SQL that gives the values of CDXJ lines, and what holds for those that are plain."""
+    values = ", ".join(f'v[{number}] AS "{name}"' for number, name in enumerate(_VALUES, 1))
+    known = [f'("{n}" IS NOT NULL OR NOT contains(j, \'"{o}"\'))' for n, o in _OTHER_NAMES.items()]
+    known.append("(mime != 'warc/revisit' OR mime IS NULL OR NOT contains(j, '\"ro'))")
     paths = ", ".join(f"'$.{name}'" for name in _VALUES)
-    return (
-        f"SELECT n, line, date, {values}, coalesce({known} "
-        f"AND ({place['mime']} IS DISTINCT FROM 'warc/revisit' OR NOT contains(j, '\"ro')), false) "
-        "AND v IS NOT NULL AS known FROM ("
+    source = (
+        f"SELECT n, line, j, date, {values} FROM ("
         "SELECT n, line, j, substr(line, space + 1, brace - space - 1) AS date, "
-        "CASE WHEN brace - space IN (15, 18) AND NOT contains(line, '\\') AND NOT contains(j, '[') "
-        "AND NOT contains(substr(line, brace + 2), '{') "  # so that all values are plain
+        "CASE WHEN (brace - space = 15 OR brace - space = 18) "
+        "AND NOT contains(line, '\\') AND NOT contains(j, '[') "
+        "AND NOT contains(substr(j, 2), '{') "  # so that all values are plain
         "AND (ends_with(line, '\"}') OR regexp_matches(line, '[0-9]}$')) "
         f"THEN TRY(json_extract_string(j, [{paths}])) END AS v FROM ("
         "SELECT n, line, brace, space, substr(line, brace + 1) AS j FROM ("
         "SELECT n, line, strpos(line, ' {') AS brace, strpos(line, ' ') AS space "
-        f"FROM ({_NUMBERED})) "
-        "WHERE line != '' AND NOT starts_with(line, '!')))"
+        f"FROM ({_NUMBERED}) WHERE line != '' AND NOT starts_with(line, '!'))))"
     )
+    return source, known
 
 
-def _cdx(legend: Legend, extra: int) -> str:
+def _cdx(legend: Legend, extra: int) -> tuple[str, list[str]]:
     """Return the same of the lines below a CDX legend."""
     places = legend.places()
     values = ", ".join(
@@ -69,10 +68,11 @@ def _cdx(legend: Legend, extra: int) -> str:
     )
     count = len(legend.letters)
     separator = f"chr({legend.separator[0]})"
-    return (
-        f"SELECT n, line, {values}, len(v) IN ({count}, {count + extra}) AS known FROM ("
+    source = (
+        f"SELECT n, line, {values}, len(v) AS fields FROM ("
         f"SELECT n, line, string_split(line, {separator}) AS v FROM ({_NUMBERED}) WHERE line != '')"
     )
+    return source, [f"(fields = {count} OR fields = {count + extra})"]
 
 
 _ESCAPES = (
@@ -85,9 +85,20 @@ _QUERY_SESSION = (
     "|cfid=[^&]{1,100}&cftoken=[^&]{1,100})(?:&|$)"
 )
 _IN_SESSION = (
-    "(contains(query, 'id=') OR contains(query, 'sessionid')) "
+    "(contains(query, 'sid=') OR contains(query, 'sessionid') OR contains(query, 'cfid=')) "
     f"AND regexp_matches(query, '{_QUERY_SESSION}')"
 )
+_SIMPLE = " AND ".join(
+    [
+        "NOT ends_with(tail, '/')",
+        "NOT ends_with(tail, '?')",
+        *(
+            f"NOT contains(tail, '{part}')"
+            for part in ("%", "&", "//", "/.", "/(", "/?", "sid=", "sessionid", "cfid=")
+        ),
+    ]
+)
+"""What holds of the rest of a URL that is the same in its SURT but for the letters' case."""
 # As in surt: sessions go (Python sees to those among escapes), then runs of slashes become one.
 _PATH = (
     "CASE WHEN contains(path, ';jsessionid=') AND NOT contains(path, '%') "
@@ -113,46 +124,46 @@ _SORTED = (
     "replace(array_to_string(list_sort(string_split(replace(query, '=', chr(1)), '&')), '&'), "
     "chr(1), '=')"
 )
-_SECOND = (
-    "concat(left(date, 4), '-', substr(date, 5, 2), '-', substr(date, 7, 2), 'T', "
-    "substr(date, 9, 2), ':', substr(date, 11, 2), ':', substr(date, 13, 2), 'Z')"
-)
+_SECONDS = "try_strptime(left(date, 14), '%Y%m%d%H%M%S')"
 _TIME = (
-    "try_cast(CASE WHEN strlen(date) = 14 THEN second "
-    "ELSE concat(left(second, 19), '.', substr(date, 15)) END AS TIMESTAMP)"
+    "CASE WHEN strlen(date) = 14 THEN seconds "
+    "ELSE seconds + to_milliseconds(try_cast(substr(date, 15) AS BIGINT)) END"
 )
+_SECOND = "strftime(seconds, '%Y-%m-%dT%H:%M:%SZ')"
 _URL = r"^https?://[0-9A-Za-z._:\-]+(?:/[!$-;=?-\[\]-~]*)?$"
 """URLs without user name, fragment or backslash, of which all bytes are text as they are."""
 
 
+def _none(name: str) -> str:
+    return f'"{name}" IS NULL OR "{name}" = \'\' OR "{name}" = \'-\''
+
+
 def _none_or(name: str, form: str) -> str:
-    return (
-        f"(\"{name}\" IS NULL OR \"{name}\" IN ('', '-') "
-        f"OR regexp_matches(\"{name}\", '^(?:{form})$'))"
-    )
+    return f"(regexp_matches(\"{name}\", '^(?:{form})$') OR {_none(name)})"
 
 
 _PLAIN = (
-    "known",
     f"strlen(line) <= {LONGEST}",
     f"regexp_matches(url, '{_URL}')",
-    "strlen(netloc) <= 300",
+    "strlen(base) <= 300",
+    "NOT ends_with(base, ':')",  # as of a scheme that is there twice
     "regexp_matches(date, '^[0-9]{14}(?:[0-9]{3})?$')",
-    "left(date, 4) != '0000'",
-    "substr(date, 9, 2) != '24'",  # which DuckDB takes for the next day
-    "time IS NOT NULL",
+    "date > '0001'",
+    "seconds IS NOT NULL",
     # Neither another form of JSON nor a number, of which a file's name has none of the letters.
-    "(mime IS NULL OR mime IN ('', '-', 'unk', 'no-type', 'warc-info') "
-    "OR contains(mime, '/') AND NOT starts_with(mime, '{'))",
-    "(filename IS NULL OR filename IN ('', '-') OR contains(filename, '.') "
-    "AND regexp_matches(filename, '[A-DF-Za-df-z_]') AND NOT starts_with(filename, '{'))",
+    "(contains(mime, '/') AND NOT starts_with(mime, '{') OR "
+    f"{_none('mime')} OR mime = 'unk' OR mime = 'no-type' OR mime = 'warc-info')",
+    "(regexp_matches(filename, '[A-DF-Za-df-z_]') AND contains(filename, '.') "
+    f"AND NOT starts_with(filename, '{{') OR {_none('filename')})",
     _none_or("status", "[1-9][0-9]{2}"),
     _none_or("digest", "(?:sha1:)?[A-Z2-7]{32}|[0-9a-f]{32}|sha-?256:[0-9a-f]{64}"),
     _none_or("length", "[0-9]{1,18}"),
     _none_or("offset", "[0-9]{1,18}"),
-    "(redirect IS NULL OR redirect IN ('', '-'))",
-    _none_or("truncated", "length|time|disconnect|unspecified"),
-    "NOT ends_with(netloc, ':')",  # as of a scheme that is there twice
+    f"({_none('redirect')})",
+    f"({_none('truncated')} OR truncated = 'length' OR truncated = 'time' "
+    "OR truncated = 'disconnect' OR truncated = 'unspecified')",
+)
+_PLAIN_PARTS = (
     # As in surt, after unescaping:
     r"NOT (contains(path, '/.') AND regexp_matches(path, '/\.{1,2}(?:/|$)'))",
     "NOT contains(path, '/(')",
@@ -162,43 +173,62 @@ _PLAIN = (
     "NOT (contains(query, '&') AND regexp_matches(query, '=[^&]*='))",
     f"NOT ({_IN_SESSION})",
 )
+_DIGEST = (
+    "CASE WHEN strlen(digest) = 32 THEN CASE WHEN lower(digest) = digest "
+    "THEN concat('md5:', digest) ELSE digest END "
+    "WHEN strlen(digest) > 40 THEN concat('sha256:', right(digest, 64)) "
+    f"WHEN strlen(digest) > 1 THEN right(digest, {SHA1}) END"
+)
+_REST = (
+    "CASE WHEN NOT simple THEN concat(CASE WHEN path = '' THEN '/' "
+    "WHEN ends_with(path, '/') AND path != '/' THEN left(path, strlen(path) - 1) ELSE path END, "
+    "CASE WHEN query != '' THEN '?' END, "
+    f"CASE WHEN contains(query, '&') AND plain THEN {_SORTED} ELSE query END) "
+    "WHEN tail = '' THEN '/' ELSE tail END"
+)
 
 
 def lines(legend: Legend | None, extra: int) -> str:
-    """Return the statement that makes the table `lines` out of `split`.
+    """Return the statement that makes the table `lines` of the text's, which are in `text`.
 
     It has all values of plain lines, and of others the text. Without `legend` it reads CDXJ.
+
+    A CASE asks its conditions one by one, of those lines only that the one before has left; an AND
+    anywhere else, all of them of all lines. So all that is dear is below a CASE.
     """
-    source = _cdx(legend, extra) if legend else _cdxj()
+    source, known = _cdx(legend, extra) if legend else _cdxj()
+    # The host ends before the first slash behind the scheme, and no host is empty.
     source = (
-        "SELECT *, substr(url, CASE WHEN starts_with(url, 'https') THEN 9 ELSE 8 END) AS rest, "
-        f"{_SECOND} AS second FROM ({source})"
+        f"SELECT *, strpos(substr(url, 9), '/') + 8 AS slash, {_SECONDS} AS seconds FROM ({source})"
     )
-    source = f"SELECT *, {_TIME} AS time, strpos(rest, '/') AS slash FROM ({source})"
     source = (
-        "SELECT *, lower(CASE WHEN slash = 0 THEN rest ELSE left(rest, slash - 1) END) AS netloc, "
-        "CASE WHEN slash = 0 THEN '' ELSE lower(substr(rest, slash)) END AS tail "
-        f"FROM ({source})"
+        "SELECT *, lower(CASE WHEN slash = 8 THEN url ELSE left(url, slash - 1) END) AS base, "
+        f"CASE WHEN slash = 8 THEN '' ELSE lower(substr(url, slash)) END AS tail FROM ({source})"
     )
-    source = f"SELECT *, strpos(tail, '?') AS mark FROM ({source})"
+    source = f"SELECT *, CASE WHEN {_SIMPLE} THEN true ELSE false END AS simple FROM ({source})"
+    source = f"SELECT *, CASE WHEN NOT simple THEN strpos(tail, '?') END AS mark FROM ({source})"
+    # Another character than `?` parts path and query, which escapes may hold.
     source = (
-        "SELECT * EXCLUDE (rest, slash, tail, mark), "
-        "CASE WHEN mark = 0 THEN tail ELSE left(tail, mark - 1) END AS path, "
-        f"CASE WHEN mark = 0 THEN '' ELSE substr(tail, mark + 1) END AS query FROM ({source})"
+        "SELECT *, CASE WHEN mark > 0 THEN concat(left(tail, mark - 1), chr(1), "
+        f"substr(tail, mark + 1)) WHEN mark = 0 THEN tail END AS parted FROM ({source})"
     )
-    source = f"SELECT * REPLACE ({_unescaped('path')}, {_unescaped('query')}) FROM ({source})"
+    source = f"SELECT * REPLACE ({_unescaped('parted')}) FROM ({source})"
+    source = f"SELECT *, strpos(parted, chr(1)) AS mid FROM ({source})"
+    source = (
+        "SELECT *, CASE WHEN mid = 0 THEN parted WHEN mid > 0 THEN left(parted, mid - 1) END "
+        "AS path, CASE WHEN mid = 0 THEN '' WHEN mid > 0 THEN substr(parted, mid + 1) END "
+        f"AS query FROM ({source})"
+    )
     source = f"SELECT * REPLACE ({_PATH}, {_QUERY}) FROM ({source})"
-    source = f"SELECT *, coalesce({' AND '.join(_PLAIN)}, false) AS plain FROM ({source})"
+    conditions = " AND ".join((*known, *_PLAIN, f"(simple OR {' AND '.join(_PLAIN_PARTS)})"))
+    source = f"SELECT *, CASE WHEN {conditions} THEN true ELSE false END AS plain FROM ({source})"
     return (
         "CREATE OR REPLACE TEMP TABLE lines AS SELECT n, plain, "
-        "CASE WHEN NOT plain THEN line END AS line, url, second, substr(date, 15) AS fraction, "
-        "time, mime, CASE WHEN plain THEN try_cast(status AS SMALLINT) END AS status, digest, "
+        f"CASE WHEN NOT plain THEN line END AS line, url, {_SECOND} AS second, "
+        f"substr(date, 15) AS fraction, {_TIME} AS time, mime, "
+        "CASE WHEN plain THEN try_cast(status AS SMALLINT) END AS status, "
+        f"CASE WHEN plain THEN {_DIGEST} END AS digest, "
         "CASE WHEN plain THEN try_cast(length AS BIGINT) END AS length, "
         'CASE WHEN plain THEN try_cast("offset" AS BIGINT) END AS "offset", '
-        "filename, truncated, starts_with(url, 'https') AS secure, netloc, concat("
-        "CASE WHEN path = '' THEN '/' WHEN ends_with(path, '/') AND path != '/' "
-        "THEN left(path, strlen(path) - 1) ELSE path END, "
-        "CASE WHEN query = '' THEN NULL ELSE '?' END, "
-        f"CASE WHEN contains(query, '&') AND plain THEN {_SORTED} ELSE query END) AS rest "
-        f"FROM ({source})"
+        f"filename, truncated, base, {_REST} AS rest FROM ({source})"
     )

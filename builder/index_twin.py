@@ -13,7 +13,7 @@ from pathlib import Path
 
 from builder import index_columns
 from builder.index_block import quiet
-from builder.index_query import quoted
+from builder.index_query import PARQUET, quoted
 from functions.oai import engine
 
 _MEMORY = 1024  # megabytes
@@ -95,6 +95,6 @@ def _settled(database: engine.Connection, files: list[str], temporary: Path) -> 
     for part, _ in rows:
         written = _WRITTEN.replace("$files", quoted(part)).replace("$part", quoted(part))
         target = quoted(str(temporary))
-        database.execute(f"COPY ({written}) TO {target} (FORMAT parquet, COMPRESSION zstd)")
+        database.execute(f"COPY ({written}) TO {target} ({PARQUET})")
         temporary.replace(part)
     return sum(repeated for _, repeated in rows)

@@ -156,8 +156,8 @@ def _no_archive(sources: Sequence[intake.Source]) -> str:
     kinds = "an ARC, WARC, WACZ, CDX or CDXJ file"
     if len(sources) == 1:
         (source,) = sources
-        codes = ", ".join(source.codes)
-        return f"{source.path} is not {kinds} ({codes}): nothing was ingested"
+        why = ", ".join([*source.codes, *source.skips])
+        return f"{source.path} is not {kinds} ({why}): nothing was ingested"
     return f"none of the {len(sources)} files is {kinds}: nothing was ingested"
 
 

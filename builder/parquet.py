@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from builder import encoding
 from builder.gate import Gate
+from builder.group import files_of, span
 from functions.oai.engine import NO_SPACE
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import StoreError
@@ -124,6 +125,22 @@ class RowWriter:
             self._rows.clear()
 
 
+def lines_of(data: bytes) -> pa.Table:
+    """Return a table of one column, `line`: the lines of a text of which each byte is a character.
+
+    The text is not copied where it is ASCII.
+    """
+    text = data if data.isascii() else data.decode("latin-1").encode("utf-8")
+    bounds = pa.array([0, len(text)], pa.int64()).buffers()[1]
+    whole = pa.LargeStringArray.from_buffers(1, bounds, pa.py_buffer(text))
+    return pa.table({"line": pc.split_pattern(whole, "\n").flatten()})
+
+
+def columns_of(values: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
+    """Return a table of columns in memory; `types` are theirs, as schema.Column names them."""
+    return pa.table({name: pa.array(values[name], _TYPES[types[name]]) for name in types})
+
+
 def write_rows(stream: Stream, columns: Sequence[schema.Column], path: Path, group: int) -> None:
     """Write a stream's rows in row groups of `group` rows: the same rows give the same bytes."""
     target = arrow_schema(columns)
@@ -174,7 +191,7 @@ def write_table(
     grouped = _rechunked(_conformed(rows, target, dict(constants or {})), layout.GROUP_ROWS)
     waiting: deque[Future[Written]] = deque()
     with ThreadPoolExecutor(threads) as pool:
-        for number, groups in enumerate(_chunked(grouped, layout.file_groups(table))):
+        for number, groups in enumerate(files_of(grouped, layout.file_groups(table))):
             path = folder / f"{table}-{number}.parquet"
             ready = [_passed(gate, group) for group in groups]
             waiting.append(pool.submit(_write_file, path, table, target, ready))
@@ -218,7 +235,7 @@ def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.T
 
 def _described(path: Path, bounds: Sequence[tuple[Key, Key]]) -> Written:
     metadata = pq.read_metadata(path)
-    spans = [_span(metadata.row_group(n)) for n in range(metadata.num_row_groups)]
+    spans = [span(metadata.row_group(n)) for n in range(metadata.num_row_groups)]
     return Written(
         path,
         _digest(path),
@@ -264,34 +281,9 @@ def _rechunked(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
         yield pa.concat_tables(held)
 
 
-def _chunked(tables: Iterator[pa.Table], size: int) -> Iterator[Iterator[pa.Table]]:
-    """Yield the tables in runs of `size`; each run is to be used up before the next is asked."""
-    for first in tables:
-
-        def run(first: pa.Table = first) -> Iterator[pa.Table]:
-            yield first
-            for _, table in zip(range(size - 1), tables, strict=False):
-                yield table
-
-        yield run()
-
-
 def _key(rows: pa.Table, keys: Sequence[str], index: int) -> Key:
     values = tuple(rows.column(key)[index].as_py() for key in keys)
     return values if len(values) > 1 else values[0]
-
-
-def _span(group: Any) -> tuple[int, int, int]:
-    """Return a row group's rows, and the offset and length of its bytes."""
-    starts, ends = [], []
-    for index in range(group.num_columns):
-        column = group.column(index)
-        start = column.data_page_offset
-        if column.has_dictionary_page:
-            start = min(start, column.dictionary_page_offset)
-        starts.append(start)
-        ends.append(start + column.total_compressed_size)
-    return group.num_rows, min(starts), max(ends) - min(starts)
 
 
 def _digest(path: Path) -> str:

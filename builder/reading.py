@@ -219,6 +219,9 @@ class _Stretch:
         file.seek(0)
         if whole and (listed := index.recognised(head)):
             return listed, self._read_index(file, listed, advance)
+        if whole and index.is_secondary(head):
+            self._skips["secondary-index"] += 1
+            return "", hashlib.file_digest(file, "sha256").hexdigest()
         form = recognise.recognise(head) or ""
         stream: Any = Measured(file) if whole and form != "wacz" else file
         start, end = self._stretch.start, self._stretch.end

@@ -51,13 +51,7 @@ def read(line: bytes) -> tuple[Entry | None, list[Flaw]]:
     _, date, first, second, text = match.groups()
     flaws: list[Flaw] = []
     try:
-        said = json.loads(
-            text.decode("utf-8", "surrogateescape"),
-            object_pairs_hook=_first,
-            parse_int=_Number,
-            parse_float=_Number,
-            parse_constant=_Number,
-        )
+        said = _DECODER.decode(text.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return None, [("index-line-invalid", "JSON", shown(text), "left out")]
     values = {field: _value(said, names, flaws) for field, names in KEYS.items()}
@@ -81,11 +75,18 @@ def _first(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(reversed(pairs))  # of a name that is there twice, the first counts
 
 
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_first, parse_int=_Number, parse_float=_Number, parse_constant=_Number
+)
+
+
 def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[Flaw]) -> bytes:
-    name = next((name for name in names if said.get(name) is not None), None)
-    if name is None:
+    for name in names:
+        value = said.get(name)
+        if value is not None:
+            break
+    else:
         return b""
-    value = said[name]
     if isinstance(value, str) and (name in _NUMBERS or not isinstance(value, _Number)):
         try:
             # Bytes that are no UTF-8, as they were or as Python wrote them (\udce1), come back.

@@ -139,7 +139,7 @@ def sets(where: address.Address, media_type: str | None, rules: Rules) -> tuple[
 def filename(path: bytes) -> str:
     """Return an archive file's name without its folder, as text that any XML can hold."""
     name = re.split(rb"[/\\]", path)[-1].decode("utf-8", "replace")
-    return "".join(c if c.isprintable() else "?" for c in name)
+    return name if name.isprintable() else "".join(c if c.isprintable() else "?" for c in name)
 
 
 def digest_of(said: bytes, flaws: list[Flaw]) -> str | None:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~*'()")
+_ORDINARY = re.compile(r"[A-Za-z0-9\-_.~*'()]+")
 _ESCAPE = re.compile(rb"!([0-9A-F]{2})")
 _SPEC = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(:[A-Za-z0-9\-_.!~*'()]+)*")
 
@@ -16,6 +17,8 @@ def escape(name: str) -> str:
     """Return `name` as one level of a set specification; an empty name becomes `!`."""
     if not name:
         return "!"
+    if _ORDINARY.fullmatch(name):
+        return name
     return "".join(chr(b) if b in _PLAIN else f"!{b:02X}" for b in name.encode("utf-8"))
 
 

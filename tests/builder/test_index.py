@@ -414,6 +414,22 @@ def test_what_is_no_index(data):
     assert index.recognised(gzip.compress(data)) is None
 
 
+@pytest.mark.parametrize(
+    ("data", "is_one"),
+    [
+        (b"cz,a)/ 20080430204826\tcdx-00000.gz\t0\t188224\t1\n", True),
+        (b"!meta 0 {}\ncz,a)/ 20080430204826\tpart-a\t0\t188224", True),
+        (b"cz,a)/ 20080430204826\tcdx-00000.gz\t0\t188224\tx\n", False),
+        (b"cz,a)/ 20080430204826\tcdx-00000.gz\t0\n", False),
+        (line(), False),
+        (b"a\tb\tc\t1\t2\n", False),
+        (b"", False),
+    ],
+)
+def test_a_secondary_index_is_known(data, is_one):
+    assert index.is_secondary(data) is is_one
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_arbitrary_bytes_raise_nothing(tmp_path, seed):
     draw = random.Random(seed)

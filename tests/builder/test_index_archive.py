@@ -10,13 +10,13 @@ import pytest
 from builder import index, intake
 from builder.index_block import Index
 from builder.sources.address import parse
-from builder.sources.event import Capture
+from builder.sources.event import Capture, Rules
 from builder.sources.webarchive import read
 from functions.oai.repository import Selection
 from functions.snapshot.manifest import Span
 
-from ..sources.containers import http, members, warc
-from .indexes import ALL
+from ..sources.containers import http, members, skips, warc
+from .indexes import ALL, Read, line
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "webarchive"
 _NUMBERS = count()
@@ -202,3 +202,17 @@ def test_made_cdx(make_world, tmp_path, made):
 def test_the_key_is_ours(made):
     for one in made[1]:
         assert parse(one.url_bytes or one.url.encode()).url == one.url
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons"), [("302 Found", ["redirect"]), ("404 Not Found", ["error"]), ("200", [])]
+)
+def test_a_revisit_whose_status_both_name(tmp_path, status, reasons):
+    """Rules leave it out of both; an index that names none publishes it."""
+    head = b"HTTP/1.1 " + status.encode() + b"\r\nContent-Type: text/html\r\n\r\n"
+    record = warc(head, b"WARC-Payload-Digest: sha1:" + b"A" * 32, kind=b"revisit")
+    assert skips(record, Rules()) == reasons
+    named = line(mime="warc/revisit", status=status[:3])
+    assert sorted(Read(named, tmp_path / "named", Rules()).given.skips) == reasons
+    silent = line(mime="warc/revisit", status="-")
+    assert Read(silent, tmp_path / "silent", Rules()).given.captures == 1

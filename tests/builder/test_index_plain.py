@@ -296,7 +296,7 @@ def built(folder, lines, legend=None, rules=ALL):
     block = Block(0, 0, b"\n".join(lines), legend)
     result = index_block.read(connection, block, index)
     found = rows(folder, "captures") if result.path else []
-    (plain,) = connection.execute("SELECT count(*) FROM lines WHERE plain").fetchone()
+    ((plain,),) = connection.execute("SELECT count(*) FROM lines WHERE plain").fetchall()
     if result.path:
         result.path.unlink()
     assert result.captures == len(found)

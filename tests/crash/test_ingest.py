@@ -16,6 +16,7 @@ import pytest
 from builder import intake
 from builder.store import FolderStore
 
+from ..builder.indexes import line
 from ..builder.test_ingest import archive, ingested, intake_of
 from ..whole.conftest import Home, warc
 from .work import Killer
@@ -48,7 +49,9 @@ def test_an_ingest_may_be_killed_at_any_change(tmp_path: Path) -> None:
         archive(tmp_path / "large.warc.gz", 50, few=5),
         archive(tmp_path / "small.arc", 3, form="arc"),
         archive(tmp_path / "other.warc.gz", 2, seed=2),
+        tmp_path / "index.cdxj",
     ]
+    files[-1].write_bytes(b"\n".join(line(f"http://a.cz/{n}") for n in range(20)))
     total = sum(path.stat().st_size for path in files)
     assert not _killed(tmp_path / "whole", files, 0, tmp_path / "count")
     expected = intake_of(tmp_path / "whole")
@@ -67,6 +70,39 @@ def test_an_ingest_may_be_killed_at_any_change(tmp_path: Path) -> None:
         assert list((root / ".tmp").glob("ingest-*")) == [], at
         shutil.rmtree(root)
     assert went_on > count / 8
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_an_index_is_begun_anew_where_its_ingest_was_ended(
+    home: Home, tmp_path: Path, number: signal.Signals
+) -> None:
+    """When blocks of it were written and others were not: nothing is lost, nothing there twice."""
+    listed = tmp_path / "index.cdxj"
+    listed.write_bytes(
+        b"\n".join(line(f"http://a{n % 9}.cz/{n}", offset=str(n)) for n in range(250_000))
+    )
+    command = [sys.executable, "-m", "builder.cli", "ingest", "--jobs", "1", "--json", str(listed)]
+    command += ["--config", str(home.config)]
+    store = home.folder / "store"
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if list(store.glob(".tmp/ingest-*/parts/.*/captures-own-*-000000.parquet")):
+            break
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in err
+    assert list(store.glob("intake/*")) == []
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["sources"][0]["captures"] == 250_000
+    files = [path.name for path in (store / "intake" / document["run"]).glob("captures-*")]
+    assert len(files) > 2
+    assert list((store / ".tmp").glob("ingest-*")) == []
+    assert home("publish", "--json").json["new"] == 250_000
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -1,6 +1,7 @@
 """The commands as a person uses them, faults of the person included."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -18,6 +19,7 @@ from urllib.request import urlopen
 import duckdb
 import pytest
 
+from ..builder.indexes import line
 from .conftest import Home, sheaf, warc
 
 PAGES = {
@@ -172,8 +174,22 @@ def test_no_archive_among_archives_is_a_fault_and_alone_one_of_the_user(
     assert "not-an-archive" in mixed.out
     alone = home("ingest", crawls / "notes.txt")
     assert alone.code == 2
-    assert "notes.txt is not an ARC, WARC or WACZ file" in one_line(alone.err)
+    assert "notes.txt is not an ARC, WARC, WACZ, CDX or CDXJ file" in one_line(alone.err)
     assert len(home("status", "--json").json["intake"]) == 1
+
+
+def test_a_secondary_index_is_passed_over(home: Home, tmp_path: Path) -> None:
+    """Its index beside it is read; that it is none itself is no fault."""
+    indexes = tmp_path / "indexes"
+    indexes.mkdir()
+    (indexes / "cdx-00000.gz").write_bytes(gzip.compress(line() + b"\n"))
+    (indexes / "cluster.idx").write_text("cz,a)/page 20080430204826\tcdx-00000.gz\t0\t188224\t1\n")
+    done = home("ingest", "--strict", indexes)
+    assert done.code == 0
+    assert "1 secondary-index" in done.out
+    alone = home("ingest", indexes / "cluster.idx")
+    assert alone.code == 2
+    assert "(secondary-index)" in one_line(alone.err)
 
 
 @pytest.mark.parametrize(

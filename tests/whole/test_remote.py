@@ -1,5 +1,6 @@
 """Archive files that lie in a bucket."""
 
+import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from functions.store.connection import Connection
 from tests.bucket import Bucket, administrator
 from tests.proxy import Answer, Proxy, always, proxied
 
+from ..builder.indexes import line
 from .conftest import Home, warc
 from .test_commands import one_line
 
@@ -55,6 +57,23 @@ def test_one_object(home: Home, bucket: Bucket) -> None:
     result = home("ingest", "--json", "--jobs", "2", f"s3://{bucket.bucket}/other.warc")
     assert result.code == 0, result.err
     assert [s["captures"] for s in result.json["sources"]] == [60]
+
+
+def test_an_index(home: Home, bucket: Bucket, tmp_path: Path) -> None:
+    """An object that is an index gives what the same file gives, its digest too."""
+    path = tmp_path / "i.cdxj.gz"
+    lines = [line(f"http://a{n}.cz/{'x' * 200}", offset=str(n * 1000)) for n in range(3000)]
+    path.write_bytes(gzip.compress(b"\n".join([*lines, b"broken"])))
+    client = administrator(bucket.endpoint)
+    client.put_object(Bucket=bucket.bucket, Key="indexes/i.cdxj.gz", Body=path.read_bytes())
+    connection = ("--jobs", "2", f"s3://{bucket.bucket}/indexes/")
+    result = home("ingest", "--json", *connection, path)
+    assert result.code == 0, result.err
+    remote, local = result.json["sources"]
+    assert remote["captures"] == 3000
+    assert remote["codes"] == {"index-line-invalid": 1}
+    assert {**remote, "path": ""} == {**local, "path": ""}
+    assert home("publish", "--json").json["new"] == 3000
 
 
 @pytest.mark.parametrize(
