@@ -178,6 +178,16 @@ def test_what_its_archive_files_say(world: World) -> None:
     assert document(world, NEWS)["files"] == 3
 
 
+def test_an_archive_file_without_captures_counts_at_once(world: World) -> None:
+    world.ingest([hosted(1)], (NEWS,), digest="a")
+    world.publish()
+    world.ingest([], (NEWS,), digest="b", said={"operator": "Jana"})
+    world.publish()
+    assert (document(world, NEWS)["files"], document(world, NEWS)["operator"]) == (2, ["Jana"])
+    world.ingest([], digest="c")
+    assert world.publish().new == 0
+
+
 def test_no_more_values_than_are_shown(world: World) -> None:
     world.ingest(
         [capture(n, url_host_name=f"h{n}.cz") for n in range(2 * SHOWN)]

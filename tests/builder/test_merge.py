@@ -11,8 +11,10 @@ import pytest
 from builder.publish import publish
 from builder.sources.event import Capture
 from builder.store import FolderStore
+from functions.oai import engine
 from functions.oai.repository import Selection
 from functions.snapshot.manifest import Span
+from functions.store.catalog import Catalogue
 
 from .conftest import World, capture
 
@@ -141,6 +143,33 @@ ARCHIVED = capture(
     1, content_length=500, title="Whole", content_mime_type="text/html", fetch_status=None,
     sets=("domain:cz:a", "mime:text:html"), content_charset="utf-8",
 )  # fmt: skip
+
+
+def test_of_two_in_one_part_the_later_counts_whatever_the_threads(
+    make_world: Callable[[str], World],
+) -> None:
+    """Files of one name that are read by one worker come into one part."""
+    both = [
+        replace(capture(n), content_mime_type=kind)
+        for kind in ("text/aaaa", "text/bbbb")
+        for n in range(3000)
+    ]
+    found = []
+    for threads in (1, 4):
+        world = make_world(f"of-{threads}")
+        world.ingest(both)
+        outside = replace(world.outside(), threads=threads)
+        manifest = publish(world.store, world.configuration(), outside).manifest
+        assert manifest is not None
+        files = list(Catalogue(world.store).files(manifest, "records"))
+        found.append([file.key for file in files])
+        with engine.connect() as connection:
+            kinds = connection.execute(
+                f"SELECT DISTINCT content_mime_type FROM {engine.table('$files')}",
+                {"files": [str(world.root / file.key) for file in files]},
+            ).fetchall()
+        assert kinds == [("text/bbbb",)]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("place", [100, 7, None], ids=["same", "elsewhere", "nowhere"])

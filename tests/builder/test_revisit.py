@@ -16,6 +16,7 @@ from builder.sources.event import Capture
 from builder.withdraw import withdraw
 from functions.oai import engine
 from functions.snapshot import identifier
+from functions.store.catalog import Catalogue
 
 from .conftest import NAMESPACE, World, capture
 
@@ -257,6 +258,59 @@ def test_a_withdrawn_original_leaves_nothing_in_its_revisits(world: World) -> No
     world.expire()
 
 
+def test_what_a_withdrawn_original_gave_under_another_digest_goes_as_well(world: World) -> None:
+    """The revisit's superseded version has the key of a digest that the original has no more."""
+    first, second = (f"sha256:{pair * 32}" for pair in ("ab", "cd"))
+    place = {"warc_filename": "o.gz", "warc_record_offset": 0}
+    one = made(1, "http://a.cz/1", "D1", title="SECRET", content_digest_declared=first, **place)
+    others = [made(20 + n, f"http://a.cz/{n}", "D9") for n in range(200)]
+    world.ingest([one, revisit(7, "http://a.cz/9", first), *others])
+    world.publish()
+    world.ingest([replace(one, content_digest_declared=second)])
+    assert world.publish().moved == 1
+    selection = Selection(identifiers=(name(one),))
+    withdraw(world.store, world.configuration(), world.outside(), selection, "law", purge=True)
+    repository = world.repository()
+    newest = repository.pointer().newest()
+    assert newest is not None
+    files = Catalogue(world.store).files(repository.manifest(newest.snapshot), "records")
+    with engine.connect() as connection:
+        titles = connection.execute(
+            f"SELECT title FROM {engine.table('$files')} WHERE title = 'SECRET'",
+            {"files": [str(world.root / file.key) for file in files]},
+        ).fetchall()
+    assert titles == []
+
+
+def test_a_revisit_that_comes_back_tells_of_the_set_that_it_left(world: World) -> None:
+    one, again = made(1, "http://a.cz/1", "D1"), revisit(7, "http://a.cz/1", "D1")
+    world.ingest([one, again])
+    world.publish()
+    where = (world.store, world.configuration(), world.outside())
+    withdraw(*where, Selection(identifiers=(name(one), name(again))), "law")
+    restore(*where, Selection(identifiers=(name(again),)))
+    (row,) = rows(world)
+    assert (row["sets"], row["left_sets"]) == (["domain:cz:a"], ["mime:text:html"])
+
+
+def test_a_revisit_that_is_ingested_again_has_no_set_of_its_dead_original(world: World) -> None:
+    """A tombstone does not say whose its sets were."""
+    place = {"warc_filename": "o.gz", "warc_record_offset": 0}
+    one, again = made(1, "http://a.cz/1", "D1", **place), revisit(7, "http://a.cz/1", "D1")
+    world.ingest([one, again])
+    world.publish()
+    where = (world.store, world.configuration(), world.outside())
+    withdraw(*where, Selection(identifiers=(name(again),)), "law", purge=True)
+    restore(*where, Selection(identifiers=(name(again),)))
+    world.ingest([again])
+    world.publish()
+    plain = {"content_mime_type": "text/plain", "sets": ("domain:cz:a", "mime:text:plain")}
+    world.ingest([replace(one, **plain)])
+    world.publish()
+    sets = {row["warc_record_type"]: row["sets"] for row in rows(world)}
+    assert sets["revisit"] == ["domain:cz:a", "mime:text:plain"]
+
+
 def test_a_withdrawn_original_comes_back_to_its_revisits(world: World) -> None:
     one = revisit(7, "http://a.cz/1", "D1")
     world.ingest([O1, one])
@@ -287,7 +341,6 @@ def everything(world: World) -> str:
     newest = repository.pointer().newest()
     assert newest is not None
     leaves = repository.manifest(newest.snapshot).tables
-    from functions.store.catalog import Catalogue
 
     catalogue = Catalogue(world.store)
     paths = [

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from builder import listing
 from builder.finding import CODES, DAMAGE
+from builder.group import span
 from builder.inventory import Inventory
-from builder.parquet import _span
 from builder.selection import Selection
 from builder.sources.event import Capture
 from builder.store import FolderStore
@@ -150,7 +150,7 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
     names = schema.ORDER[table][: schema.KEY[table]]
     groups, start = [], 0
     for number in range(metadata.num_row_groups):
-        count, offset, length = _span(metadata.row_group(number))
+        count, offset, length = span(metadata.row_group(number))
         edges = [
             tuple(rows.column(name)[row].as_py() for name in names)
             for row in (start, start + count - 1)
