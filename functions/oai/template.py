@@ -1,10 +1,11 @@
-"""Templates: the only file that knows Jinja2.
+"""Templates, over Jinja2, as no other file but functions.oai.program knows.
 
 What each record of a page needs (header, crosswalk) is compiled, includes and all, into one loop
 over rows, in which the columns that the templates name are plain local variables.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ import jinja2.nodes
 from functions.oai import include, text
 from functions.oai.about import Container
 from functions.oai.page import HEADER, Page
+from functions.oai.program import Program, Unsuited
 from functions.oai.repository import Record
 from functions.oai.request import is_uri
 from functions.oai.table import Tables
@@ -182,17 +184,23 @@ class Loop:
         # Markupsafe's own spends two thirds of a page's time on making Markup of each value, only
         # for it to be joined to a plain text next.
         self._template.root_render_func.__globals__["escape"] = text.escape
+        self._program: Program | None = None
+        with suppress(Unsuited):
+            self._program = Program(environment, source, self.names, self._name)
 
     def render(
         self,
         records: Sequence[Record],
         constants: Mapping[str, str],
         since: datetime | None = None,
-    ) -> str:
-        """Return the text of all records, none of which is dated before `since`."""
-        columns = [self._column(name, records, since) for name in self.names]
-        rows = zip(range(len(records)), *columns, strict=True)
-        return self._template.render(constants, _rows=rows)
+    ) -> list[str]:
+        """Return the text of all records, in pieces; none of them is dated before `since`."""
+        columns = {name: self._column(name, records, since) for name in self.names}
+        if self._program is not None and len(records) > 1:
+            with suppress(Unsuited, *FAULTS):
+                return self._program.render(columns, len(records), constants)
+        rows = zip(range(len(records)), *columns.values(), strict=True)
+        return [self._template.render(constants, _rows=rows)]
 
     def place(self, error: BaseException) -> tuple[str, int]:
         """Return the template and the line that raised an error."""
