@@ -43,10 +43,7 @@ def connect(
         "temp_directory": str((scratch or Path(gettempdir())) / "sheaf-spill"),
     }
     if scratch is None:
-        connection = duckdb.connect(":memory:", config=settings)
-        # A data file never changes; to read its footer again took a third of a statement's time.
-        connection.execute("SET GLOBAL parquet_metadata_cache = true")
-        return connection
+        return duckdb.connect(":memory:", config=settings)
     return duckdb.connect(str(scratch / "work.duckdb"), config=settings)
 
 
