@@ -7,7 +7,7 @@ over rows, in which the columns that the templates name are plain local variable
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -184,9 +184,8 @@ class Loop:
         # Markupsafe's own spends two thirds of a page's time on making Markup of each value, only
         # for it to be joined to a plain text next.
         self._template.root_render_func.__globals__["escape"] = text.escape
-        self._program: Program | None = None
-        with suppress(Unsuited):
-            self._program = Program(environment, source, self.names, self._name)
+        # Made when the first page is: one record alone, as GetRecord has it, does without.
+        self._program = cache(partial(_program, environment, source, self.names, self._name))
 
     def render(
         self,
@@ -196,9 +195,9 @@ class Loop:
     ) -> list[str]:
         """Return the text of all records, in pieces; none of them is dated before `since`."""
         columns = {name: self._column(name, records, since) for name in self.names}
-        if self._program is not None and len(records) > 1:
+        if len(records) > 1 and (program := self._program()) is not None:
             with suppress(Unsuited, *FAULTS):
-                return self._program.render(columns, len(records), constants)
+                return program.render(columns, len(records), constants)
         rows = zip(range(len(records)), *columns.values(), strict=True)
         return [self._template.render(constants, _rows=rows)]
 
@@ -244,6 +243,15 @@ def _values(name: str, records: Sequence[Record]) -> Sequence[Any]:
     if name in HEADER:
         return [getattr(record, name) for record in records]
     return [None if record.deleted else record.fields[name] for record in records]
+
+
+def _program(
+    environment: jinja2.Environment, source: str, names: Sequence[str], file: str
+) -> Program | None:
+    """Return the program of a source, None where it is not suited for one."""
+    with suppress(Unsuited):
+        return Program(environment, source, names, file)
+    return None
 
 
 def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:
