@@ -37,9 +37,7 @@ from builder.publish import publish
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
 from functions.oai.duck import DuckRepository
-from functions.oai.format import TEMPLATES
 from functions.oai.repository import Record, Selection
-from functions.oai.table import Tables
 from functions.oai.token import Token
 from functions.snapshot import configuration
 from functions.snapshot.manifest import Manifest, Span
@@ -115,12 +113,12 @@ def sheaf(store: Path, folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def gunicorn(database: Path) -> Iterator[Server]:
+def gunicorn(database: Path, paging: str) -> Iterator[Server]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
     command = ["-m", "gunicorn", "-w", "1", "-b", address, "--log-level", "error"]
-    settings = {baseline.DATABASE: str(database)}
+    settings = {baseline.DATABASE: str(database), baseline.PAGING: paging}
     with _started([*command, "bench.baseline:application"], **settings) as process:
         for _ in range(100):
             time.sleep(0.1)
@@ -143,7 +141,6 @@ def published(folder: Path, count: int) -> Path:
 
 def rows(repository: DuckRepository, manifest: Manifest, count: int) -> Iterator[tuple[Any, ...]]:
     """Yield the first captures of a store as the baseline has them."""
-    tables = Tables((TEMPLATES,))
     first, left = 1, count
     while left > 0:
         span = Span(first, manifest.last_position)
@@ -152,20 +149,16 @@ def rows(repository: DuckRepository, manifest: Manifest, count: int) -> Iterator
         )
         if not page:
             return
-        yield from (_row(record, tables) for record in page)
+        yield from (_row(record) for record in page)
         first, left = page[-1].position + 1, left - len(page)
 
 
-def _row(record: Record, tables: Tables) -> tuple[Any, ...]:
-    f = record.fields
-    return (
+def _row(record: Record) -> tuple[Any, ...]:
+    header = (
         record.identifier, record.datestamp.replace(tzinfo=None).isoformat(),
-        " ".join(record.sets), f["title"] or f["url"], f["url"],
-        f"urn:sha1:{f['content_digest']}", f["fetch_date"],
-        tables.looked_up(f["content_mime_type"], "dcmi-type"), f["content_mime_type"],
-        f["content_languages"], f"{f['warc_filename']}#{f['warc_record_offset']}",
-        f["url_host_registered_domain"],
+        " ".join(record.sets),
     )  # fmt: skip
+    return (*header, *(record.fields[name] for name in baseline.COLUMNS[len(header) :]))
 
 
 def token(manifest: Manifest, size: int, cursor: int) -> str:
@@ -232,12 +225,18 @@ def harvest(
 
 
 def compare(
-    ours: Server, theirs: Server, manifest: Manifest, sizes: tuple[int, int], pages: int, runs: int
+    ours: Server,
+    theirs: tuple[Server, Server],
+    manifest: Manifest,
+    sizes: tuple[int, int],
+    pages: int,
+    runs: int,
 ) -> None:
     size, small = sizes
-    found = {name: Walks([], [], [[] for _ in range(5 if pages else 2)]) for name in range(3)}
+    found = {name: Walks([], [], [[] for _ in range(5 if pages else 2)]) for name in range(4)}
     asked: list[tuple[Server, Callable[[int], str], int, bool]] = [
-        (theirs, baseline_token, small, False),
+        (theirs[0], baseline_token, small, False),
+        (theirs[1], baseline_token, small, False),
         (ours, lambda cursor: token(manifest, size, cursor), size, False),
         (ours, lambda cursor: token(manifest, size, cursor), size, True),
     ]
@@ -252,17 +251,18 @@ def compare(
         "| harvest | records/s | ratio | server's CPU, ms per 1,000 | ratio | first pages, ms "
         "| last pages, ms | last to first |\n|---|---|---|---|---|---|---|---|"
     )
-    print(found[0].line(f"oaipmh, gunicorn, {small:,} in SQLite, plain"))
-    print(found[1].line(f"sheaf serve, {size:,}, plain", found[0]))
-    print(found[2].line(f"sheaf serve, {size:,}, gzip (baseline plain)", found[0]))
+    print(found[0].line(f"oaipmh, gunicorn, {small:,} in SQLite, by OFFSET, plain"))
+    print(found[1].line("the same, by a key without gaps, plain", found[0]))
+    print(found[2].line(f"sheaf serve, {size:,}, plain", found[0]))
+    print(found[3].line(f"sheaf serve, {size:,}, gzip (baseline plain)", found[0]))
     print(f"\npeak memory of sheaf serve: {ours.peak()} MB")
     if pages:
-        shown = [f"{statistics.median(times):.1f}" for times in found[1].times]
+        shown = [f"{statistics.median(times):.1f}" for times in found[2].times]
         print("\npages by depth, plain, ms: " + ", ".join(
             f"{name} {text}" for name, text in zip(_DEPTHS, shown, strict=True)))  # fmt: skip
 
 
-def singles(ours: Server, theirs: Server, manifest: Manifest, size: int, runs: int) -> None:
+def singles(ours: Server, manifest: Manifest, size: int, runs: int) -> None:
     """Measure the page of the rare set beside plain ones, then GetRecord."""
     draw = random.Random(7)
     for compressed in (False, True):
@@ -326,11 +326,16 @@ def run(folder: Path, arguments: argparse.Namespace) -> None:
     ]
     draw.shuffle(names)
     repository.close()
-    with sheaf(store, folder) as ours, gunicorn(folder / "baseline.sqlite") as theirs:
+    database = folder / "baseline.sqlite"
+    with (
+        sheaf(store, folder) as ours,
+        gunicorn(database, "offset") as one,
+        gunicorn(database, "key") as other,
+    ):
         records(ours, names)
-        singles(ours, theirs, manifest, size, arguments.runs)
+        singles(ours, manifest, size, arguments.runs)
         print()
-        compare(ours, theirs, manifest, (size, small), arguments.pages, arguments.runs)
+        compare(ours, (one, other), manifest, (size, small), arguments.pages, arguments.runs)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
+from isal import isal_zlib
 from waitress.adjustments import Adjustments
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
@@ -20,6 +21,7 @@ from builder.errors import UsageError
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 """An event of API Gateway's HTTP API in; status, headers and a body of bytes out."""
 
+_LEVEL, _GZIP = 2, 31
 _LONGEST_BODY = 1 << 20
 _CONNECTIONS = 512
 """Connections that may be open at once; where there are more, the rest wait to be accepted."""
@@ -31,6 +33,15 @@ _UNBOUNDED = 1 << 40
 
 # It warns whenever a request has to wait for a thread, which is what a queue is for.
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+
+
+def gzipped(body: bytes) -> bytes:
+    """Return a body in the coding gzip, ten times as fast as zlib and about as small.
+
+    The same body gives the same bytes, for no time is told.
+    """
+    found: bytes = isal_zlib.compress(body, _LEVEL, _GZIP)
+    return found
 
 
 class LocalServer:

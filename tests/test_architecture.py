@@ -20,12 +20,12 @@ ALLOWED = {
 }
 DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
 HEAVY = {
-    # package: the one file that imports it
+    # package: the one file that imports it, or two where each has a use of its own
     "duckdb": "functions/oai/engine.py",
-    "jinja2": "functions/oai/template.py",
+    "jinja2": "functions/oai/program.py functions/oai/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
-    "isal": "builder/sources/inflate.py",
+    "isal": "builder/server.py builder/sources/inflate.py",
     "lxml": "builder/sources/html.py",
     "publicsuffixlist": "builder/sources/domain.py",
     "waitress": "builder/server.py",
@@ -89,14 +89,14 @@ def test_what_is_deployed_needs_few_packages() -> None:
     assert set().union(*map(third_parties, sources("functions"))) == DEPLOYED
 
 
-@pytest.mark.parametrize(("package", "file"), HEAVY.items())
-def test_a_heavy_library_is_imported_in_one_file(package: str, file: str) -> None:
+@pytest.mark.parametrize(("package", "files"), HEAVY.items())
+def test_a_heavy_library_is_imported_in_one_file(package: str, files: str) -> None:
     users = [
         path.relative_to(ROOT).as_posix()
         for path in sources("functions", "builder")
         if package in third_parties(path)
     ]
-    assert users == [file]
+    assert sorted(users) == files.split()
 
 
 def test_modules_stay_short_and_are_named_after_something() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from builder import log, recovery
 from builder.context import Context
-from builder.server import LocalServer
+from builder.server import LocalServer, gzipped
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot.errors import NothingPublished
@@ -36,7 +36,7 @@ def run(context: Context) -> int:
         write = log.opened(arguments.access_log, Path.cwd())
     else:
         write = log.opened(configuration["serve.access_log"], context.configuration_path.parent)
-    application = Application(repository, configuration, context.now, write)
+    application = Application(repository, configuration, context.now, write, compress=gzipped)
     # One thread more than requests are answered at once: it tells the others that they are not.
     threads = configuration["serve.concurrent"] + 1
     # What is kept of rows is many objects without cycles: to look for these takes time for nothing.

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from functions.oai import engine, version
@@ -211,12 +212,16 @@ class DuckRepository:
         low = position.in_key(groups[0].first, selection.set, part.first)
         high = position.in_key(groups[-1].last, selection.set, part.last)
         first, last = max(part.first, low), min(part.last, high)
+        whole: Sequence[Columns] = ()
         if limit > 1 and _is_whole(groups, selection.set, part):
-            for read in self._files.whole(names, file, groups, first):
-                chosen = self._chosen(manifest, read, selection, Span(first, last), limit)
-                yield chosen
-                limit -= len(chosen["position"])
-                self._expect(names, file, groups[-1], read, chosen)
+            with suppress(engine.OutOfMemory):  # with very long values only the page's rows fit
+                whole = self._files.whole(names, file, groups, first)
+        for read in whole:
+            chosen = self._chosen(manifest, read, selection, Span(first, last), limit)
+            yield chosen
+            limit -= len(chosen["position"])
+            self._expect(names, file, groups[-1], read, chosen)
+        if whole:
             return
         values: dict[str, Any] = {"first": first, "last": last, "kinds": list(selection.kinds)}
         conditions = ["position BETWEEN $first AND $last", "list_contains($kinds, kind)"]

@@ -21,6 +21,10 @@ _BATCH = 1 << 16  # rows
 _FETCH = 1 << 14  # rows, as Python objects
 
 
+class OutOfMemory(StoreError):
+    """A statement needs more memory than its database has."""
+
+
 class QueryError(SheafError):
     """An SQL statement that a person wrote cannot be carried out."""
 
@@ -53,7 +57,7 @@ def reading(what: str) -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException as error:
-        raise StoreError(f"{what}: out of memory or of scratch space: {_line(error)}") from error
+        raise OutOfMemory(f"{what}: out of memory or of scratch space: {_line(error)}") from error
     except (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException) as error:
         text = _line(error)
         if "No space left" in text:

@@ -4,7 +4,7 @@ import base64
 import binascii
 import gzip
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -132,8 +132,13 @@ def read(event: Mapping[str, Any]) -> Call:
     )
 
 
-def write(reply: Reply, call: Call) -> dict[str, Any]:
-    """Return the reply with its body in bytes, compressed where the caller wants that.
+def gzipped(body: bytes) -> bytes:
+    """Return a body in the coding gzip; the same body gives the same bytes, for no time is told."""
+    return gzip.compress(body, _GZIP_LEVEL, mtime=0)
+
+
+def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = gzipped) -> dict[str, Any]:
+    """Return the reply with its body in bytes, by `compress` where the caller wants that.
 
     To a caller who holds it already it is 304, without a body. `packed` makes of it what API
     Gateway takes.
@@ -154,8 +159,7 @@ def write(reply: Reply, call: Call) -> dict[str, Any]:
         return {"statusCode": status, "headers": headers, "body": b""}
     headers["Content-Type"] = f"{reply.type}; charset=utf-8"
     if compressed:
-        # No time in the header: the same document gives the same bytes.
-        body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+        body = compress(body)
         headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(body))
     return {

@@ -3,8 +3,8 @@
 import threading
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from functions.oai import columns, engine
@@ -18,6 +18,8 @@ FILE = engine.table("$file")
 
 _FEW = 16
 """Rows up to which each value as an object costs less than a longer statement does."""
+_AT_ONCE = 4
+"""Statements at once that make a text of each column: they share the database's memory."""
 
 
 class Files:
@@ -36,9 +38,13 @@ class Files:
         self._kept: Kept[Columns] = Kept(kept)
         self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
         self._flying: dict[Hashable, Future[list[Columns]]] = {}
+        self._open = True
+        self._joining = threading.Semaphore(_AT_ONCE)
 
     def close(self) -> None:
         """Let go of DuckDB; nothing can be read any more."""
+        with self._lock:
+            self._open = False
         if self._reader_ahead is not None:
             self._reader_ahead.shutdown(cancel_futures=True)
         with self._lock:
@@ -72,7 +78,11 @@ class Files:
         values["limit"] = limit
         if limit <= _FEW:
             return _turned(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
-        return self._read(names, f"({rows} LIMIT $limit)", file, groups, values)[0]
+        try:
+            with self._joining:
+                return self._read(names, f"({rows} LIMIT $limit)", file, groups, values)[0]
+        except engine.OutOfMemory:
+            return _turned(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
 
     def at(
         self, names: Sequence[str], file: DataFile, groups: Sequence[RowGroup], place: int
@@ -93,30 +103,52 @@ class Files:
         """Return columns of each of neighbouring row groups, whose rows all lie in one listing.
 
         Rows may be missing whose position is less than `first`, for a list does not go back. With
-        `entire` a bucket's file is fetched as a whole, for what is asked of it next.
+        `entire` a bucket's file is fetched as a whole, for what is asked of it next. Raises
+        engine.OutOfMemory for values that are too long to be read so.
         """
         for group in groups:
-            if (flying := self._flying.get((file.key, group.offset, names))) is not None:
-                wait((flying,))  # it failed where nothing is kept after that
+            self._await((file.key, group.offset, names))
+        found = self._found(names, file, groups, first)
+        if None in found:
+            with self._joining:
+                found = self._found(names, file, groups, first)  # somebody may have read it
+                missing = [number for number, one in enumerate(found) if one is None]
+                if missing:
+                    some = slice(missing[0], missing[-1] + 1)
+                    found[some] = self._loaded(names, file, groups[some], first, entire=entire)
+        return [one for one in found if one is not None]
+
+    def _await(self, key: Hashable) -> None:
+        """Wait for what is read ahead; where that failed nothing is kept after it."""
+        flying = self._flying.get(key)
+        if flying is not None:
+            with suppress(CancelledError):
+                flying.exception()
+
+    def _found(
+        self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], first: int
+    ) -> list[Columns | None]:
+        """Return what is kept of each row group."""
         found = [self._kept.find((file.key, group.offset, names)) for group in groups]
         for number, one in enumerate(found):
             # Of one that a list began in, the rows before that are not there.
             if one is not None and one["position"][0] > max(first, _low(groups[number])):
                 found[number] = None
-        missing = [number for number, one in enumerate(found) if one is None]
-        if missing:
-            some = slice(missing[0], missing[-1] + 1)
-            found[some] = self._loaded(names, file, groups[some], first, entire=entire)
-        return [one for one in found if one is not None]
+        return found
 
     def expect(self, names: tuple[str, ...], file: DataFile, group: RowGroup) -> None:
         """Read a row group that is likely to be asked for next, where that is done ahead."""
         key = (file.key, group.offset, names)
-        if self._reader_ahead is None or self._flying or self._kept.find(key) is not None:
+        if self._reader_ahead is None or self._kept.find(key) is not None:
             return
         first = _low(group)
-        future = self._reader_ahead.submit(self._loaded, names, file, (group,), first, entire=False)
-        self._flying[key] = future
+        with self._lock:
+            if self._flying or not self._open:
+                return
+            future = self._reader_ahead.submit(
+                self._loaded, names, file, (group,), first, entire=False
+            )
+            self._flying[key] = future
         future.add_done_callback(lambda _: self._flying.pop(key, None))
 
     def _loaded(

@@ -34,7 +34,8 @@ _LARGEST = 4_000_000
 class Application:
     """Answers events from one repository. May be used by many threads at once.
 
-    `log` takes each line of the access log, `timer` gives seconds from any beginning.
+    `log` takes each line of the access log, `timer` gives seconds from any beginning, and
+    `compress` a body in the coding gzip.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Application:
         clock: Callable[[], datetime],
         log: Callable[[str], None] | None = None,
         timer: Callable[[], float] = time.perf_counter,
+        compress: Callable[[bytes], bytes] = http.gzipped,
     ):
         present = Present(
             repository,
@@ -55,6 +57,7 @@ class Application:
         self._configuration = configuration
         self._clock = clock
         self._timer = timer
+        self._compress = compress
         self._present = present
         formats, self._renderer = trial.opened(configuration)
         digests = {row.prefix: self._renderer.digest(row) for row in formats.rows}
@@ -82,16 +85,16 @@ class Application:
         """Answer a call if there is a place for it: to wait for one might take without end."""
         if not self._places.acquire(blocking=False):
             reply = self._unavailable("Too many requests are being answered; try again later.")
-            return reply, http.write(reply, call)
+            return reply, http.write(reply, call, self._compress)
         try:
             reply = self._reply(call)
-            return reply, http.write(reply, call)
+            return reply, http.write(reply, call, self._compress)
         except Exception:  # noqa: BLE001 - told in the error log
             # 503 and not 500: harvesters ask again after the one and give up at the other, and
             # what nobody foresaw (memory, a file that just vanished) is often gone by then.
             _LOG.exception("a request was not answered: %a %a", call.method, call.path)
             reply = self._unavailable("Something went wrong here; try again later.")
-            return reply, http.write(reply, call)
+            return reply, http.write(reply, call, self._compress)
         finally:
             self._places.release()
 

@@ -53,7 +53,7 @@ class Renderer:
         NothingLeft where none is left.
         """
         content = answer.content
-        items = ""
+        items: list[str] = []
         if isinstance(content, RecordList):
             items = self._items(content.records, content.format, answer.base_url, content.since)
         elif isinstance(content, OneRecord):
@@ -62,21 +62,20 @@ class Renderer:
         values = {"answer": answer, "content": content, "items": Markup(_PLACE)}
         frame = self.templates.text(f"oai/{content.verb}.xml", values)
         if not items:
-            return text.clean(frame)
-        # The items join the frame as bytes: a page of them is copied once, not five times over.
+            return text.clean((frame,))
         # The last place is the right one: what a stranger sent is echoed before the items only.
         head, _, tail = frame.rpartition(_PLACE)
-        return b"".join(map(text.clean, (head, items, tail)))
+        return text.clean((head, *items, tail))
 
     def page(self, values: Mapping[str, Any]) -> bytes:
         """Return the page for people, in UTF-8."""
-        return text.clean(self.templates.text("site/index.html", values))
+        return text.clean((self.templates.text("site/index.html", values),))
 
     def record(self, record: Record, row: Format, base_url: str, repository_name: str) -> str:
         """Return one record in a format. Raises ConfigurationError, with file and line."""
         loop = self.templates.loop(RECORD, f"crosswalks/{row.crosswalks[record.kind]}")
         try:
-            return loop.render([record], _constants(row, base_url, repository_name))
+            return "".join(loop.render([record], _constants(row, base_url, repository_name)))
         except FAULTS as error:
             name, line = loop.place(error)
             raise ConfigurationError(
@@ -106,21 +105,21 @@ class Renderer:
         row: Format | None,
         base_url: str,
         since: datetime | None,
-    ) -> str:
+    ) -> list[str]:
         """Return records or, without a format, headers; none is dated before `since`."""
         if row is None:
             return self.templates.loop("oai/header.xml").render(records, {}, since)
         constants = _constants(row, base_url, self._name)
-        parts = []
+        parts: list[str] = []
         for kind, run in runs(records):
             loop = self.templates.loop(RECORD, f"crosswalks/{row.crosswalks[kind]}")
             try:
-                parts.append(loop.render(run, constants, since))
+                parts += loop.render(run, constants, since)
             except FAULTS:
                 parts += self._bearable(loop, run, row, constants, since)
         if not any(parts):
             raise NothingLeft(f"no record of {len(records)} could be made in {row.prefix}")
-        return "".join(parts)
+        return parts
 
     def _bearable(
         self,
@@ -131,10 +130,11 @@ class Renderer:
         since: datetime | None,
     ) -> list[str]:
         """Return the records that can be made, one by one; the log tells of the others."""
-        made, first, missed = [], "", 0
+        made: list[str] = []
+        first, missed = "", 0
         for record in records:
             try:
-                made.append(loop.render([record], constants, since))
+                made += loop.render([record], constants, since)
             except FAULTS as error:
                 missed += 1
                 if not first:

@@ -1,12 +1,13 @@
-"""Templates: the only file that knows Jinja2.
+"""Templates, over Jinja2, as no other file but functions.oai.program knows.
 
 What each record of a page needs (header, crosswalk) is compiled, includes and all, into one loop
 over rows, in which the columns that the templates name are plain local variables.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import jinja2.nodes
 from functions.oai import include, text
 from functions.oai.about import Container
 from functions.oai.page import HEADER, Page
+from functions.oai.program import Program, Unsuited
 from functions.oai.repository import Record
 from functions.oai.request import is_uri
 from functions.oai.table import Tables
@@ -182,17 +184,22 @@ class Loop:
         # Markupsafe's own spends two thirds of a page's time on making Markup of each value, only
         # for it to be joined to a plain text next.
         self._template.root_render_func.__globals__["escape"] = text.escape
+        # Made when the first page is: one record alone, as GetRecord has it, does without.
+        self._program = cache(partial(_program, environment, source, self.names, self._name))
 
     def render(
         self,
         records: Sequence[Record],
         constants: Mapping[str, str],
         since: datetime | None = None,
-    ) -> str:
-        """Return the text of all records, none of which is dated before `since`."""
-        columns = [self._column(name, records, since) for name in self.names]
-        rows = zip(range(len(records)), *columns, strict=True)
-        return self._template.render(constants, _rows=rows)
+    ) -> list[str]:
+        """Return the text of all records, in pieces; none of them is dated before `since`."""
+        columns = {name: self._column(name, records, since) for name in self.names}
+        if len(records) > 1 and (program := self._program()) is not None:
+            with suppress(Unsuited, *FAULTS):
+                return program.render(columns, len(records), constants)
+        rows = zip(range(len(records)), *columns.values(), strict=True)
+        return [self._template.render(constants, _rows=rows)]
 
     def place(self, error: BaseException) -> tuple[str, int]:
         """Return the template and the line that raised an error."""
@@ -236,6 +243,15 @@ def _values(name: str, records: Sequence[Record]) -> Sequence[Any]:
     if name in HEADER:
         return [getattr(record, name) for record in records]
     return [None if record.deleted else record.fields[name] for record in records]
+
+
+def _program(
+    environment: jinja2.Environment, source: str, names: Sequence[str], file: str
+) -> Program | None:
+    """Return the program of a source, None where it is not suited for one."""
+    with suppress(Unsuited):
+        return Program(environment, source, names, file)
+    return None
 
 
 def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:

@@ -148,7 +148,7 @@ def _one_element(made: str, row: Format, where: str, of: str) -> None:
     head = f'<x xmlns="{_OAI}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
     reader = _Reader()
     try:
-        reader.parser.Parse(text.clean(f"{head}{made}</x>"), True)
+        reader.parser.Parse(text.clean((head, made, "</x>")), True)
     except expat.ExpatError as error:
         line = made.splitlines()[min(error.lineno, made.count("\n")) - 1].strip()
         raise ConfigurationError(

@@ -1,12 +1,17 @@
 """Row groups that are kept, and read ahead: the pages are those of a repository that keeps none."""
 
+import hashlib
 import random
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from functions.oai import engine
 from functions.oai.duck import DuckRepository
 from functions.oai.repository import Record, Selection
 from functions.snapshot import layout
@@ -84,4 +89,42 @@ def test_what_could_not_be_read_ahead_is_read_when_asked_for(
         found += [record.position for record in records]
     assert len(found) == 100
     assert reader.failed > 0
+    repository.close()
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_values_that_do_not_fit_into_memory_as_one_text_are_read_row_by_row(
+    world: World, monkeypatch: pytest.MonkeyPatch, ahead: bool
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 1024)
+    monkeypatch.setattr(engine, "connect", partial(engine.connect, memory_megabytes=100))
+    urls = [f"http://a.cz/{hashlib.sha512(b'%d' % n).hexdigest() * 90}" for n in range(1024)]
+    world.ingest([replace(capture(n), url=url) for n, url in enumerate(urls)])
+    manifest = world.publish().manifest
+    assert manifest is not None
+    repository = DuckRepository(world.store, ahead=ahead)
+    selection = Selection(("capture",), Span(1, manifest.last_position))
+    for limit in (10, 40):
+        records = repository.page(manifest, selection, limit, headers=False)
+        assert len(records) == limit
+        assert {record.fields["url"] for record in records} <= {*urls}
+    repository.close()
+
+
+def test_many_readers_at_once_find_memory_for_all(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 512)
+    monkeypatch.setattr(engine, "connect", partial(engine.connect, memory_megabytes=60))
+    world.ingest([capture(n, url=f"http://a.cz/{n}{'x' * 3000}") for n in range(4096)])
+    manifest = world.publish().manifest
+    assert manifest is not None
+    repository = DuckRepository(world.store, 1 << 20)
+
+    def ask(number: int) -> int:
+        selection = Selection(("capture",), Span(1 + number % 8 * 512, manifest.last_position))
+        return len(repository.page(manifest, selection, 101, headers=False))
+
+    with ThreadPoolExecutor(32) as pool:
+        assert {*pool.map(ask, range(64))} == {101}
     repository.close()
