@@ -115,8 +115,8 @@ def test_many_readers_at_once_find_memory_for_all(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 512)
-    monkeypatch.setattr(engine, "connect", partial(engine.connect, memory_megabytes=60))
-    world.ingest([capture(n, url=f"http://a.cz/{n}{'x' * 3000}") for n in range(4096)])
+    monkeypatch.setattr(engine, "connect", partial(engine.connect, memory_megabytes=160))
+    world.ingest([capture(n, url=f"http://a.cz/{n}{'x' * 5000}") for n in range(4096)])
     manifest = world.publish().manifest
     assert manifest is not None
     repository = DuckRepository(world.store, 1 << 20)
