@@ -172,7 +172,7 @@ class _Stretch:
         self._told = 0  # bytes and captures that were reported
         self._counted = 0
         self._own: tuple[str, ...] = ()
-        self._own_captures = 0
+        self._own_captures = self._own_faults = 0
 
     def read(self, advance: Advance) -> Reading:
         """Read it, writing its captures and faults; a file that cannot be read is a fault."""
@@ -194,7 +194,7 @@ class _Stretch:
             bytes=of.bytes,
             captures=captures,
             skipped=self._skips.total(),
-            faults=self._codes.total(),
+            faults=self._own_faults + self._rows.faulted - self._at[1],
             skips=dict(self._skips),
             codes=dict(self._codes),
             collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
@@ -204,6 +204,8 @@ class _Stretch:
 
     def _opened(self) -> BufferedReader:
         file = self._stretch.file
+        if file.flaw:
+            raise OSError(file.flaw)
         if file.address:
             from builder import remote  # a tenth of a second, which files need not cost
 
@@ -242,9 +244,11 @@ class _Stretch:
         what = Index(self._name, draft, f"own-{self._number:06}", self._task.rules, self._task.sets)
         tell = self._advanced(advance)
         given = index.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
+        digest = stream.finish()
         self._skips, self._codes = given.skips, given.codes
         self._own_captures, self._own = given.captures, given.files
-        return stream.finish()
+        self._own_faults = given.faults
+        return digest
 
     def _advanced(self, advance: Advance) -> Advance:
         def tell(read: int, captures: int) -> None:

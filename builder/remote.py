@@ -12,9 +12,10 @@ from builder.errors import UsageError
 from builder.stretch import File
 from functions.snapshot import address
 from functions.snapshot.address import Address
-from functions.snapshot.errors import Conflict, MissingObject
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.store.client import Client, Listed
 from functions.store.connection import Connection
+from functions.store.refusal import Refusal
 from functions.store.stream import ObjectStream
 
 _BUFFER = 1 << 20  # bytes
@@ -49,14 +50,17 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
 
 
 def opened(file: File, connection: Connection, environment: Mapping[str, str]) -> io.BufferedReader:
-    """Return an object as a stream that can seek. Raises OSError for one that is gone, StoreError.
+    """Return an object as a stream that can seek.
+
+    Raises OSError for one that is gone or cannot be had, StoreError where none can be.
 
     The stream raises the same, where the object is replaced or removed while it is read.
     """
-    at = address.parse(file.address)
-    client = _client(at.bucket, connection, tuple(sorted(environment.items())))
+    # A key that was listed may be no prefix that a person could name: it is not judged again.
+    bucket, _, key = file.address.removeprefix(address.SCHEME).partition("/")
+    client = _client(bucket, connection, tuple(sorted(environment.items())))
     with _gone():
-        return io.BufferedReader(_Archive(client, at.prefix), _BUFFER)
+        return io.BufferedReader(_Archive(client, key), _BUFFER)
 
 
 class _Archive(ObjectStream):
@@ -73,6 +77,10 @@ def _gone() -> Iterator[None]:
         yield
     except (MissingObject, Conflict) as error:
         raise OSError("it was removed or replaced meanwhile") from error
+    except StoreError as error:
+        if Refusal.concerns_one(error):
+            raise OSError(str(error)) from error
+        raise
 
 
 def _file(client: Client, key: str, size: int, modified: int) -> File:

@@ -24,6 +24,9 @@ _PASSING = {
     "SlowDown", "Throttling", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
+_OF_ONE = {"AccessDenied", "InvalidObjectState"}
+"""Codes of an object that is another's, or lies in cold storage."""
+
 _MEANING = {
     "NoSuchBucket": "there is no such bucket; create it, or correct the store's address",
     "InvalidBucketName": "that is no name of a bucket; correct the store's address",
@@ -74,6 +77,14 @@ class Refusal:
             renewing=renewing,
             foreign=foreign[1] if foreign else "",
         )
+
+    @staticmethod
+    def concerns_one(error: StoreError) -> bool:
+        """Tell whether `error` was made of a refusal of one object, where others may be had."""
+        if not isinstance(error.__cause__, Exception):
+            return False
+        said = Refusal.of(error.__cause__)
+        return said.kind == "InvalidPathError" or said.code in _OF_ONE
 
     @property
     def credentials(self) -> bool:

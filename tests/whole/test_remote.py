@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,6 +86,45 @@ def test_what_is_not_there(home: Home, bucket: Bucket, place: str, said: str) ->
     result = home("ingest", f"s3://{bucket.bucket}/{place}")
     assert result.code == 2
     assert said in one_line(result.err)
+
+
+@pytest.mark.parametrize("name", ["what?.warc.gz", "a#b.warc.gz", "50%41 ž*.warc.gz"])
+def test_keys_that_no_address_names(home: Home, bucket: Bucket, tmp_path: Path, name: str) -> None:
+    data = (tmp_path / "a.warc.gz").read_bytes()
+    client = administrator(bucket.endpoint)
+    client.put_object(Bucket=bucket.bucket, Key=f"crawls/b/{name}", Body=data)
+    result = home("ingest", "--json", f"s3://{bucket.bucket}/crawls/b/")
+    assert result.code == 0, result.err
+    found = {s["source"]: (s["path"], s["captures"]) for s in result.json["sources"]}
+    assert found[name] == (f"s3://{bucket.bucket}/crawls/b/{name}", 60)
+    assert found["2.warc.gz"][1] == 60
+
+
+def test_an_object_that_may_not_be_read(home: Home, bucket: Bucket) -> None:
+    """One that is another's, or lies in cold storage, is unreadable; the others are read."""
+    with proxied(bucket.endpoint) as proxy, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHEAF_STORE_ENDPOINT", proxy.url)
+        proxy.fault = lambda request: (
+            Answer(403, "InvalidObjectState", "The object is in an archive")
+            if request.key.endswith("/1.warc.gz")
+            else None
+        )
+        result = home("ingest", "--json", f"s3://{bucket.bucket}/crawls/")
+    assert result.code == 0, result.err
+    first, second, _ = result.json["sources"]
+    assert (first["codes"], first["captures"]) == ({"unreadable": 1}, 0)
+    assert (second["codes"], second["captures"]) == ({}, 60)
+
+
+@pytest.mark.parametrize("go", range(3))
+def test_the_process_ends_in_good_order(home: Home, bucket: Bucket, go: int) -> None:
+    """It ended by a signal in one run of five or so, by threads that outlive the requests."""
+    place = f"s3://{bucket.bucket}/missing/"
+    command = [sys.executable, "-m", "builder", "ingest", "--config", str(home.config), place]
+    for _ in range(4):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, (done.returncode, done.stderr)
+        assert "no such object" in one_line(done.stderr)
 
 
 def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path) -> None:
