@@ -13,12 +13,15 @@ from builder.stretch import File
 from functions.snapshot import address
 from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.store.client import Client, Listed
+from functions.store import plain
+from functions.store.client import Client
 from functions.store.connection import Connection
+from functions.store.object import Listed
 from functions.store.refusal import Refusal
 from functions.store.stream import ObjectStream
 
 _BUFFER = 1 << 20  # bytes
+_NO_KEY = "its key has an empty part, . or .. as one, or a control character: copy it to another"
 
 
 def find(source: str, connection: Connection, environment: Mapping[str, str]) -> list[File]:
@@ -41,7 +44,7 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
     below = f"{at.prefix}/" if at.prefix else ""
     found = [
         _file(client, one.key, one.bytes, int(one.modified.timestamp() * 1e6) * 1000)
-        for one in sorted(client.list(below), key=lambda one: one.key.encode())
+        for one in sorted(_listed(client, below), key=lambda one: one.key.encode())
         if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(client, one)
     ]
     if not found:
@@ -83,9 +86,19 @@ def _gone() -> Iterator[None]:
         raise
 
 
+def _listed(client: Client, below: str) -> list[Listed]:
+    try:
+        return client.list(below)
+    except StoreError as error:
+        if not Refusal.concerns_key(error):
+            raise
+        return plain.listed(client, below)
+
+
 def _file(client: Client, key: str, size: int, modified: int) -> File:
     where = client.where(key)
-    return File(Path(key), where, size, modified, where)
+    flaw = "" if plain.is_askable(key) else _NO_KEY
+    return File(Path(key), where, size, modified, where, flaw)
 
 
 def _number(tag: str) -> int:
@@ -98,7 +111,9 @@ def _is_hidden(key: str) -> bool:
 
 
 def _marks_a_folder(client: Client, one: Listed) -> bool:
-    return one.bytes == 0 and not client.has(one.key)
+    if one.bytes or not plain.is_askable(one.key.rstrip("/")):
+        return False
+    return one.key.endswith("/") or not client.has(one.key)
 
 
 @lru_cache(maxsize=8)

@@ -147,7 +147,7 @@ def _inside(folder: Path) -> list[Path]:
 def _is_new(folder: str, seen: set[tuple[int, int]]) -> bool:
     """Tell whether a folder is not among those seen, and remember it."""
     try:
-        status = os.stat(folder)
+        status = Path(folder).stat()
     except OSError as error:
         raise UsageError(f"{folder} cannot be read: {error.strerror}") from error
     place = (status.st_dev, status.st_ino)

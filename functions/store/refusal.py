@@ -81,10 +81,13 @@ class Refusal:
     @staticmethod
     def concerns_one(error: StoreError) -> bool:
         """Tell whether `error` was made of a refusal of one object, where others may be had."""
-        if not isinstance(error.__cause__, Exception):
-            return False
-        said = Refusal.of(error.__cause__)
-        return said.kind == "InvalidPathError" or said.code in _OF_ONE
+        cause = error.__cause__
+        return isinstance(cause, Exception) and Refusal.of(cause).code in _OF_ONE
+
+    @staticmethod
+    def concerns_key(error: StoreError) -> bool:
+        """Tell whether `error` was made of a key that obstore cannot name."""
+        return type(error.__cause__).__name__ == "InvalidPathError"
 
     @property
     def credentials(self) -> bool:

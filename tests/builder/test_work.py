@@ -193,10 +193,15 @@ def test_a_disk_that_is_full_while_a_part_is_written(tmp_path: Path) -> None:
     """It is the disk of the work, which TMPDIR does not move."""
     (tmp_path / "faults-x.parquet").symlink_to("/dev/full")
     said = f"{tmp_path}: the disk is full; free some space and run again"
-    with pytest.raises(StoreError, match=said), intake.writing(tmp_path):
-        part = intake.Part(tmp_path, "x")
-        part.fault(Fault("a", None, "garbage", None, "x" * 100, "left out"))
-        part.close()
+
+    def written() -> None:
+        with intake.writing(tmp_path):
+            part = intake.Part(tmp_path, "x")
+            part.fault(Fault("a", None, "garbage", None, "x" * 100, "left out"))
+            part.close()
+
+    with pytest.raises(StoreError, match=said):
+        written()
 
 
 def test_a_disk_that_is_full_while_the_run_is_put_together(
