@@ -180,9 +180,7 @@ class Client:
                 with urlopen(asked, timeout=self.connection.timeout) as answer:
                     return bytes(answer.read())
             except HTTPError as error:
-                raise OSError(
-                    f"status: {error.code} {error.read().decode(errors='replace')}"
-                ) from error
+                raise OSError(f"status: {error.code} {error.read()!r}") from error
             except (OSError, HTTPException) as error:
                 raise OSError(f"kind: Request {error}") from error
 
