@@ -28,7 +28,7 @@ from functions.snapshot.store import Writer
 from functions.store.connection import Connection
 
 _MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
-_VERSION = 1  # of what lies in a work folder
+_VERSION = 2  # of what lies in a work folder
 
 
 class Watch(Protocol):

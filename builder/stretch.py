@@ -4,6 +4,7 @@ A large file is cut into ranges; each gives the records that begin in it. Small 
 in one go, for what is read in one go is also what is written for good in one go.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -55,10 +56,12 @@ class File:
         try:
             status = path.stat()
         except OSError as error:
-            flaw = f"a link that leads nowhere: {error.strerror}" if path.is_symlink() else ""
-            return File(path.absolute(), name, 0, 0, flaw=flaw or error.strerror or str(error))
+            flaw = error.strerror or str(error)
+            if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():
+                flaw = f"a link that leads nowhere: {flaw}"
+            return File(path.absolute(), name, 0, 0, flaw=flaw)
         if not stat.S_ISREG(status.st_mode):
-            flaw = f"{_KINDS.get(stat.S_IFMT(status.st_mode), 'no regular file')}"
+            flaw = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
             return File(path.absolute(), name, 0, status.st_mtime_ns, flaw=flaw)
         return File(path.absolute(), name, status.st_size, status.st_mtime_ns)
 
