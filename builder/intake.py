@@ -159,12 +159,13 @@ def summary(run: Run) -> bytes:
 def writing(folder: Path) -> Iterator[None]:
     """Turn what goes wrong while something is written on this machine into a StoreError.
 
-    What writes rows knows a full disk as that of scratch files; it is `folder`'s here.
+    What writes rows takes a full disk for that of scratch files; where it was writing within
+    `folder`, it is that one's.
     """
     try:
         yield
     except StoreError as error:
-        if f"{NO_SPACE} ({folder}" in str(error):
+        if NO_SPACE in str(error) and str(folder) in f"{error} {error.__cause__}":
             raise _full(folder) from error
         raise
     except OSError as error:

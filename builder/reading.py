@@ -3,6 +3,7 @@
 A part is a folder with the rows of captures and faults, and what each stretch gave.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -23,6 +24,7 @@ from builder.sources.container import Edge
 from builder.sources.event import Capture, Crawl, Event, Fault, Rules
 from builder.sources.webarchive import read
 from builder.stretch import File, Stretch
+from functions.snapshot.errors import StoreError
 from functions.store.connection import Connection
 
 _REPORT_EVERY = 500  # events
@@ -132,8 +134,11 @@ def carry_out(task: Task, advance: Advance) -> list[Reading]:
                     _Stretch(task, number, rows, part).read(advance)
                     for number in range(len(task.stretches))
                 ]
-            finally:
-                rows.close()
+            except BaseException:
+                with contextlib.suppress(StoreError):  # a full disk is told of by what met it
+                    rows.close()
+                raise
+            rows.close()
             (draft / _READINGS).write_text(json.dumps([one.document() for one in found]))
             for path in (*draft.iterdir(), draft):
                 sync(path)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from builder import intake, pool, work
 from builder.errors import UsageError
 from builder.reading import Advance, Reading, Task
 from builder.sources.event import Fault
+from functions.oai.engine import NO_SPACE
 from functions.snapshot.errors import StoreError
 
 from .test_ingest import archive, as_read, ingested, intake_of, table
@@ -258,3 +260,24 @@ def test_a_file_that_vanishes_while_its_ranges_are_read(
     gone, there = done.run.sources
     assert (gone.codes, gone.captures, there.captures) == ({"unreadable": 1}, 0, 20)
     assert (done.whole, seen.said) == ((), [])
+
+
+def test_what_goes_wrong_in_the_midst_of_a_part_is_what_is_told(tmp_path: Path) -> None:
+    """Not what goes wrong because of it, while its files are closed."""
+    path = archive(tmp_path / "a.warc.gz", 9000, few=9000)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))  # as a disk with as much room
+    try:
+        with pytest.raises(StoreError, match="File too large"):
+            ingested(tmp_path / "store", [path])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_while_the_engine_writes(tmp_path: Path) -> None:
+    place = tmp_path / "part"
+    error = StoreError(f"the index i.cdxj cannot be read or written: {NO_SPACE} (/tmp)")
+    for where, said in ((place / "x.parquet", "part: the disk is full"), ("/tmp/y", "by TMPDIR")):
+        cause = OSError(f'Could not write file "{where}": No space left on device')
+        with pytest.raises(StoreError, match=said), intake.writing(place):
+            raise error from cause
