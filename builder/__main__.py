@@ -1,5 +1,7 @@
 """Where the program begins: it may be interrupted without a word while it imports the rest."""
 
+import atexit
+import contextlib
 import os
 import signal
 import sys
@@ -12,13 +14,29 @@ def main() -> int:
     """
     _end_by_interrupts()
     _open_standard_streams()
+    codes: list[int] = []
+    atexit.register(_leave, codes)  # before all others, and so carried out after them
     from builder import cli
 
     _raise_interrupts()
     try:
-        return cli.main()
+        codes.append(cli.main())
     finally:
         _end_by_interrupts()
+    return codes[0]
+
+
+def _leave(codes: list[int]) -> None:
+    """End the process here, if its work came to an end: all is written and removed by now.
+
+    obstore's threads live on after the last request, and nobody can end them. One of them that
+    asks for the interpreter while that is taken apart would have the process die by a signal.
+    """
+    if codes:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):  # closed, or told of before
+                stream.flush()
+        os._exit(codes[0])
 
 
 def _open_standard_streams() -> None:

@@ -15,8 +15,8 @@ from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Entry
 from functions.store.bucket import BucketReader
-from functions.store.client import Listed
 from functions.store.connection import Connection
+from functions.store.object import Listed
 
 PROOF = ".conditional"
 """Key of the object by which a server shows that it honours conditions; never listed."""

@@ -38,13 +38,15 @@ _FAULT = tuple(column.name for column in schema.FAULT)
 class Given:
     """What an index gave: captures, lines left out by reason, faults by code, all counted.
 
-    `files` are the names of those that its rows are in.
+    `files` are the names of those that its rows are in; `faults` counts the rows that tell of
+    faults, which are fewer than the faults where there are many.
     """
 
     captures: int = 0
     skips: Counter[str] = field(default_factory=Counter)
     codes: Counter[str] = field(default_factory=Counter)
     files: tuple[str, ...] = ()
+    faults: int = 0
 
 
 def recognised(head: bytes) -> str | None:
@@ -95,6 +97,7 @@ def read(
         advance(text.consumed - told, -repeated)
     finally:
         faults.close()
+    given.faults = faults.rows
     given.files = tuple(path.name for path in (*parts, faults.path))
     return given
 
@@ -107,6 +110,7 @@ class _Faults:
         self._codes = codes
         self._written: Counter[str] = Counter()
         self._foreign = 0
+        self.rows = 0
         self.path = index.folder / f"faults-{index.part}.parquet"
         self._rows = RowWriter(self.path, schema.FAULT)
 
@@ -125,7 +129,11 @@ class _Faults:
     def _write(self, fault: Fault) -> None:
         if self._written[fault.code] < MOST:
             self._written[fault.code] += 1
-            self._rows.append(tuple(getattr(fault, name) for name in _FAULT))
+            self._append(fault)
+
+    def _append(self, fault: Fault) -> None:
+        self._rows.append(tuple(getattr(fault, name) for name in _FAULT))
+        self.rows += 1
 
     def close(self) -> None:
         """Write what concerns the whole file, and finish."""
@@ -136,8 +144,7 @@ class _Faults:
         for code, count in sorted(self._codes.items()):
             if more := count - self._written[code]:
                 detail, done = f"{more} more of {code}", "counted"
-                row = Fault(self._name, None, "faults-cut", None, detail, done)
-                self._rows.append(tuple(getattr(row, name) for name in _FAULT))
+                self._append(Fault(self._name, None, "faults-cut", None, detail, done))
         self._rows.close()
 
 

@@ -28,7 +28,7 @@ from functions.snapshot.store import Writer
 from functions.store.connection import Connection
 
 _MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
-_VERSION = 1  # of what lies in a work folder
+_VERSION = 2  # of what lies in a work folder
 
 
 class Watch(Protocol):
@@ -118,10 +118,11 @@ def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> 
         if all(source.format == "" for source in sources):
             work.remove()
             raise UsageError(_no_archive(sources))
-        for changed in (file for file in order.files if file.changed()):
-            means.say(
-                f"{changed.label} changed while it was read: ingest it again once it is whole"
-            )
+        for file, source in zip(order.files, sources, strict=True):
+            if "unreadable" not in source.codes and file.changed():
+                means.say(
+                    f"{file.label} changed while it was read: ingest it again once it is whole"
+                )
         run = intake.Run(str(begun["run"]), sources)
         committed = False
         if run.name != name:
@@ -190,10 +191,10 @@ class _Ingest:
             elif ranges:
                 self.whole.append(file.label)
         known = [s for file in self.order.files for s in self._wanted(file) if s in self._done]
-        if not known:
-            return
         files = sum(all(s in self._done for s in self._wanted(f)) for f in self.order.files)
         read = sum(s.bytes for s in known)
+        if not (files or read):
+            return  # but a digest, of which nobody is told
         self.means.watch.resumed(read, sum(self._done[s].source.captures for s in known), files)
         self.means.say(
             f"going on: {files:,} of {len(self.order.files):,} files were read before, "
@@ -204,11 +205,13 @@ class _Ingest:
         """Read what is not read yet."""
         self._carry_out([s for file in self.order.files for s in self._wanted(file)])
         torn = [file for file in self.order.files if not self._is_sewn(file)]
-        for file in torn:
+        odd = [file for file in torn if not self._is_lost(file)]
+        for file in odd:
             self.means.say(f"{file.label}: its ranges do not meet, so it is read in one piece")
-            self.whole.append(file.label)
+        for file in torn:
             self._ranges[file] = ()
         self._carry_out([Stretch(file) for file in torn], again=True)
+        self.whole += [file.label for file in odd if not self._is_lost(file)]
 
     def source(self, file: File) -> intake.Source:
         """Return what a file gave."""
@@ -248,9 +251,15 @@ class _Ingest:
         pieces = self._pieces(file)
         if len(pieces) == 1:
             return True
+        if self._is_lost(file):
+            return False
         renamed = seam.renumbered(self.connection, pieces) if seam.meet(pieces) else None
         self._renamed.update(renamed or {})
         return renamed is not None
+
+    def _is_lost(self, file: File) -> bool:
+        """Tell whether some of what a file is read by could not be read: a fault says so."""
+        return any("unreadable" in self._done[s].source.codes for s in self._wanted(file))
 
     def _carry_out(self, wanted: Sequence[Stretch], *, again: bool = False) -> None:
         left = [one for one in wanted if one not in self._done]

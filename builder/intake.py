@@ -16,6 +16,7 @@ from pathlib import Path
 
 from builder.parquet import RowWriter
 from builder.sources.event import Capture, Fault
+from functions.oai.engine import NO_SPACE
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
@@ -33,7 +34,10 @@ _FAULT = tuple(column.name for column in schema.FAULT)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What one archive file gave: the columns of schema.SOURCE; `skips` counts by reason."""
+    """What one archive file gave: the columns of schema.SOURCE; `skips` counts by reason.
+
+    `faults` counts rows, `codes` what was found, by code: an index may find more than it lists.
+    """
 
     source: str
     digest: str
@@ -137,10 +141,11 @@ def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
 
 def _sources(run: Run, folder: Path) -> Path:
     path = folder / "sources.parquet"
-    writer = RowWriter(path, schema.SOURCE)
-    for source in run.sources:
-        writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
-    writer.close()
+    with writing(folder):
+        writer = RowWriter(path, schema.SOURCE)
+        for source in run.sources:
+            writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
+        writer.close()
     return path
 
 
@@ -152,16 +157,28 @@ def summary(run: Run) -> bytes:
 
 @contextlib.contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turn what goes wrong while something is written on this machine into a StoreError."""
+    """Turn what goes wrong while something is written on this machine into a StoreError.
+
+    What writes rows takes a full disk for that of scratch files; where it was writing within
+    `folder`, it is that one's.
+    """
     try:
         yield
+    except StoreError as error:
+        if NO_SPACE in str(error) and str(folder) in f"{error} {error.__cause__}":
+            raise _full(folder) from error
+        raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreError(
-                f"{folder}: the disk is full; free some space and run again: what was read "
-                "until now need not be read again"
-            ) from error
+            raise _full(folder) from error
         raise StoreError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def _full(folder: Path) -> StoreError:
+    return StoreError(
+        f"{folder}: the disk is full; free some space and run again: what was read "
+        "until now need not be read again"
+    )
 
 
 def runs(store: Writer) -> Iterator[Run]:

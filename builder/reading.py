@@ -3,6 +3,7 @@
 A part is a folder with the rows of captures and faults, and what each stretch gave.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -23,6 +24,7 @@ from builder.sources.container import Edge
 from builder.sources.event import Capture, Crawl, Event, Fault, Rules
 from builder.sources.webarchive import read
 from builder.stretch import File, Stretch
+from functions.snapshot.errors import StoreError
 from functions.store.connection import Connection
 
 _REPORT_EVERY = 500  # events
@@ -132,8 +134,11 @@ def carry_out(task: Task, advance: Advance) -> list[Reading]:
                     _Stretch(task, number, rows, part).read(advance)
                     for number in range(len(task.stretches))
                 ]
-            finally:
-                rows.close()
+            except BaseException:
+                with contextlib.suppress(StoreError):  # a full disk is told of by what met it
+                    rows.close()
+                raise
+            rows.close()
             (draft / _READINGS).write_text(json.dumps([one.document() for one in found]))
             for path in (*draft.iterdir(), draft):
                 sync(path)
@@ -172,7 +177,7 @@ class _Stretch:
         self._told = 0  # bytes and captures that were reported
         self._counted = 0
         self._own: tuple[str, ...] = ()
-        self._own_captures = 0
+        self._own_captures = self._own_faults = 0
 
     def read(self, advance: Advance) -> Reading:
         """Read it, writing its captures and faults; a file that cannot be read is a fault."""
@@ -194,7 +199,7 @@ class _Stretch:
             bytes=of.bytes,
             captures=captures,
             skipped=self._skips.total(),
-            faults=self._codes.total(),
+            faults=self._own_faults + self._rows.faulted - self._at[1],
             skips=dict(self._skips),
             codes=dict(self._codes),
             collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
@@ -204,6 +209,8 @@ class _Stretch:
 
     def _opened(self) -> BufferedReader:
         file = self._stretch.file
+        if file.flaw:
+            raise OSError(file.flaw)
         if file.address:
             from builder import remote  # a tenth of a second, which files need not cost
 
@@ -242,9 +249,11 @@ class _Stretch:
         what = Index(self._name, draft, f"own-{self._number:06}", self._task.rules, self._task.sets)
         tell = self._advanced(advance)
         given = index.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
+        digest = stream.finish()
         self._skips, self._codes = given.skips, given.codes
         self._own_captures, self._own = given.captures, given.files
-        return stream.finish()
+        self._own_faults = given.faults
+        return digest
 
     def _advanced(self, advance: Advance) -> Advance:
         def tell(read: int, captures: int) -> None:

@@ -12,12 +12,16 @@ from builder.errors import UsageError
 from builder.stretch import File
 from functions.snapshot import address
 from functions.snapshot.address import Address
-from functions.snapshot.errors import Conflict, MissingObject
-from functions.store.client import Client, Listed
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.store import plain
+from functions.store.client import Client
 from functions.store.connection import Connection
+from functions.store.object import Listed
+from functions.store.refusal import Refusal
 from functions.store.stream import ObjectStream
 
 _BUFFER = 1 << 20  # bytes
+_NO_KEY = "its key has an empty part, . or .. as one, or a control character: copy it to another"
 
 
 def find(source: str, connection: Connection, environment: Mapping[str, str]) -> list[File]:
@@ -40,7 +44,7 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
     below = f"{at.prefix}/" if at.prefix else ""
     found = [
         _file(client, one.key, one.bytes, int(one.modified.timestamp() * 1e6) * 1000)
-        for one in sorted(client.list(below), key=lambda one: one.key.encode())
+        for one in sorted(_listed(client, below), key=lambda one: one.key.encode())
         if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(client, one)
     ]
     if not found:
@@ -49,14 +53,17 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
 
 
 def opened(file: File, connection: Connection, environment: Mapping[str, str]) -> io.BufferedReader:
-    """Return an object as a stream that can seek. Raises OSError for one that is gone, StoreError.
+    """Return an object as a stream that can seek.
+
+    Raises OSError for one that is gone or cannot be had, StoreError where none can be.
 
     The stream raises the same, where the object is replaced or removed while it is read.
     """
-    at = address.parse(file.address)
-    client = _client(at.bucket, connection, tuple(sorted(environment.items())))
+    # A key that was listed may be no prefix that a person could name: it is not judged again.
+    bucket, _, key = file.address.removeprefix(address.SCHEME).partition("/")
+    client = _client(bucket, connection, tuple(sorted(environment.items())))
     with _gone():
-        return io.BufferedReader(_Archive(client, at.prefix), _BUFFER)
+        return io.BufferedReader(_Archive(client, key), _BUFFER)
 
 
 class _Archive(ObjectStream):
@@ -73,11 +80,25 @@ def _gone() -> Iterator[None]:
         yield
     except (MissingObject, Conflict) as error:
         raise OSError("it was removed or replaced meanwhile") from error
+    except StoreError as error:
+        if Refusal.concerns_one(error):
+            raise OSError(str(error)) from error
+        raise
+
+
+def _listed(client: Client, below: str) -> list[Listed]:
+    try:
+        return client.list(below)
+    except StoreError as error:
+        if not Refusal.concerns_key(error):
+            raise
+        return plain.listed(client, below)
 
 
 def _file(client: Client, key: str, size: int, modified: int) -> File:
     where = client.where(key)
-    return File(Path(key), where, size, modified, where)
+    flaw = "" if plain.is_askable(key) else _NO_KEY
+    return File(Path(key), where, size, modified, where, flaw)
 
 
 def _number(tag: str) -> int:
@@ -90,7 +111,9 @@ def _is_hidden(key: str) -> bool:
 
 
 def _marks_a_folder(client: Client, one: Listed) -> bool:
-    return one.bytes == 0 and not client.has(one.key)
+    if one.bytes or not plain.is_askable(one.key.rstrip("/")):
+        return False
+    return one.key.endswith("/") or not client.has(one.key)
 
 
 @lru_cache(maxsize=8)

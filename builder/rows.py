@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.intake import TABLES, part_path
+from builder.intake import TABLES, part_path, writing
 from builder.parquet import write_rows
 from functions.oai import engine
 
@@ -36,7 +36,7 @@ def gathered(
     for number, rows in enumerate(_filled(_united(some))):
         target = part_path(folder, table, f"{number:06}")
         changes = list(_changes(rows, renamed))
-        with engine.reading("what was read"):
+        with writing(folder), engine.reading("what was read"):
             if changes:
                 connection.execute(
                     "CREATE OR REPLACE TABLE renamed (arm INTEGER, row BIGINT, identity VARCHAR)"

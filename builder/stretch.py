@@ -4,7 +4,9 @@ A large file is cut into ranges; each gives the records that begin in it. Small 
 in one go, for what is read in one go is also what is written for good in one go.
 """
 
+import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,13 @@ SHARES = 8
 TOGETHER = 500
 """Files at most that are read in one go."""
 
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a folder",
+}
 _RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz", "arc.zst", "warc.zst"})
 
 
@@ -37,16 +46,28 @@ class File:
     modified: int
     """When it was last written, in nanoseconds since 1970; or another number that tells as much."""
     address: str = ""
+    flaw: str = ""
+    """Why it cannot be read, where that was known when it was found: nobody then opens it."""
 
     @staticmethod
     def of(path: Path, label: str = "") -> "File":
-        """Return the file as it is now. Raises OSError."""
-        status = path.stat()
-        return File(path.absolute(), label or str(path), status.st_size, status.st_mtime_ns)
+        """Return the file as it is now; one that is gone, or no regular file, has a flaw."""
+        name = label or str(path)
+        try:
+            status = path.stat()
+        except OSError as error:
+            flaw = error.strerror or str(error)
+            if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():
+                flaw = f"a link that leads nowhere: {flaw}"
+            return File(path.absolute(), name, 0, 0, flaw=flaw)
+        if not stat.S_ISREG(status.st_mode):
+            flaw = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
+            return File(path.absolute(), name, 0, status.st_mtime_ns, flaw=flaw)
+        return File(path.absolute(), name, status.st_size, status.st_mtime_ns)
 
     def changed(self) -> bool:
         """Tell whether it is another one by now, or gone; an object's readers see to that."""
-        if self.address:
+        if self.address or self.flaw:
             return False
         try:
             status = self.path.stat()
@@ -99,17 +120,44 @@ def find(sources: Sequence[str]) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """Return the files below a folder, in order, but those whose path has a hidden part."""
+    """Return all below a folder that is no folder, in order, but what has a hidden part.
+
+    Links to folders are followed, after all else, in order. Each folder is read once, by its own
+    name where it has one here, so that loops end.
+    """
 
     def fail(error: OSError) -> None:
         raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from error
 
     found: list[Path] = []
-    for below, folders, names in os.walk(folder, onerror=fail):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = (Path(below) / name for name in names if not name.startswith("."))
-        found += (path for path in paths if path.is_file())
+    seen: set[tuple[int, int]] = set()
+    roots = [folder]
+    while roots:
+        links: list[Path] = []
+        for root in roots:
+            for below, folders, names in os.walk(root, onerror=fail):
+                if not _is_new(below, seen):
+                    folders.clear()
+                    continue
+                inside = [Path(below) / name for name in folders if not name.startswith(".")]
+                links += (path for path in inside if path.is_symlink())
+                folders[:] = [path.name for path in inside if not path.is_symlink()]
+                found += (Path(below) / name for name in names if not name.startswith("."))
+        roots = sorted(links)
     return sorted(found)
+
+
+def _is_new(folder: str, seen: set[tuple[int, int]]) -> bool:
+    """Tell whether a folder is not among those seen, and remember it."""
+    try:
+        status = Path(folder).stat()
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be read: {error.strerror}") from error
+    place = (status.st_dev, status.st_ino)
+    if place in seen:
+        return False
+    seen.add(place)
+    return True
 
 
 def size(total: int, jobs: int) -> int:

@@ -149,9 +149,11 @@ def _account(done: Ingested) -> str:
         left_out = tally(skips.total(), "record is not published", "records are not published")
         lines.append(f"{left_out}: {listed}")
     if codes:
+        told = sum(source.faults for source in run.sources)
+        rows = "each a row" if told == codes.total() else f"told of in {tally(told, 'row')}"
         lines.append(
-            tally(codes.total(), "fault")
-            + ', each a row of `sheaf query "FROM faults"` once published:'
+            f'{tally(codes.total(), "fault")}, {rows} of `sheaf query "FROM faults"` '
+            "once published:"
         )
         lines += [f"  {n:,} {code}: {CODES[code]}" for code, n in codes.most_common()]
     return "\n".join(lines)

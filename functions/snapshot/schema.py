@@ -126,7 +126,7 @@ SOURCE = (
     Column("bytes", "BIGINT", "size of the file", "1289228"),
     Column("captures", "BIGINT", "captures that it gave", "97"),
     Column("skipped", "BIGINT", "records that are no documents or that a rule left out", "105"),
-    Column("faults", "BIGINT", "faults found in it", "0"),
+    Column("faults", "BIGINT", "rows of faults that tell of it", "0"),
     Column("collections", "VARCHAR[]", "collections it was ingested into", "[collection:news]"),
     Column("software", "VARCHAR", "what made it, by its own account", "Heritrix/3.1.1"),
     Column("operator", "VARCHAR", "who had it made, likewise", "WebArchiv"),

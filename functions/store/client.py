@@ -9,10 +9,12 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
+from http.client import HTTPException
 from typing import Any, BinaryIO, TypeVar
+from urllib.parse import quote, urlencode
+from urllib.request import HTTPError, urlopen
 
 import obstore
 from obstore.exceptions import BaseError
@@ -21,6 +23,7 @@ from obstore.store import S3Store
 from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.store.connection import Connection, options_of
+from functions.store.object import Listed, Piece
 from functions.store.refusal import Refusal
 
 T = TypeVar("T")
@@ -28,27 +31,10 @@ T = TypeVar("T")
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
 LONGEST_READ = 3600.0  # seconds: a slow line is no fault as long as something comes
 _CHUNK = 1 << 16  # bytes
+_SIGNED = timedelta(minutes=5)
 _ONCE: dict[str, Any] = {"max_retries": 0}
 
 _OURS = (BaseError, FileNotFoundError, ValueError, OSError)  # what obstore raises
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A range of an object: its bytes, and size and tag of the object that they are of."""
-
-    data: bytes
-    size: int
-    tag: str
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """An object of a listing, by the bucket's own key."""
-
-    key: str
-    bytes: int
-    modified: datetime
 
 
 class Client:
@@ -177,6 +163,28 @@ class Client:
 
         found = self._tried(prefix, "s3:ListBucket", lambda: asyncio.run(request()))
         return [Listed(m["path"], m["size"], m["last_modified"]) for m in found]
+
+    def page(self, prefix: str, query: Mapping[str, str]) -> bytes:
+        """Return the bucket's own answer to a GET with `query` and a `prefix`, empty or with `/`.
+
+        obstore signs no queries; but what stands in the endpoint it signs, and adds a `/`.
+        """
+        last = f"prefix={quote(prefix[:-1])}" if prefix else "x-id=ListObjectsV2"
+
+        def request() -> bytes:
+            bucket = obstore.sign(self._short, "GET", "", _SIGNED).partition("?")[0].rstrip("/")
+            options = {**self._options, "endpoint": f"{bucket}?{urlencode(query)}&{last}"}
+            options["virtual_hosted_style_request"] = True
+            asked = obstore.sign(S3Store(**options), "GET", "", _SIGNED)
+            try:
+                with urlopen(asked, timeout=self.connection.timeout) as answer:
+                    return bytes(answer.read())
+            except HTTPError as error:
+                raise OSError(f"status: {error.code} {error.read()!r}") from error
+            except (OSError, HTTPException) as error:
+                raise OSError(f"kind: Request {error}") from error
+
+        return self._tried(prefix, "s3:ListBucket", request)
 
     def remove(self, keys: Sequence[str]) -> None:
         """Remove the objects, a thousand with each request; one that is not there is no error."""

@@ -11,8 +11,9 @@ from typing import TypeVar
 
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from functions.store import extent
-from functions.store.client import Client, Piece
+from functions.store.client import Client
 from functions.store.extent import Extent
+from functions.store.object import Piece
 from functions.store.scratch import Scratch
 
 T = TypeVar("T")

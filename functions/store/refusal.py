@@ -24,6 +24,9 @@ _PASSING = {
     "SlowDown", "Throttling", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
+_OF_ONE = {"AccessDenied", "InvalidObjectState"}
+"""Codes of an object that is another's, or lies in cold storage."""
+
 _MEANING = {
     "NoSuchBucket": "there is no such bucket; create it, or correct the store's address",
     "InvalidBucketName": "that is no name of a bucket; correct the store's address",
@@ -74,6 +77,17 @@ class Refusal:
             renewing=renewing,
             foreign=foreign[1] if foreign else "",
         )
+
+    @staticmethod
+    def concerns_one(error: StoreError) -> bool:
+        """Tell whether `error` was made of a refusal of one object, where others may be had."""
+        cause = error.__cause__
+        return isinstance(cause, Exception) and Refusal.of(cause).code in _OF_ONE
+
+    @staticmethod
+    def concerns_key(error: StoreError) -> bool:
+        """Tell whether `error` was made of a key that obstore cannot name."""
+        return type(error.__cause__).__name__ == "InvalidPathError"
 
     @property
     def credentials(self) -> bool:

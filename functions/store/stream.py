@@ -4,7 +4,8 @@ import io
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from functions.store.client import Client, Piece
+from functions.store.client import Client
+from functions.store.object import Piece
 
 
 class ObjectStream(io.RawIOBase):

@@ -2,15 +2,19 @@
 
 import json
 import os
+import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from builder import work
+from builder import intake, pool, work
 from builder.errors import UsageError
-from builder.reading import Reading
+from builder.reading import Advance, Reading, Task
+from builder.sources.event import Fault
+from functions.oai.engine import NO_SPACE
 from functions.snapshot.errors import StoreError
 
 from .test_ingest import archive, as_read, ingested, intake_of, table
@@ -24,8 +28,6 @@ def _begun(
     root: Path, files: list[Path], monkeypatch: pytest.MonkeyPatch, at: int = 2, split: int = 2000
 ) -> Path:
     """Let an ingest die once `at` parts are finished; return its folder."""
-    from builder import pool
-
     real = pool.carry_out
     count = 0
 
@@ -187,3 +189,95 @@ def test_work_that_cannot_be_written(tmp_path: Path) -> None:
         work.opened(tmp_path / "file" / "ingest-1"),
     ):
         pass
+
+
+def test_a_disk_that_is_full_while_a_part_is_written(tmp_path: Path) -> None:
+    """It is the disk of the work, which TMPDIR does not move."""
+    (tmp_path / "faults-x.parquet").symlink_to("/dev/full")
+    said = f"{tmp_path}: the disk is full; free some space and run again"
+
+    def written() -> None:
+        with intake.writing(tmp_path):
+            part = intake.Part(tmp_path, "x")
+            part.fault(Fault("a", None, "garbage", None, "x" * 100, "left out"))
+            part.close()
+
+    with pytest.raises(StoreError, match=said):
+        written()
+
+
+def test_a_disk_that_is_full_while_the_run_is_put_together(
+    tmp_path: Path, files: list[Path]
+) -> None:
+    real = work.Work.scratch
+
+    @contextmanager
+    def full(held: work.Work) -> Iterator[Path]:
+        (held.folder / "captures-000000.parquet").symlink_to("/dev/full")
+        with real(held) as scratch:
+            yield scratch
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work.Work, "scratch", full)
+        with pytest.raises(StoreError, match=r"ingest-\w+: the disk is full; free some space"):
+            ingested(tmp_path / "store", files)
+
+
+def test_where_but_a_digest_was_read_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = archive(tmp_path / "a.warc", 2000)
+    real = pool.carry_out
+
+    def died(task: Task, advance: Advance) -> list[Reading]:
+        real(task, advance)
+        raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "carry_out", died)
+        with pytest.raises(Died):
+            ingested(tmp_path / "store", [path], split=1 << 16)
+    _, seen = ingested(tmp_path / "store", [path], split=1 << 16)
+    assert not seen.said
+
+
+@pytest.mark.parametrize("lost", ["digest", "range"])
+def test_a_file_that_vanishes_while_its_ranges_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """It is unreadable, and that is all."""
+    files = [archive(tmp_path / "a.warc", 2000), archive(tmp_path / "b.warc", 20)]
+    real = pool.carry_out
+
+    def vanishing(task: Task, advance: Advance) -> list[Reading]:
+        (one, *_) = task.stretches
+        if one.kind == lost and (lost == "digest" or one.start):
+            files[0].unlink(missing_ok=True)
+        return real(task, advance)
+
+    monkeypatch.setattr(pool, "carry_out", vanishing)
+    done, seen = ingested(tmp_path / "store", files, split=1 << 16)
+    gone, there = done.run.sources
+    assert (gone.codes, gone.captures, there.captures) == ({"unreadable": 1}, 0, 20)
+    assert (done.whole, seen.said) == ((), [])
+
+
+def test_what_goes_wrong_in_the_midst_of_a_part_is_what_is_told(tmp_path: Path) -> None:
+    """Not what goes wrong because of it, while its files are closed."""
+    path = archive(tmp_path / "a.warc.gz", 9000, few=9000)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))  # as a disk with as much room
+    try:
+        with pytest.raises(StoreError, match="File too large"):
+            ingested(tmp_path / "store", [path])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_while_the_engine_writes(tmp_path: Path) -> None:
+    place = tmp_path / "part"
+    error = StoreError(f"the index i.cdxj cannot be read or written: {NO_SPACE} (/tmp)")
+    for where, said in ((place / "x.parquet", "part: the disk is full"), ("/tmp/y", "by TMPDIR")):
+        cause = OSError(f'Could not write file "{where}": No space left on device')
+        with pytest.raises(StoreError, match=said), intake.writing(place):
+            raise error from cause

@@ -4,7 +4,7 @@ import gzip
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from builder import pool, stretch
 from builder.reading import Reading
 from tests.bucket import Bucket
 
+from ..builder.indexes import line
 from ..sources.containers import http
 from ..sources.containers import warc as record
 from .conftest import Home, warc
@@ -135,3 +136,73 @@ def test_what_is_piped_in_cannot_be_gone_on_with(home: Home, tmp_path: Path) -> 
     assert list((home.folder / "store" / ".tmp").iterdir()) == []
     assert home("publish").code == 0
     assert home("query", "SELECT path, source FROM sources").out == "path,source\n-,stdin\n"
+
+
+def test_faults_and_rows_of_them_are_told_apart(home: Home, tmp_path: Path) -> None:
+    """An index lists so many; what sources, publish and status count is rows."""
+    path = tmp_path / "i.cdxj"
+    path.write_bytes(b"\n".join([line("http://a.cz/"), *[b"junk"] * 5000]))
+    result = home("ingest", path)
+    said = '5,000 faults, told of in 1,001 rows of `sheaf query "FROM faults"` once published:'
+    assert said in result.out.splitlines()
+    assert home("publish", "--json").json["faults"] == 1001
+    assert home("query", "SELECT faults FROM sources").out == "faults\n1001\n"
+    assert home("query", "SELECT count(*) AS n FROM faults").out == "n\n1001\n"
+    assert "1,001 faults" in home("status").out
+
+
+def test_what_is_no_regular_file_is_told_of(home: Home, tmp_path: Path) -> None:
+    crawls = tmp_path / "crawls"
+    crawls.mkdir()
+    warc(crawls / "one.warc.gz", PAGES)
+    (crawls / "broken.warc.gz").symlink_to("nowhere")
+    (crawls / "circle.warc.gz").symlink_to("circle.warc.gz")
+    os.mkfifo(crawls / "pipe.warc.gz")
+    (crawls / "null.warc.gz").symlink_to("/dev/null")
+    result = home("ingest", "--strict", crawls)
+    assert result.code == 1
+    assert result.out.startswith("3 captures from 5 files, ready to publish\n")
+    home("publish")
+    assert home("query", "SELECT source, code, detail FROM faults ORDER BY source").out == (
+        "source,code,detail\n"
+        "broken.warc.gz,unreadable,a link that leads nowhere: No such file or directory\n"
+        "circle.warc.gz,unreadable,a link that leads nowhere: "
+        "Too many levels of symbolic links\n"
+        "null.warc.gz,unreadable,a device\n"
+        "pipe.warc.gz,unreadable,a named pipe\n"
+    )
+
+
+def test_links_to_folders_are_followed_and_each_is_read_once(tmp_path: Path) -> None:
+    source, away = tmp_path / "source", tmp_path / "away"
+    for folder in (source / "real", away / "deep", source / ".hidden"):
+        folder.mkdir(parents=True)
+        (folder / "x.warc").touch()
+    (source / "a-link").symlink_to("real")  # which is read by its own name
+    (source / "real" / "up").symlink_to("..")
+    for name in ("b-link", "c-link", ".d-link"):
+        (source / name).symlink_to(away)
+    (away / "back").symlink_to(source)
+    (away / "deep" / "again").symlink_to(away)
+    found = [str(path.relative_to(source)) for path in stretch.find([str(source)])]
+    assert found == ["b-link/deep/x.warc", "real/x.warc"]
+
+
+def test_a_file_that_is_gone_once_it_was_found(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawls = tmp_path / "crawls"
+    crawls.mkdir()
+    warc(crawls / "one.warc.gz", PAGES)
+    gone = warc(crawls / "two.warc.gz", PAGES)
+    real = stretch.find
+
+    def renaming(sources: Sequence[str]) -> list[Path]:
+        found = real(sources)
+        gone.rename(crawls / "three.warc.gz")
+        return found
+
+    monkeypatch.setattr(stretch, "find", renaming)
+    result = home("ingest", "--json", crawls)
+    assert result.code == 0, result.err
+    assert [s["codes"] for s in result.json["sources"]] == [{}, {"unreadable": 1}]

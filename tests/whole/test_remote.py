@@ -2,6 +2,8 @@
 
 import gzip
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +11,12 @@ import pytest
 
 from builder import remote
 from builder.stretch import File
+from functions.snapshot.address import Address
+from functions.snapshot.errors import StoreError
+from functions.store import plain
+from functions.store.client import Client
 from functions.store.connection import Connection
-from tests.bucket import Bucket, administrator
+from tests.bucket import Bucket, administrator, fresh
 from tests.proxy import Answer, Proxy, always, proxied
 
 from ..builder.indexes import line
@@ -84,6 +90,98 @@ def test_what_is_not_there(home: Home, bucket: Bucket, place: str, said: str) ->
     result = home("ingest", f"s3://{bucket.bucket}/{place}")
     assert result.code == 2
     assert said in one_line(result.err)
+
+
+@pytest.mark.parametrize("name", ["what?.warc.gz", "a#b.warc.gz", "50%41 ž*.warc.gz"])
+def test_keys_that_no_address_names(home: Home, bucket: Bucket, tmp_path: Path, name: str) -> None:
+    data = (tmp_path / "a.warc.gz").read_bytes()
+    client = administrator(bucket.endpoint)
+    client.put_object(Bucket=bucket.bucket, Key=f"crawls/b/{name}", Body=data)
+    result = home("ingest", "--json", f"s3://{bucket.bucket}/crawls/b/")
+    assert result.code == 0, result.err
+    found = {s["source"]: (s["path"], s["captures"]) for s in result.json["sources"]}
+    assert found[name] == (f"s3://{bucket.bucket}/crawls/b/{name}", 60)
+    assert found["2.warc.gz"][1] == 60
+
+
+ODD = ("crawls//double.warc.gz", "crawls/b//deep.warc.gz", "crawls/tab\there.warc.gz")
+
+
+def test_keys_that_cannot_be_asked_for(home: Home, bucket: Bucket, tmp_path: Path) -> None:
+    """They do not keep the others, before them and after them, from being read."""
+    data = (tmp_path / "a.warc.gz").read_bytes()
+    client = administrator(bucket.endpoint)
+    for key in (*ODD, "crawls/0 a+b č.warc.gz", "crawls/../up.warc.gz", "crawls/z?.warc.gz"):
+        client.put_object(Bucket=bucket.bucket, Key=key, Body=data)
+    place = f"s3://{bucket.bucket}"
+    result = home("ingest", "--json", f"{place}/crawls")
+    assert result.code == 0, result.err
+    assert {s["path"].removeprefix(f"{place}/"): s["captures"] for s in result.json["sources"]} == {
+        "crawls//double.warc.gz": 0,
+        "crawls/0 a+b č.warc.gz": 60,
+        "crawls/1.warc.gz": 60,
+        "crawls/b//deep.warc.gz": 0,
+        "crawls/b/2.warc.gz": 60,
+        "crawls/notes.txt": 0,
+        "crawls/tab?here.warc.gz": 0,
+        "crawls/z?.warc.gz": 60,
+    }
+    home("publish")
+    said = home("query", "SELECT source, detail FROM faults WHERE code = 'unreadable'").out
+    assert said.count("its key has an empty part") == 3
+    assert home("ingest", f"{place}/").code == 0  # the whole bucket
+
+
+@pytest.mark.parametrize("server", ["moto_server", "weed_server"])
+def test_a_listing_of_many_pages_is_read_plainly(
+    server: str, request: pytest.FixtureRequest
+) -> None:
+    """As obstore lists it, where it can; SeaweedFS checks the signature."""
+    made = fresh(request.getfixturevalue(server))
+    administrator_ = administrator(made.endpoint)
+    for number in range(5):
+        key = f"in/{number} é+%41&=.warc"
+        administrator_.put_object(Bucket=made.bucket, Key=key, Body=b"x" * number)
+    client = Client(Address(made.bucket), Connection(endpoint=made.endpoint), made.environment)
+    for prefix in ("in/", ""):
+        assert plain.listed(client, prefix) == client.list(prefix)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(plain._WHAT, "max-keys", "2")
+            assert plain.listed(client, prefix) == client.list(prefix)
+    strange = Client(
+        Address(made.bucket), Connection(endpoint=made.endpoint),
+        {**made.environment, "AWS_SECRET_ACCESS_KEY": "another"},
+    )  # fmt: skip
+    if server == "weed_server":
+        with pytest.raises(StoreError, match="the server refuses the signature"):
+            plain.listed(strange, "in/")
+
+
+def test_an_object_that_may_not_be_read(home: Home, bucket: Bucket) -> None:
+    """One that is another's, or lies in cold storage, is unreadable; the others are read."""
+    with proxied(bucket.endpoint) as proxy, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SHEAF_STORE_ENDPOINT", proxy.url)
+        proxy.fault = lambda request: (
+            Answer(403, "InvalidObjectState", "The object is in an archive")
+            if request.key.endswith("/1.warc.gz")
+            else None
+        )
+        result = home("ingest", "--json", f"s3://{bucket.bucket}/crawls/")
+    assert result.code == 0, result.err
+    first, second, _ = result.json["sources"]
+    assert (first["codes"], first["captures"]) == ({"unreadable": 1}, 0)
+    assert (second["codes"], second["captures"]) == ({}, 60)
+
+
+@pytest.mark.parametrize("go", range(3))
+def test_the_process_ends_in_good_order(home: Home, bucket: Bucket, go: int) -> None:
+    """It ended by a signal in one run of five or so, by threads that outlive the requests."""
+    place = f"s3://{bucket.bucket}/missing/"
+    command = [sys.executable, "-m", "builder", "ingest", "--config", str(home.config), place]
+    for _ in range(4):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2, (done.returncode, done.stderr)
+        assert "no such object" in one_line(done.stderr)
 
 
 def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path) -> None:
