@@ -45,6 +45,9 @@ _CONSTANT = frozenset({"schema_location", "repository_name"})
 Abouts = Mapping[str, Container]
 """Containers of records, by the names of their templates."""
 
+MANY = 64
+"""Records of which a program is made use: it takes some time to make, once."""
+
 FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -184,7 +187,7 @@ class Loop:
         # Markupsafe's own spends two thirds of a page's time on making Markup of each value, only
         # for it to be joined to a plain text next.
         self._template.root_render_func.__globals__["escape"] = text.escape
-        # Made when the first page is: one record alone, as GetRecord has it, does without.
+        # It takes as long to make as a few hundred records do.
         self._program = cache(partial(_program, environment, source, self.names, self._name))
 
     def render(
@@ -195,7 +198,7 @@ class Loop:
     ) -> list[str]:
         """Return the text of all records, in pieces; none of them is dated before `since`."""
         columns = {name: self._column(name, records, since) for name in self.names}
-        if len(records) > 1 and (program := self._program()) is not None:
+        if len(records) >= MANY and (program := self._program()) is not None:
             with suppress(Unsuited, *FAULTS):
                 return program.render(columns, len(records), constants)
         rows = zip(range(len(records)), *columns.values(), strict=True)

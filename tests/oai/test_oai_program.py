@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from functions.oai import text
+from functions.oai import template, text
 from functions.oai.format import TEMPLATES
 from functions.oai.page import Page
 from functions.oai.program import Program
@@ -17,7 +17,13 @@ from functions.snapshot import schema
 
 _WHEN = datetime(2007, 11, 5, 12, tzinfo=UTC)
 _CONSTANTS = {"schema_location": "urn:a 100 % <b>", "repository_name": "Ob & chod"}
+pytestmark = pytest.mark.usefixtures("few")
 _MARKUP = ']]><a b="c">&d;\'%s \U0001f600'
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template, "MANY", 2)
 
 
 def page(kind: str) -> Page:

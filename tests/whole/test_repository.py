@@ -57,7 +57,7 @@ def in_memory() -> Published:
         clock.sleep(100)
         items = {
             name(c): Item(
-                c.sets, "capture", {col.name: getattr(c, col.name) for col in schema.CAPTURE}
+                c.sets, "capture", {col.name: getattr(c, col.name, None) for col in schema.CAPTURE}
             )
             for c in batch
         }
