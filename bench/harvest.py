@@ -11,19 +11,11 @@ that is compared is measured in turn, and medians of the runs are shown; CPU is 
 """
 
 import argparse
-import json
-import os
 import random
-import re
-import signal
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +25,7 @@ from urllib.parse import quote
 from bench import baseline
 from bench.client import follow
 from bench.generate import fill
+from bench.server import CONFIGURATION, FIRST, NAMESPACE, Server, gunicorn, sheaf
 from builder.publish import publish
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
@@ -42,92 +35,9 @@ from functions.oai.token import Token
 from functions.snapshot import configuration
 from functions.snapshot.manifest import Manifest, Span
 
-_NAMESPACE = "bench.example.org"
-_CONFIGURATION = f"[repository]\nnamespace = '{_NAMESPACE}'\n[publish]\nlead = 1\n"
 _PAGE = 1000
 _RARE = "mime:model:vrml"
-_FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
 _DEPTHS = ("first", "a quarter in", "half in", "three quarters in", "last")
-
-
-@dataclass
-class Server:
-    """A server under measurement: its address, and the processes that answer."""
-
-    url: str
-    process: int
-
-    def cpu(self) -> float:
-        """Return the CPU seconds of the process and its children so far."""
-        return sum(_seconds(pid) for pid in (self.process, *_children(self.process)))
-
-    def peak(self) -> int:
-        """Return the most memory that the process has had so far, in megabytes."""
-        status = Path(f"/proc/{self.process}/status").read_text()
-        found = re.search(r"VmHWM:\s+([0-9]+)", status)
-        return int(found[1]) // 1024 if found else 0
-
-    def walk(self, query: str, pages: int, *, compressed: bool = False) -> tuple[Any, float]:
-        """Follow a list by a client of its own; return what it tells, and the server's CPU."""
-        before = self.cpu()
-        flags = ["--gzip"] if compressed else []
-        told = subprocess.run(
-            [sys.executable, "-m", "bench.client", self.url, query, "--pages", str(pages), *flags],
-            check=True, stdout=subprocess.PIPE, text=True,
-        ).stdout  # fmt: skip
-        return json.loads(told), self.cpu() - before
-
-
-def _seconds(process: int) -> float:
-    text = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _children(process: int) -> list[int]:
-    return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-
-
-@contextmanager
-def _started(command: list[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, *command], stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment},
-    )  # fmt: skip
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait()
-
-
-@contextmanager
-def sheaf(store: Path, folder: Path) -> Iterator[Server]:
-    config = folder / "sheaf.toml"
-    config.write_text(_CONFIGURATION)
-    command = ["-m", "builder", "serve", "--port", "0", "--json"]
-    with _started([*command, "--store", str(store), "--config", str(config)]) as process:
-        assert process.stdout is not None
-        found = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
-        assert found, "sheaf serve did not start"
-        yield Server(found[1], process.pid)
-
-
-@contextmanager
-def gunicorn(database: Path, paging: str) -> Iterator[Server]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = ["-m", "gunicorn", "-w", "1", "-b", address, "--log-level", "error"]
-    settings = {baseline.DATABASE: str(database), baseline.PAGING: paging}
-    with _started([*command, "bench.baseline:application"], **settings) as process:
-        for _ in range(100):
-            time.sleep(0.1)
-            try:
-                follow(f"http://{address}/oai", _FIRST, 1, compressed=False)
-                break
-            except OSError:
-                continue
-        yield Server(f"http://{address}/oai", process.pid)
 
 
 def published(folder: Path, count: int) -> Path:
@@ -135,7 +45,7 @@ def published(folder: Path, count: int) -> Path:
     (folder / "run").mkdir()
     fill(store, count, folder / "run")
     outside = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda text: None, {})
-    publish(store, configuration.parse(_CONFIGURATION, {}), outside)
+    publish(store, configuration.parse(CONFIGURATION, {}), outside)
     return folder / "store"
 
 
@@ -164,17 +74,17 @@ def _row(record: Record) -> tuple[Any, ...]:
 def token(manifest: Manifest, size: int, cursor: int) -> str:
     """Return the query of the page that begins behind so many records."""
     if not cursor:
-        return _FIRST
+        return FIRST
     text = Token(
         verb="ListRecords", prefix="oai_dc", snapshot=manifest.snapshot, position=cursor + 1,
-        cursor=cursor, size=size, namespace=_NAMESPACE,
+        cursor=cursor, size=size, namespace=NAMESPACE,
     ).to_text()  # fmt: skip
     return f"verb=ListRecords&resumptionToken={quote(text)}"
 
 
 def baseline_token(cursor: int) -> str:
     if not cursor:
-        return _FIRST
+        return FIRST
     text = baseline.server.encodeResumptionToken({"metadataPrefix": "oai_dc"}, cursor)
     return f"verb=ListRecords&resumptionToken={quote(text)}"
 
@@ -211,7 +121,7 @@ def harvest(
 ) -> tuple[float, float, list[list[float]]]:
     """Walk once: return records a second, CPU seconds for 1,000 records, and times by depth."""
     if not pages:
-        told, cpu = server.walk(_FIRST, 0, compressed=compressed)
+        told, cpu = server.walk(FIRST, 0, compressed=compressed)
         few = min(100, max(1, len(told["times"]) // 5))
         parts = [told["times"][:few], told["times"][-few:]]
         assert told["records"] == size, (told["records"], size)
@@ -270,7 +180,7 @@ def singles(ours: Server, manifest: Manifest, size: int, runs: int) -> None:
         for _ in range(4 * runs):
             cursor = draw.randrange(size // _PAGE) * _PAGE
             for query, times in ((token(manifest, size, cursor), plain),
-                                 (f"{_FIRST}&set={_RARE}", rare)):  # fmt: skip
+                                 (f"{FIRST}&set={_RARE}", rare)):  # fmt: skip
                 told = follow(ours.url, query, 1, compressed=compressed)
                 times += told["times"]  # type: ignore[arg-type]
                 records = told["records"]  # type: ignore[assignment]

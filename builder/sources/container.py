@@ -138,7 +138,7 @@ class Container:
         passed = warc.passed_over(fields, data, end)
         if passed:
             self._records += 1
-            return Skipped(passed, place, self._tape.close_single())
+            return Skipped(passed, place, self._close(data, place))
         whole = warc.read_whole(fields, data, end)
         if whole is None:
             return None
@@ -148,10 +148,15 @@ class Container:
             reason, found = self._document(record, block, self._flaws, place)
         else:
             reason, found = self._body(record, block, self._flaws, place)
-        length = self._tape.close_single()
+        length = self._close(data, place)
         if found is None:
             return Skipped(reason or "damaged", place, length)
         return self._captures.made(found, length, self._flaws)
+
+    def _close(self, data: bytes, place: int) -> int | None:
+        """Go behind the one record that a section is, `data`; return its length in the file."""
+        self._tape.skip(len(data))
+        return self._tape.close_record(place)[0]
 
     def _besides(self, end: int | None) -> Iterator[Event]:
         """Return what belongs to the one record that a section was."""

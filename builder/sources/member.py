@@ -70,14 +70,6 @@ class Members(Tape):
         """Return all of the section, if it is one member that was inflated at once."""
         return None if self._within or self._continues else self._buffer
 
-    def close_single(self) -> int:
-        """Go to the section's end, of which `single` gave all; return its length in the file."""
-        self._at = len(self._buffer)
-        if self._ahead_faults:
-            self.faults += self._ahead_faults
-            self._ahead_faults = []
-        return self._end - self._start
-
     def find_record(self) -> None:
         """Go from the start to the first member there or behind that inflates to a record's."""
         self._find_member(self._raw_base)

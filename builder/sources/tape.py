@@ -72,10 +72,6 @@ class Tape:
         """Return all of the section that was just opened, where that is cheap."""
         return None
 
-    def close_single(self) -> int:
-        """Go to the section's end, of which `single` gave all; return its length in the file."""
-        raise NotImplementedError
-
     def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:
         """Go from a record's end to the next one's start, or to the section's end.
 

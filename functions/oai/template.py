@@ -95,6 +95,7 @@ class Templates:
         )
         self._environment.tests["uri"] = is_uri
         self._loops: dict[tuple[str, str], Loop] = {}
+        self._makings: dict[str, list[str]] = {}
 
     def text(self, name: str, values: Mapping[str, Any]) -> str:
         """Return what a template makes of values."""
@@ -139,13 +140,13 @@ class Templates:
 
     def makings(self, name: str) -> list[str]:
         """Return what a template's output comes of: its lines, and the tables that it names."""
-        source = "".join(line for line, _, _ in include.lines(self._read, name, "", ()))
-        tables = {
-            _table(node)
-            for node in self._environment.parse(source).find_all(jinja2.nodes.Filter)
-            if node.name == "lookup"
-        }
-        return [source, *(repr(sorted(self._tables.rows(t).items())) for t in sorted(tables))]
+        if name not in self._makings:
+            source = "".join(line for line, _, _ in include.lines(self._read, name, "", ()))
+            filters = self._environment.parse(source).find_all(jinja2.nodes.Filter)
+            tables = sorted({_table(node) for node in filters if node.name == "lookup"})
+            rows = (repr(sorted(self._tables.rows(table).items())) for table in tables)
+            self._makings[name] = [source, *rows]
+        return self._makings[name]
 
     def path(self, name: str) -> str:
         """Return where the template of that name lies."""

@@ -44,7 +44,9 @@ def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
     own = Path(folder) if folder else None
     formats = _tried(own, offered) if own else _shipped(offered)
     abouts = about.containers(configuration)
-    return formats, Renderer(own=own, repository_name=name, abouts=abouts)
+    if own or abouts:
+        return formats, Renderer(own=own, repository_name=name, abouts=abouts)
+    return formats, _shipped_renderer(name)
 
 
 def digests(configuration: Configuration) -> Mapping[str, str]:
@@ -56,6 +58,12 @@ def digests(configuration: Configuration) -> Mapping[str, str]:
 @lru_cache(maxsize=16)
 def _shipped(offered: tuple[str, ...]) -> Formats:
     return _tried(None, offered)  # what is shipped does not change while this process runs
+
+
+@lru_cache(maxsize=16)
+def _shipped_renderer(name: str) -> Renderer:
+    """Return what renders by what is shipped, once: to compile it takes longer than an answer."""
+    return Renderer(repository_name=name)
 
 
 def _tried(own: Path | None, offered: tuple[str, ...]) -> Formats:

@@ -183,13 +183,13 @@ def hourly(world: World, count: int) -> None:
 def test_what_an_inventory_holds_does_not_grow_with_the_square_of_the_snapshots(
     world: World,
 ) -> None:
-    hourly(world, 400)
+    hourly(world, 200)
     with measured() as peak:
         inventory = Inventory.take(world.store, world.clock())
-    assert len(inventory.sound()) == 400
-    # All sequences of all of them took 27 MB.
-    assert peak.bytes < 4 * MEGABYTE
+    assert len(inventory.sound()) == 200
+    # All sequences of all of them take 8 MB.
+    assert peak.bytes < 2 * MEGABYTE
     with measured() as peak:
         for number in inventory.sound():
             assert len(inventory.held(number).manifest.sequences) == number
-    assert peak.bytes < 4 * MEGABYTE
+    assert peak.bytes < 2 * MEGABYTE

@@ -28,7 +28,8 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 from ..bucket import Bucket
-from .conftest import World, capture
+from ..extent import places
+from .conftest import Clock, World, capture
 
 Maker = Callable[[Path], Writer]
 
@@ -43,9 +44,10 @@ def target(make_target: Maker, tmp_path: Path) -> Writer:
     return make_target(tmp_path / "copy")
 
 
-@pytest.fixture
-def source(world: World) -> World:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
     """A store with several snapshots, one of them retired, and an intake."""
+    world = World(tmp_path_factory.mktemp("filled") / "store")
     for number in range(5):
         world.ingest([capture(n, title=str(number)) for n in range(number * 7, 40)])
         world.publish()
@@ -55,6 +57,13 @@ def source(world: World) -> World:
     world.expire(keep=4)
     world.ingest([capture(500)])
     return world
+
+
+@pytest.fixture
+def source(filled: World, tmp_path: Path) -> World:
+    """Give a copy of that store to each test."""
+    shutil.copytree(filled.root, tmp_path / "store")
+    return World(tmp_path / "store", Clock(filled.clock.now), filled.runs)
 
 
 def exported(world: World, target: Writer, **options: Any) -> Exported:
@@ -227,10 +236,13 @@ class Killed(BaseException):
     """Stands for the end of the process."""
 
 
+_NEVER = 1 << 30
+
+
 class Failing:
     """A target whose nth write ends the process, before it or after it."""
 
-    def __init__(self, store: Writer, at: int, *, after: bool) -> None:
+    def __init__(self, store: Writer, at: int, *, after: bool = False) -> None:
         self.store = store
         self.left = at
         self.after = after
@@ -272,30 +284,34 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Path]:
 def test_an_export_may_end_at_any_write(
     ready: tuple[World, Path], make_target: Maker, tmp_path: Path, earlier: bool, after: bool
 ) -> None:
+    """Every fourth write is tried, in each of the four cases (see tests.extent)."""
     world, copy = ready
-    at = 0
-    while True:
-        at += 1
-        root = tmp_path / str(at)
+
+    def begun(name: str) -> Path:
+        root = tmp_path / name
         if earlier:
             shutil.copytree(copy, root)
+        return root
+
+    whole = Failing(make_target(begun("whole")), _NEVER)
+    exported(world, cast(Writer, whole))
+    writes = _NEVER - whole.left
+    assert writes > 15
+    for at in places(writes, 4):
+        root = begun(str(at))
         target = make_target(root)
         failing = Failing(target, at, after=after)
-        try:
+        with pytest.raises(Killed):
             exported(world, cast(Writer, failing))
-        except Killed:
-            pointer = Catalogue(target).pointer()
-            assert pointer.entries or not earlier
-            if pointer.entries:  # the old state or the new one, whole
-                assert not verified(world, target).damaged
-            world.clock.sleep(200)  # a lease has run out
+        pointer = Catalogue(target).pointer()
+        assert pointer.entries or not earlier
+        if pointer.entries:  # the old state or the new one, whole
+            assert not verified(world, target).damaged
+        world.clock.sleep(200)  # a lease has run out
         exported(world, target)
         assert problems(world, target) == []
         assert contents(target).keys() == contents(world.store).keys()
         shutil.rmtree(root, ignore_errors=True)
-        if failing.left > 0:
-            break
-    assert at > 15
 
 
 @pytest.mark.parametrize("at", range(1, 40, 6))

@@ -18,6 +18,7 @@ from builder.sources import cdx, cdxj, entry
 from builder.sources.event import Capture, Rules
 from builder.sources.rule import SetRule
 
+from ..extent import examples
 from .indexes import ALL, SHA1, line, rows
 
 _FIELDS = [column.name for column in CAPTURES[2:]]
@@ -316,7 +317,7 @@ def same(folder, lines, legend=None, rules=ALL):
 
 
 @settings(
-    max_examples=60,
+    max_examples=examples(25),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -329,7 +330,9 @@ def test_nasty_urls_and_dates(tmp_path, items, rules):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     st.lists(
@@ -342,7 +345,9 @@ def test_nasty_values(tmp_path, items, rules):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     st.lists(

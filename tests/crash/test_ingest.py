@@ -18,10 +18,10 @@ from builder.store import FolderStore
 
 from ..builder.indexes import line
 from ..builder.test_ingest import archive, ingested, intake_of
+from ..extent import places
 from ..whole.conftest import Home, warc
 from .work import Killer
 
-EVERY = os.environ.get("KILL_ALL") == "1"
 SPLIT = 4000
 
 _PROCESSES = multiprocessing.get_context("forkserver")
@@ -58,7 +58,7 @@ def test_an_ingest_may_be_killed_at_any_change(tmp_path: Path) -> None:
     count = int((tmp_path / "count").read_text())
     assert count > 20
     went_on = 0
-    for at in range(count, 0, -1 if EVERY else -4):
+    for at in places(count, 5):
         root = tmp_path / str(at)
         assert _killed(root, files, at, tmp_path / "count"), at
         done, seen = ingested(root, files, SPLIT, name="later")

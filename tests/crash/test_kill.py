@@ -1,11 +1,10 @@
 """A process is killed at each of its changes of a store; run again, it completes what it began.
 
-Where a command does what another one does as well, every second or third change is taken.
+Every second change is taken, and fewer where a command does what another one does as well.
 KILL_ALL=1 takes each, and the temporary files' changes as well, which nobody else sees.
 """
 
 import multiprocessing
-import os
 import shutil
 import signal
 import threading
@@ -30,11 +29,11 @@ from functions.snapshot import configuration, layout
 from functions.store.catalog import Catalogue
 
 from ..builder.conftest import NAMESPACE, Clock, World, capture
+from ..extent import EVERY, places
 from ..oai.client import content, event
 from ..whole.conftest import warc
 from .work import COMMANDS, work
 
-EVERY = os.environ.get("KILL_ALL") == "1"
 HOUR = timedelta(hours=1)
 
 _ALONE = threading.Lock()
@@ -137,7 +136,7 @@ def prepared(name: str, folder: Path) -> Stage:
 
 
 CASES = {"first": "publish", **{name: name for name in COMMANDS}}
-STEPS = {"first": 2, "purge": 3, "restore": 2, "withdraw": 2}
+STEPS = {"first": 4, "purge": 5, "restore": 3, "withdraw": 3}
 """What these have in common with a publish is not tried as often."""
 
 
@@ -176,7 +175,7 @@ def test_a_process_may_be_killed_at_any_change(
         assert [key for key in differing if key != layout.POINTER] == [], at
         shutil.rmtree(stage.folder)
 
-    for _ in pool.map(attempt, _points(count, STEPS.get(case, 1))):
+    for _ in pool.map(attempt, places(count, STEPS.get(case, 2))):
         pass
 
 
@@ -204,13 +203,8 @@ def test_a_publish_that_was_killed_is_completed_an_hour_later(
         stage.swept(thorough=True)
         shutil.rmtree(stage.folder)
 
-    for _ in pool.map(attempt, _points(count, 2)):
+    for _ in pool.map(attempt, places(count, 4)):
         pass
-
-
-def _points(count: int, step: int) -> range:
-    """Return the changes to be killed at: the last one, and each step before it."""
-    return range(count, 0, -1 if EVERY else -step)
 
 
 def _state(stage: Stage) -> object:

@@ -22,10 +22,10 @@ from lxml import etree
 from builder.publish import publish
 
 from ..bucket import fresh
+from ..extent import SECONDS
 from ..oai.validity import OAI, valid
 from .rivals import Place, outside, settings
 
-SECONDS = float(os.environ.get("RACE_SECONDS", "12"))
 LONG = pytest.mark.skipif("RACE_SECONDS" not in os.environ, reason="RACE_SECONDS is not given")
 DC = "{http://purl.org/dc/elements/1.1/}"
 

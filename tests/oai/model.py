@@ -20,6 +20,8 @@ from .validity import valid
 
 SETS = ("mime:text:html", "mime:text:plain", "mime:image:png")
 ALLOWANCE = 6
+_MOST = 60
+"""Pages of a list after which nothing happens any more: it might grow as fast as it is read."""
 
 
 class Run:
@@ -105,7 +107,7 @@ class Run:
             arguments["from"] = self.random.choice(self.dates)
         if self.set:
             arguments["set"] = self.set
-        told = []
+        told: list[str] = []
         page = self.ask(arguments)
         while True:
             told.append(page.response_date)
@@ -116,7 +118,7 @@ class Run:
                 self.held[name] = (date, deleted)
             if not page.next:
                 break
-            if not quiet:
+            if not quiet and len(told) < _MOST:
                 self.others(page.next)
                 self.meanwhile()
             page = self.ask({"resumptionToken": page.next})

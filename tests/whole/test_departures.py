@@ -19,6 +19,7 @@ from functions.oai.repository import Repository, Selection
 from functions.snapshot import identifier, layout
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import NAMESPACE, World, capture
+from tests.extent import examples
 from tests.oai.client import Client
 from tests.oai.memory import Item, MemoryRepository
 
@@ -137,7 +138,9 @@ steps = st.one_of(
 
 
 @settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(5),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.dictionaries(st.integers(0, COUNT - 1), kinds, min_size=6), st.lists(steps, max_size=7))
 def test_the_store_does_what_the_repository_in_memory_does(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -65,12 +64,15 @@ def in_memory() -> Published:
     return Published(repository, (numbers[0], numbers[1]))
 
 
-@pytest.fixture(params=["memory", "duckdb"])
-def published(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Published]:
+@pytest.fixture(scope="module", params=["memory", "duckdb"])
+def published(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Published]:
+    """Return what all tests read and none changes."""
     if request.param == "memory":
         yield in_memory()
         return
-    world = World(tmp_path / "store")
+    world = World(tmp_path_factory.mktemp("published") / "store")
     numbers = []
     for batch in (FIRST, SECOND):
         world.ingest(batch)

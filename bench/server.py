@@ -1,0 +1,107 @@
+"""The servers that a harvest is measured on: `sheaf serve`, and `oaipmh` under gunicorn."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import baseline
+from bench.client import follow
+
+NAMESPACE = "bench.example.org"
+CONFIGURATION = f"[repository]\nnamespace = '{NAMESPACE}'\n[publish]\nlead = 1\n"
+"""What `sheaf serve` answers by."""
+
+FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
+"""The query of a list's first page."""
+
+
+@dataclass
+class Server:
+    """A server under measurement: its address, and the processes that answer."""
+
+    url: str
+    process: int
+
+    def cpu(self) -> float:
+        """Return the CPU seconds of the process and its children so far."""
+        return sum(_seconds(pid) for pid in (self.process, *_children(self.process)))
+
+    def peak(self) -> int:
+        """Return the most memory that the process has had so far, in megabytes."""
+        status = Path(f"/proc/{self.process}/status").read_text()
+        found = re.search(r"VmHWM:\s+([0-9]+)", status)
+        return int(found[1]) // 1024 if found else 0
+
+    def walk(self, query: str, pages: int, *, compressed: bool = False) -> tuple[Any, float]:
+        """Follow a list by a client of its own; return what it tells, and the server's CPU."""
+        before = self.cpu()
+        flags = ["--gzip"] if compressed else []
+        told = subprocess.run(
+            [sys.executable, "-m", "bench.client", self.url, query, "--pages", str(pages), *flags],
+            check=True, stdout=subprocess.PIPE, text=True,
+        ).stdout  # fmt: skip
+        return json.loads(told), self.cpu() - before
+
+
+def _seconds(process: int) -> float:
+    text = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(text[11]) + int(text[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _children(process: int) -> list[int]:
+    return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+@contextmanager
+def _started(command: list[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, *command], stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment},
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+@contextmanager
+def sheaf(store: Path, folder: Path) -> Iterator[Server]:
+    """Run `sheaf serve` on a store; its configuration is written into `folder`."""
+    config = folder / "sheaf.toml"
+    config.write_text(CONFIGURATION)
+    command = ["-m", "builder", "serve", "--port", "0", "--json"]
+    with _started([*command, "--store", str(store), "--config", str(config)]) as process:
+        assert process.stdout is not None
+        found = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
+        assert found, "sheaf serve did not start"
+        yield Server(found[1], process.pid)
+
+
+@contextmanager
+def gunicorn(database: Path, paging: str) -> Iterator[Server]:
+    """Run the baseline on a database, with pages by OFFSET or by key (see bench.baseline)."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = ["-m", "gunicorn", "-w", "1", "-b", address, "--log-level", "error"]
+    settings = {baseline.DATABASE: str(database), baseline.PAGING: paging}
+    with _started([*command, "bench.baseline:application"], **settings) as process:
+        for _ in range(100):
+            time.sleep(0.1)
+            try:
+                follow(f"http://{address}/oai", FIRST, 1, compressed=False)
+                break
+            except OSError:
+                continue
+        yield Server(f"http://{address}/oai", process.pid)
