@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -71,7 +70,7 @@ def _started(command: list[str], **environment: str) -> Iterator[subprocess.Pope
     try:
         yield process
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()  # what began in the background may hear of no interrupt
         process.wait()
 
 
