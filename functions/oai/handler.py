@@ -18,6 +18,7 @@ from functions.oai.answer import Answer, RecordList, SetList
 from functions.oai.document import document
 from functions.oai.errors import OAIError
 from functions.oai.event import Call, Reply
+from functions.oai.format import PerFormat
 from functions.oai.present import Present
 from functions.oai.provider import Provider
 from functions.oai.repository import Repository
@@ -65,8 +66,10 @@ class Application:
         self._compress = compress
         self._present = present
         formats, self._renderer = trial.opened(configuration)
-        digests = {row.prefix: self._renderer.digest(row) for row in formats.rows}
-        fields = {row.prefix: self._renderer.fields(row) for row in formats.rows}
+        digests: Mapping[str, str] = PerFormat(formats.rows, self._renderer.digest)
+        fields: Mapping[str, frozenset[str]] = PerFormat(formats.rows, self._renderer.fields)
+        if configuration["formats.templates"]:  # an operator's files may change, or go away
+            digests, fields = dict(digests), dict(fields)
         self._provider = Provider(repository, configuration, formats, present, digests, fields)
         self._schemas = schemas.replies(self._renderer.places)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])

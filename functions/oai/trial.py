@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -37,12 +36,14 @@ _NUMBERS = frozenset({"BIGINT", "INTEGER", "SMALLINT"})
 def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
     """Return the formats that a configuration offers, and what renders them, both looked over.
 
-    Raises ConfigurationError, with file, line and remedy, for whatever could fail at a request.
+    What is shipped alone is not tried: the tests do that, and it would take half of the time in
+    which a function of AWS Lambda begins. Raises ConfigurationError, with file, line and remedy,
+    for whatever could fail at a request.
     """
     folder, offered = configuration["formats.templates"], tuple(configuration["formats.offered"])
     name = configuration["repository.name"]
     own = Path(folder) if folder else None
-    formats = _tried(own, offered) if own else _shipped(offered)
+    formats = _tried(own, offered) if own else load(offered=offered)
     abouts = about.containers(configuration)
     return formats, Renderer(own=own, repository_name=name, abouts=abouts)
 
@@ -53,12 +54,7 @@ def digests(configuration: Configuration) -> Mapping[str, str]:
     return {row.prefix: renderer.digest(row) for row in formats.rows}
 
 
-@lru_cache(maxsize=16)
-def _shipped(offered: tuple[str, ...]) -> Formats:
-    return _tried(None, offered)  # what is shipped does not change while this process runs
-
-
-def _tried(own: Path | None, offered: tuple[str, ...]) -> Formats:
+def _tried(own: Path, offered: tuple[str, ...]) -> Formats:
     formats, renderer = load(own=own, offered=offered), Renderer(own=own)
     for row in formats.rows:
         for kind in row.crosswalks:

@@ -419,3 +419,10 @@ def test_a_crosswalk_may_ask_for_more_than_a_text_full_of_markup_has(own):
     text = f"{HEAD}{{% if url %}}{{{{ url.index('.cz') }}}}{{% endif %}}</page>"
     (own / "crosswalks" / "simple.xml").write_text(text)
     trial.opened(configured(formats_templates=str(own)))
+
+
+def test_what_is_shipped_passes(tmp_path):
+    """As no server looks for itself; with a folder of one's own, be it empty, all are tried."""
+    found, _ = trial.opened(configured(formats_templates=str(tmp_path)))
+    assert found == trial.opened(configured())[0]
+    assert len(found.rows) == 4
