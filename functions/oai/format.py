@@ -5,17 +5,15 @@ The shipped ones lie under templates/; an operator's own folder, laid out alike,
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urljoin
 
 from functions.oai.request import is_uri
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.schema import KINDS
-
-T = TypeVar("T")
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
 MANDATORY = "oai_dc"
@@ -46,26 +44,6 @@ class Format:
         """Return where a harvester finds the schema."""
         own = ":" not in self.schema
         return urljoin(base_url, SCHEMA_PATH + self.schema) if own else self.schema
-
-
-class PerFormat(Mapping[str, T]):
-    """What is made of each of some formats, by prefix, once it is asked for."""
-
-    def __init__(self, rows: Sequence["Format"], make: Callable[["Format"], T]) -> None:
-        self._rows = {row.prefix: row for row in rows}
-        self._make = make
-        self._made: dict[str, T] = {}
-
-    def __getitem__(self, prefix: str) -> T:
-        if prefix not in self._made:
-            self._made[prefix] = self._make(self._rows[prefix])
-        return self._made[prefix]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from functions.oai.answer import Answer, RecordList, SetList
 from functions.oai.document import document
 from functions.oai.errors import OAIError
 from functions.oai.event import Call, Reply
-from functions.oai.format import PerFormat
 from functions.oai.present import Present
 from functions.oai.provider import Provider
 from functions.oai.repository import Repository
@@ -66,10 +65,7 @@ class Application:
         self._compress = compress
         self._present = present
         formats, self._renderer = trial.opened(configuration)
-        digests: Mapping[str, str] = PerFormat(formats.rows, self._renderer.digest)
-        fields: Mapping[str, frozenset[str]] = PerFormat(formats.rows, self._renderer.fields)
-        if configuration["formats.templates"]:  # an operator's files may change, or go away
-            digests, fields = dict(digests), dict(fields)
+        digests, fields = trial.made(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digests, fields)
         self._schemas = schemas.replies(self._renderer.places)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])

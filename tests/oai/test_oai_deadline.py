@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from contextvars import ContextVar
 
 import pytest
 
@@ -41,6 +42,13 @@ def test_what_is_ready_in_time_is_returned_or_raised():
 def test_without_a_deadline_there_is_no_thread():
     assert deadline.within(None, threading.current_thread) is threading.current_thread()
     assert deadline.within(5, threading.current_thread) is not threading.current_thread()
+
+
+def test_the_context_is_the_caller_s():
+    found: ContextVar[list[int]] = ContextVar("found")
+    found.set([])
+    deadline.within(5, lambda: found.get().append(7))
+    assert found.get() == [7]
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.05])
