@@ -503,6 +503,19 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(bucket: Bucket) -> None:
     assert not paths["a"].exists()
 
 
+def test_what_was_just_handed_out_stays_beyond_the_limit(bucket: Bucket) -> None:
+    now = [0.0]
+    mirror = Mirror(bucket._client, 0, lambda: now[0], kept=5.0)
+    paths = {}
+    for name, now[0] in (("a", 100.0), ("b", 104.0), ("c", 106.0)):
+        bucket.put(name, io.BytesIO(DATA))
+        paths[name] = mirror.local(f"store/{name}", None)
+        assert paths[name].read_bytes() == DATA
+        assert paths["a"].exists() == (name != "c")
+    assert paths["b"].exists()
+    mirror.close()
+
+
 def test_an_object_that_shrank_or_changed_is_damage(bucket: Bucket, moto_server: str) -> None:
     bucket.put("x", io.BytesIO(DATA))
     with pytest.raises(DamagedStore, match="store/x is damaged"):
