@@ -242,6 +242,7 @@ class Client:
             "allow_http": str(self._options.get("endpoint", "")).startswith("http://"),
             "connect_timeout": timedelta(seconds=min(5.0, self.connection.timeout)),
             "timeout": timedelta(seconds=whole),
+            "pool_idle_timeout": timedelta(seconds=self.connection.idle),
         }
         if silence is not None:
             client["read_timeout"] = timedelta(seconds=silence)

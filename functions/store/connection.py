@@ -21,6 +21,9 @@ class Connection:
     large object, or a part of it, has ten times as long. Each is tried again for `retry_seconds`,
     and no longer than `most_seconds`; a removal for `removal_seconds` at most: with its last try
     it has to end within the minute for which an expiry may be sure of its leave to remove.
+
+    What was idle for `idle` seconds is not used again: what lies between may have forgotten it, or
+    this process was frozen meanwhile as AWS Lambda's are, and a request would wait for nothing.
     """
 
     endpoint: str = ""
@@ -30,6 +33,7 @@ class Connection:
     most_seconds: float = math.inf
     removal_seconds: float = 20
     timeout: float = 30
+    idle: float = 10
     part: int = 8 << 20
     concurrency: int = 4
 
