@@ -19,6 +19,10 @@ SILENCE = 5.0
 """Seconds for which such a request waits for the next byte."""
 
 
+LONGEST = 60.0
+"""Seconds within which such a request ends, though bytes come: a slow line takes ten for a page."""
+
+
 class BucketReader:
     """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
 
@@ -70,7 +74,7 @@ def open_reader(
     """Return a reader for serving: its cache is as large as `store.cache` says, and it is told
     soon that the bucket does not answer, for so is whoever asked.
     """
-    connection = Connection.of(settings, PATIENCE, SILENCE)
+    connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
     return BucketReader(address, connection, environment, settings["store.cache"] << 20, kept)
 
 

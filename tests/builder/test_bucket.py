@@ -289,6 +289,26 @@ def test_who_serves_is_soon_told_that_nothing_is_said(
     reader.close()
 
 
+def test_who_serves_does_not_wait_for_what_trickles(
+    make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.store.bucket.LONGEST", 1.0)
+    bucket = make_bucket()
+    bucket.create("x", DATA)
+    settings = configuration.parse(
+        "", {"SHEAF_STORE_ENDPOINT": proxy.url, "SHEAF_STORE_RETRY_SECONDS": "0"}
+    )
+    reader = open_reader(bucket._address, settings, bucket.environment)
+    proxy.fault = always(Trickle(10))
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        reader.read("x")
+    assert time.monotonic() - began < 4
+    proxy.fault = always(Trickle(0.5))
+    assert reader.read("x") == DATA
+    reader.close()
+
+
 def test_a_listing_that_does_not_come_is_given_up(make_bucket: Make, proxy: Proxy) -> None:
     bucket = make_bucket().through(proxy.url, timeout=0.3, retry_seconds=0.2)
     proxy.fault = always(Slow(2))
