@@ -280,7 +280,7 @@ def test_the_access_log_may_be_switched_off(published: Lambda) -> None:
 
 
 @pytest.mark.parametrize("fault", [Slow(60), Trickle(60), Lost()], ids=lambda fault: str(fault))
-@pytest.mark.parametrize("where", ["current.json", "leaves/", "records/records/"])
+@pytest.mark.parametrize("where", ["current.json", "records/records/"])
 def test_after_a_request_that_hung_in_the_bucket_the_next_is_answered(
     published: Lambda, fault: Any, where: str
 ) -> None:
