@@ -9,7 +9,7 @@ from functions.snapshot import endpoint as endpoints
 from functions.snapshot.address import Address
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import StoreError
-from functions.store import profile
+from functions.store import credentials, profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,14 @@ class Connection:
     """How a bucket is reached; the first four as in the configuration's section `store`.
 
     A request that reads or lists may last as long as `timeout` seconds without a byte, however
-    slow the line. One that removes or writes a small object ends within them; one that writes a
-    large object, or a part of it, has ten times as long. Each is tried again for `retry_seconds`,
-    and no longer than `most_seconds`; a removal for `removal_seconds` at most: with its last try
-    it has to end within the minute for which an expiry may be sure of its leave to remove.
+    slow the line, and `longest` seconds in all. One that removes or writes a small object ends
+    within `timeout`; one that writes a large object, or a part of it, has ten times as long. Each
+    is tried again for `retry_seconds`, and no longer than `most_seconds`; a removal for
+    `removal_seconds` at most: with its last try it has to end within the minute for which an
+    expiry may be sure of its leave to remove.
+
+    What was idle for `idle` seconds is not used again: what lies between may have forgotten it, or
+    this process was frozen meanwhile as AWS Lambda's are, and a request would wait for nothing.
     """
 
     endpoint: str = ""
@@ -30,12 +34,18 @@ class Connection:
     most_seconds: float = math.inf
     removal_seconds: float = 20
     timeout: float = 30
+    longest: float = 3600
+    idle: float = 10
     part: int = 8 << 20
     concurrency: int = 4
 
     @classmethod
     def of(
-        cls, settings: Configuration, patience: float = math.inf, timeout: float = 30
+        cls,
+        settings: Configuration,
+        patience: float = math.inf,
+        timeout: float = 30,
+        longest: float = 3600,
     ) -> "Connection":
         """Return what the configuration says, with `patience` seconds of new tries at most."""
         return cls(
@@ -45,6 +55,7 @@ class Connection:
             settings["store.retry_seconds"],
             most_seconds=patience,
             timeout=timeout,
+            longest=longest,
         )
 
     @property
@@ -59,7 +70,8 @@ def options_of(
     """Return obstore's configuration of the bucket; what is not in it, obstore finds by itself.
 
     Keys are handed over by a function: as single options obstore would complete them by what
-    else the environment holds, a session token of other keys among it. Raises StoreError for
+    else the environment holds, a session token of other keys among it. `environment` is read again
+    whenever keys are needed. Raises StoreError for
     what obstore cannot use.
     """
     found = profile.load(environment)
@@ -80,14 +92,8 @@ def options_of(
         "endpoint": endpoint,
         "region": region,
     }
-    if found.access_key:
-        credential = {
-            "access_key_id": found.access_key,
-            "secret_access_key": found.secret_key,
-            "token": found.token or None,
-            "expires_at": None,
-        }
-        options["credential_provider"] = lambda: credential
+    if (provider := credentials.provider(environment, found)) is not None:
+        options["credential_provider"] = provider
     return {name: value for name, value in options.items() if value != ""}
 
 
