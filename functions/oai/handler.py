@@ -22,6 +22,7 @@ from functions.oai.provider import Provider
 from functions.oai.repository import Repository
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import NothingPublished, StoreError
+from functions.store import tally
 
 _LOG = logging.getLogger("sheaf")
 
@@ -60,8 +61,7 @@ class Application:
         self._compress = compress
         self._present = present
         formats, self._renderer = trial.opened(configuration)
-        digests = {row.prefix: self._renderer.digest(row) for row in formats.rows}
-        fields = {row.prefix: self._renderer.fields(row) for row in formats.rows}
+        digests, fields = trial.made(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digests, fields)
         self._schemas = schemas.replies(self._renderer.places)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])
@@ -75,10 +75,11 @@ class Application:
         """Answer one event of a server in this process, which takes the body as bytes."""
         begun = self._timer()
         call = http.read(event)
-        reply, answer = self._answered(call)
+        with tally.counted() as cost:
+            reply, answer = self._answered(call)
         if self._log is not None:
             seconds = self._timer() - begun
-            self._log.add(access.entry(self._clock(), call, answer, reply.told, seconds))
+            self._log.add(access.entry(self._clock(), call, answer, reply.told, seconds, cost))
         return answer
 
     def _answered(self, call: Call) -> tuple[Reply, dict[str, Any]]:

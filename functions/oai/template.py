@@ -46,7 +46,10 @@ Abouts = Mapping[str, Container]
 """Containers of records, by the names of their templates."""
 
 MANY = 64
-"""Records of which a program is made use: it takes some time to make, once."""
+"""Records of a page from which on a program is made use of."""
+
+AFTER = 4_000
+"""Records of such pages that come first: to make a program takes as long as it saves on so many."""
 
 FAULTS = (
     jinja2.TemplateError,
@@ -140,11 +143,10 @@ class Templates:
     def makings(self, name: str) -> list[str]:
         """Return what a template's output comes of: its lines, and the tables that it names."""
         source = "".join(line for line, _, _ in include.lines(self._read, name, "", ()))
-        tables = {
-            _table(node)
-            for node in self._environment.parse(source).find_all(jinja2.nodes.Filter)
-            if node.name == "lookup"
-        }
+        tables: set[str] = set()
+        if "lookup" in source:  # to parse it takes a cold start some time
+            nodes = self._environment.parse(source).find_all(jinja2.nodes.Filter)
+            tables = {_table(node) for node in nodes if node.name == "lookup"}
         return [source, *(repr(sorted(self._tables.rows(t).items())) for t in sorted(tables))]
 
     def path(self, name: str) -> str:
@@ -187,7 +189,7 @@ class Loop:
         # Markupsafe's own spends two thirds of a page's time on making Markup of each value, only
         # for it to be joined to a plain text next.
         self._template.root_render_func.__globals__["escape"] = text.escape
-        # It takes as long to make as a few hundred records do.
+        self._rendered = 0
         self._program = cache(partial(_program, environment, source, self.names, self._name))
 
     def render(
@@ -198,9 +200,11 @@ class Loop:
     ) -> list[str]:
         """Return the text of all records, in pieces; none of them is dated before `since`."""
         columns = {name: self._column(name, records, since) for name in self.names}
-        if len(records) >= MANY and (program := self._program()) is not None:
-            with suppress(Unsuited, *FAULTS):
-                return program.render(columns, len(records), constants)
+        if len(records) >= MANY:
+            self._rendered += len(records)
+            if self._rendered > AFTER and (program := self._program()) is not None:
+                with suppress(Unsuited, *FAULTS):
+                    return program.render(columns, len(records), constants)
         rows = zip(range(len(records)), *columns.values(), strict=True)
         return [self._template.render(constants, _rows=rows)]
 
