@@ -42,6 +42,7 @@ bench: $(READY)
 	$(BIN)/python -m bench.pages $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.change $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.harvest $(if $(CAPTURES),--captures $(CAPTURES))
+	$(BIN)/python -m bench.cold $(if $(CAPTURES),--captures $(CAPTURES))
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

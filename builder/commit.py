@@ -18,7 +18,7 @@ from builder.expire import completed
 from builder.surroundings import Surroundings
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.manifest import Manifest
+from functions.snapshot.manifest import Leaf, Manifest
 from functions.snapshot.pointer import Entry, Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
@@ -155,18 +155,38 @@ def _claimed(store: Writer, manifest: Manifest, tag: str | None) -> bool:
 
     Raises Conflict if a leaf is gone and the pointer is not the one with that tag any more.
     """
-    number = manifest.snapshot
+    number, catalogue = manifest.snapshot, Catalogue(store)
     try:
-        statements = views.stored(store, manifest)
+        statements = views.stored(catalogue, manifest)
     except MissingObject as error:
         if store.tag(layout.POINTER) == tag:
             raise
         raise Conflict("what this snapshot needs was removed by an expiry") from error
     documents = {
         layout.views_key(number): statements.encode(),
-        layout.manifest_key(number): manifest.to_json(),
+        layout.manifest_key(number): replace(
+            manifest, leaves=_inlined(manifest, catalogue)
+        ).to_json(),
     }
     return all(_created(store, key, data) for key, data in documents.items())
+
+
+def _inlined(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
+    """Return the leaves that the manifest holds itself: of each table that has room all."""
+    found: dict[str, Leaf] = {}
+    left = layout.INLINED
+    for table in layout.SERVED:
+        some: dict[str, Leaf] = {}
+        size = 0
+        for reference in manifest.tables.get(table, ()):
+            some[reference.key] = leaf = catalogue.leaf(reference)
+            size += len(leaf.to_json())
+            if size > left:
+                break
+        else:
+            found |= some
+            left -= size
+    return found
 
 
 def _line(when: datetime) -> bytes:

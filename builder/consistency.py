@@ -6,7 +6,7 @@ Pure: it looks at what was read, not at the store.
 import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from builder.finding import Finding
 from functions.snapshot import instant, layout, schema
@@ -61,7 +61,13 @@ def kept(pointer: Pointer, skipped: Sequence[int]) -> list[int]:
 
 def of_manifest(number: int, manifest: Manifest, entries: Sequence[Entry]) -> Iterator[Finding]:
     """Check one manifest alone, and against the pointer's entries."""
-    for problem in (*_root(number, manifest, entries), *_sequences(manifest), *_tables(manifest)):
+    found = chain(
+        _root(number, manifest, entries),
+        _sequences(manifest),
+        _tables(manifest),
+        _leaves(manifest),
+    )
+    for problem in found:
         yield Finding("manifest-wrong", layout.manifest_key(number), problem)
 
 
@@ -116,6 +122,15 @@ def _tables(manifest: Manifest) -> Iterator[str]:
             yield f"a run of {table} is not one of whole publishes"
         elif any(b[0] <= a[1] for a, b in pairwise(dict.fromkeys(spans))):
             yield f"the runs of {table} are not in order"
+
+
+def _leaves(manifest: Manifest) -> Iterator[str]:
+    named = {reference.key for some in manifest.tables.values() for reference in some}
+    for key, leaf in manifest.leaves.items():
+        if key not in named:
+            yield f"it describes {key}, which no table of it names"
+        elif not is_named_by(leaf.to_json(), key):
+            yield f"what it says of the leaf {key} is not what that is named by"
 
 
 def _is_span(span: object) -> bool:

@@ -91,6 +91,7 @@ _PREFIXES = (
     "INSERT INTO held_prefixes SELECT $number, regexp_replace(identifier, '[^:]*$', '') AS prefix, "
     f"min(position) FROM {_FILE} GROUP BY prefix"
 )
+_MAGIC = b"PAR1"
 _GROUPS = """
 SELECT any_value(row_group_num_rows), min(start), max(start + total_compressed_size) - min(start)
 FROM (SELECT *, least(data_page_offset,
@@ -194,6 +195,11 @@ class Evidence:
         said = [(group.rows, group.offset, group.length) for group in file.groups]
         if found != said:
             yield f"its row groups (rows, offset, bytes) are {_short(found)}, by its leaf {said}"
+        with self._path.open("rb") as source:
+            for group in file.groups:
+                source.seek(sum(group.span) - 8)
+                if group.tail and source.read(8) != (group.tail - 8).to_bytes(4, "little") + _MAGIC:
+                    yield f"at {sum(group.span):,} no footer ends of {group.tail:,} bytes"
 
     def _bounds(self, table: str, file: DataFile) -> Iterator[str]:
         names = schema.ORDER[table][: schema.KEY[table]]

@@ -1,16 +1,14 @@
 """Parquet files, written: the only file that imports pyarrow."""
 
 import errno
-import hashlib
 import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +16,13 @@ import pyarrow.parquet as pq
 
 from builder import encoding
 from builder.gate import Gate
-from builder.group import files_of, span
+from builder.group import files_of
+from builder.part import Part
+from builder.written import Written, written
 from functions.oai.engine import NO_SPACE
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import StoreError
-from functions.snapshot.manifest import Key, RowGroup
+from functions.snapshot.manifest import Key
 
 _TYPES: dict[str, pa.DataType] = {
     "BIGINT": pa.int64(),
@@ -59,17 +59,6 @@ class Stream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the stream's capsule."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A finished data file on this machine: digest of its bytes, size, footer, row groups."""
-
-    path: Path
-    digest: str
-    bytes: int
-    footer: int
-    groups: tuple[RowGroup, ...]
 
 
 def arrow_schema(columns: Iterable[schema.Column]) -> pa.Schema:
@@ -215,37 +204,52 @@ def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.T
     bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
     kept = [name for name in target.names if name in keys or name in _SEARCHED]
     chosen = encoding.of(table)
+    settings: dict[str, Any] = {
+        "write_statistics": kept,
+        "compression": "zstd",
+        "compression_level": chosen.levels,
+        "column_encoding": chosen.encodings,
+        "use_dictionary": chosen.dictionaries,
+        "store_schema": False,  # each of its types has one of Parquet's own
+    }
+    parts = [[one] for one in groups] if table in layout.SERVED else [groups]
     with _writing(path):
-        writer = pq.ParquetWriter(
-            path,
-            target,
-            write_statistics=kept,
-            compression="zstd",
-            compression_level=chosen.levels,
-            column_encoding=chosen.encodings,
-            use_dictionary=chosen.dictionaries,
-        )
+        with path.open("wb") as file:
+            ends, footers = [], []
+            for part in parts:
+                footers.append(_write_part(file, target, part, settings))
+                ends.append(file.tell())
+            if len(parts) > 1:
+                file.write(_joined(footers))
+        return written(path, pq.read_metadata(path), bounds, ends)
+
+
+def _write_part(
+    file: BinaryIO, target: pa.Schema, groups: Sequence[pa.Table], settings: Mapping[str, Any]
+) -> pq.FileMetaData:
+    """Write row groups and a footer of theirs to the end of the file; return what it says."""
+    made: list[pq.FileMetaData] = []
+    part = Part(file)
+    with pa.PythonFile(part, mode="w") as sink:
+        writer = pq.ParquetWriter(sink, target, metadata_collector=made, **settings)
         try:
+            for piece in part.lead():
+                sink.write(piece)
             for group in groups:
                 writer.write_table(group, row_group_size=layout.GROUP_ROWS)
         finally:
             writer.close()
-        return _described(path, bounds)
+    return made[0]
 
 
-def _described(path: Path, bounds: Sequence[tuple[Key, Key]]) -> Written:
-    metadata = pq.read_metadata(path)
-    spans = [span(metadata.row_group(n)) for n in range(metadata.num_row_groups)]
-    return Written(
-        path,
-        _digest(path),
-        path.stat().st_size,
-        metadata.serialized_size + 8,  # the footer's length and the closing magic follow it
-        tuple(
-            RowGroup(first, last, rows, offset, length)
-            for (first, last), (rows, offset, length) in zip(bounds, spans, strict=True)
-        ),
-    )
+def _joined(footers: Sequence[pq.FileMetaData]) -> bytes:
+    """Return one footer of all parts, as it ends the file."""
+    for other in footers[1:]:
+        footers[0].append_row_groups(other)
+    sink = pa.BufferOutputStream()
+    footers[0].write_metadata_file(sink)
+    made: bytes = sink.getvalue().to_pybytes()
+    return made[4:]  # such a file begins as any does
 
 
 def _conformed(
@@ -284,8 +288,3 @@ def _rechunked(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
 def _key(rows: pa.Table, keys: Sequence[str], index: int) -> Key:
     values = tuple(rows.column(key)[index].as_py() for key in keys)
     return values if len(values) > 1 else values[0]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:32]

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from builder.parquet import Written, batches, segments, write_table
+from builder.parquet import batches, segments, write_table
+from builder.written import Written
 from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError

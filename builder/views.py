@@ -7,7 +7,6 @@ from pathlib import Path
 from functions.oai import engine
 from functions.snapshot import instant, schema
 from functions.snapshot.manifest import DataFile, Manifest
-from functions.snapshot.store import Reader
 from functions.store.catalog import Catalogue
 
 TABLES = {
@@ -26,13 +25,12 @@ _ROOT = "coalesce(getvariable('root'), '')"
 _KEY = re.compile(r"records/[a-z]+/[0-9a-f]{32}\.parquet")
 
 
-def stored(reader: Reader, manifest: Manifest) -> str:
+def stored(catalogue: Catalogue, manifest: Manifest) -> str:
     """Return the statements that make the views where the store is.
 
     Data files are named below DuckDB's variable `root`, which ends with a slash. Without it they
     are named as seen from the store's root, where DuckDB is then to be started.
     """
-    catalogue = Catalogue(reader)
     return naming(manifest, lambda table: catalogue.files(manifest, table))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from functions.oai.answer import Answer, Failure, FormatList, OneRecord, RecordList, SetList
 from functions.oai.errors import OAIError
 from functions.oai.event import Call
+from functions.store.tally import Tally
 
 _LOG = logging.getLogger("sheaf")
 
@@ -40,11 +41,17 @@ class AccessLog:
 
 
 def entry(
-    when: datetime, call: Call, reply: Mapping[str, Any], told: Mapping[str, Any], seconds: float
+    when: datetime,
+    call: Call,
+    reply: Mapping[str, Any],
+    told: Mapping[str, Any],
+    seconds: float,
+    cost: Tally | None = None,
 ) -> dict[str, Any]:
     """Return the entry of a call that came at `when` and was answered by `reply`.
 
-    `told` is what `told` found in the answer's document.
+    `told` is what `told` found in the answer's document; `cost` is what it took of a bucket (None:
+    nothing).
     """
     status = reply["statusCode"]
     return {
@@ -58,6 +65,8 @@ def entry(
         "bytes": int(reply["headers"]["Content-Length"]) if reply["body"] else 0,
         "milliseconds": round(seconds * 1000, 1),
         "cached": status == 304,
+        "store_requests": cost.requests if cost else 0,
+        "store_bytes": cost.bytes if cost else 0,
     }
 
 

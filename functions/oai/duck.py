@@ -28,6 +28,10 @@ _LIVE = (
     f"position NOT IN (SELECT position FROM {engine.table('$dead')} "
     "WHERE position BETWEEN $first AND $last)"
 )
+_SLACK = 1.25
+"""How many times as many rows are read of a set as it should take by its mean density."""
+_MOST = 8
+"""Row groups that are read at once."""
 
 
 class DuckRepository:
@@ -189,19 +193,20 @@ class DuckRepository:
             )
         else:
             bounds = self._catalogue.groups(manifest, "records", part.first, part.last)
-        dense = spec is None or part.copied
-        wanted = 1
+        needed = float(limit)
+        if spec is not None and not part.copied:
+            needed *= _SLACK / self._sets.density(manifest, spec)
         for file, groups in bounds:
             start = 0
             while start < len(groups):
-                end = start + wanted
-                if dense:
-                    rows, end = 0, start
-                    while end < len(groups) and (rows < limit or end == start):
-                        rows += position.rows_in(groups[end], part)
-                        end += 1
+                rows, end = 0, start
+                while end < len(groups) and (rows < needed or end == start):
+                    rows += position.rows_in(groups[end], part)
+                    end += 1
+                    if end - start == _MOST:
+                        break
                 yield file, groups[start:end]
-                start, wanted = end, min(wanted * 2, 8)
+                start = end
 
     def _read(
         self,

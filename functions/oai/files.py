@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from functions.oai import columns, engine
@@ -13,6 +14,8 @@ from functions.oai.kept import Kept
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
+from functions.store import tally
+from functions.store.tally import Tally
 
 FILE = engine.table("$file")
 """The file that is read, in a statement."""
@@ -21,6 +24,8 @@ _FEW = 16
 """Rows up to which each value as an object costs less than a longer statement does."""
 _AT_ONCE = 4
 """Statements at once that make a text of each column: they share the database's memory."""
+_OWED = 256
+"""Row groups that were read ahead and not asked for yet, of which it is known what they took."""
 
 
 class Files:
@@ -39,7 +44,8 @@ class Files:
         self._lock = threading.Lock()
         self._kept: Kept[Columns] = Kept(kept)
         self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
-        self._flying: dict[Hashable, Future[list[Columns]]] = {}
+        self._flying: dict[Hashable, Future[None]] = {}
+        self._owed: dict[Hashable, Tally] = {}
         self._open = True
         self._joining = threading.Semaphore(_AT_ONCE)
 
@@ -66,9 +72,11 @@ class Files:
         self, sql: str, file: DataFile, groups: Sequence[RowGroup] | None = None, **values: Any
     ) -> list[tuple[Any, ...]]:
         """Return the rows of a statement over FILE, of which neighbouring row groups are read."""
-        footer = (file.bytes - file.footer, file.footer)
-        spans = None if groups is None else (_span(groups), footer)
-        values["file"] = str(self._reader.local(file.key, spans))
+        if groups is None:
+            paths: Sequence[Path] = [self._reader.local(file.key)]
+        else:
+            paths = self._reader.parts(file.key, file.bytes, [group.span for group in groups])
+        values["file"] = [str(path) for path in paths]
         with self._cursor() as cursor, engine.reading(file.key):
             rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
             return rows
@@ -117,6 +125,7 @@ class Files:
         """
         for group in groups:
             self._await((file.key, group.offset, names))
+            self._pay((file.key, group.offset, names))
         found = self._found(names, file, groups, first)
         if None in found:
             with self._joining:
@@ -134,6 +143,13 @@ class Files:
             with suppress(CancelledError):
                 flying.exception()
 
+    def _pay(self, key: Hashable) -> None:
+        """Count what was read ahead for whoever is the first to need it."""
+        with self._lock:
+            owed = self._owed.pop(key, None)
+        if owed is not None:
+            tally.add(owed.requests, owed.bytes)
+
     def _found(
         self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], first: int
     ) -> list[Columns | None]:
@@ -150,13 +166,21 @@ class Files:
         key = (file.key, group.offset, names)
         if self._reader_ahead is None or self._kept.find(key) is not None:
             return
-        first = _low(group)
+
+        def read() -> None:
+            with tally.counted() as cost:
+                try:
+                    self._loaded(names, file, (group,), _low(group), entire=False)
+                finally:
+                    with self._lock:
+                        self._owed[key] = cost
+                        if len(self._owed) > _OWED:
+                            del self._owed[next(iter(self._owed))]
+
         with self._lock:
             if self._flying or not self._open:
                 return
-            future = self._reader_ahead.submit(
-                self._loaded, names, file, (group,), first, entire=False
-            )
+            future = self._reader_ahead.submit(read)
             self._flying[key] = future
         future.add_done_callback(lambda _: self._flying.pop(key, None))
 
@@ -239,8 +263,3 @@ def _position(bound: Key) -> int:
 
 def _low(group: RowGroup) -> int:
     return _position(group.first)
-
-
-def _span(groups: Sequence[RowGroup]) -> tuple[int, int]:
-    """Return offset and length of the bytes that hold neighbouring row groups."""
-    return groups[0].offset, groups[-1].offset + groups[-1].length - groups[0].offset

@@ -23,6 +23,7 @@ from functions.oai.provider import Provider
 from functions.oai.repository import Repository
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import NothingPublished, StoreError
+from functions.store import tally
 
 _LOG = logging.getLogger("sheaf")
 
@@ -90,17 +91,18 @@ class Application:
         """Answer one event of a server in this process, which takes the body as bytes."""
         begun = self._timer()
         call = gateway.read(event, self._mount)
-        try:
-            reply, answer = deadline.within(seconds, lambda: self._answered(call))
-        except deadline.Late:
-            self.spent = True
-            _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
-            reply = self._unavailable("This takes too long at the moment; try again later.")
-            answer = http.write(reply, call, self._compress)
+        with tally.counted() as cost:
+            try:
+                reply, answer = deadline.within(seconds, lambda: self._answered(call))
+            except deadline.Late:
+                self.spent = True
+                _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
+                reply = self._unavailable("This takes too long at the moment; try again later.")
+                answer = http.write(reply, call, self._compress)
         if self._log is not None:
             took = self._timer() - begun
             told = {**({"request": request} if request else {}), **reply.told}
-            self._log.add(access.entry(self._clock(), call, answer, told, took))
+            self._log.add(access.entry(self._clock(), call, answer, told, took, cost))
         return answer
 
     def prepare(self) -> None:

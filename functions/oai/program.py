@@ -69,6 +69,16 @@ class Program:
         self._names = (*sorted(loaded & {*names}), *self._escaped, *self._pieces)
         self._template = _loop(environment, tree.body, ("_position", *self._names), file)
 
+    @classmethod
+    def of(
+        cls, environment: jinja2.Environment, source: str, names: Sequence[str], file: str
+    ) -> "Program | None":
+        """Return the program of a source, None where it is not suited for one."""
+        try:
+            return cls(environment, source, names, file)
+        except Unsuited:
+            return None
+
     def render(
         self, columns: Mapping[str, Sequence[Any]], count: int, constants: Mapping[str, str]
     ) -> list[str]:

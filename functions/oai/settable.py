@@ -94,6 +94,12 @@ class SetTable:
 
         return self._cache.get((manifest.snapshot, spec), read)
 
+    def density(self, manifest: Manifest, spec: str) -> float:
+        """Return which part of the records in a set's ranges are its own, of a set that has any."""
+        listing = self.listing(manifest, spec)
+        within = sum(part.last - part.first + 1 for part in listing.ranges)
+        return max(1, sum(records for _, _, records in listing.counts)) / max(1, within)
+
     def stamps(self, manifest: Manifest) -> dict[int, datetime]:
         """Return the datestamps of a snapshot's sequences, by number."""
         return self._cache.get(

@@ -46,7 +46,10 @@ Abouts = Mapping[str, Container]
 """Containers of records, by the names of their templates."""
 
 MANY = 64
-"""Records of which a program is made use: it takes some time to make, once."""
+"""Records of a page from which on a program is made use of."""
+
+AFTER = 4_000
+"""Records of such pages that come first: to make a program takes as long as it saves on so many."""
 
 FAULTS = (
     jinja2.TemplateError,
@@ -142,9 +145,11 @@ class Templates:
         """Return what a template's output comes of: its lines, and the tables that it names."""
         if name not in self._makings:
             source = "".join(line for line, _, _ in include.lines(self._read, name, "", ()))
-            filters = self._environment.parse(source).find_all(jinja2.nodes.Filter)
-            tables = sorted({_table(node) for node in filters if node.name == "lookup"})
-            rows = (repr(sorted(self._tables.rows(table).items())) for table in tables)
+            tables: set[str] = set()
+            if "lookup" in source:  # to parse it takes a cold start some time
+                nodes = self._environment.parse(source).find_all(jinja2.nodes.Filter)
+                tables = {_table(node) for node in nodes if node.name == "lookup"}
+            rows = (repr(sorted(self._tables.rows(t).items())) for t in sorted(tables))
             self._makings[name] = [source, *rows]
         return self._makings[name]
 
@@ -188,8 +193,8 @@ class Loop:
         # Markupsafe's own spends two thirds of a page's time on making Markup of each value, only
         # for it to be joined to a plain text next.
         self._template.root_render_func.__globals__["escape"] = text.escape
-        # It takes as long to make as a few hundred records do.
-        self._program = cache(partial(_program, environment, source, self.names, self._name))
+        self._rendered = 0
+        self._program = cache(partial(Program.of, environment, source, self.names, self._name))
 
     def render(
         self,
@@ -199,9 +204,11 @@ class Loop:
     ) -> list[str]:
         """Return the text of all records, in pieces; none of them is dated before `since`."""
         columns = {name: self._column(name, records, since) for name in self.names}
-        if len(records) >= MANY and (program := self._program()) is not None:
-            with suppress(Unsuited, *FAULTS):
-                return program.render(columns, len(records), constants)
+        if len(records) >= MANY:
+            self._rendered += len(records)
+            if self._rendered > AFTER and (program := self._program()) is not None:
+                with suppress(Unsuited, *FAULTS):
+                    return program.render(columns, len(records), constants)
         rows = zip(range(len(records)), *columns.values(), strict=True)
         return [self._template.render(constants, _rows=rows)]
 
@@ -247,15 +254,6 @@ def _values(name: str, records: Sequence[Record]) -> Sequence[Any]:
     if name in HEADER:
         return [getattr(record, name) for record in records]
     return [None if record.deleted else record.fields[name] for record in records]
-
-
-def _program(
-    environment: jinja2.Environment, source: str, names: Sequence[str], file: str
-) -> Program | None:
-    """Return the program of a source, None where it is not suited for one."""
-    with suppress(Unsuited):
-        return Program(environment, source, names, file)
-    return None
 
 
 def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:

@@ -27,6 +27,10 @@ SETS_GROUPS = 1
 """Row groups of a file of the table of sets: a publish rewrites those whose sets it touched."""
 LEAF_FILES = 64
 """Data files that one leaf of the manifest describes."""
+INLINED = 1 << 16
+"""Bytes of leaves, about, that a manifest holds itself."""
+SERVED = ("sets", "records", "copies", "lookup", "dead", "documents")
+"""Tables that requests are answered from: a row group is read with a footer of its own."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _NAMED = re.compile(

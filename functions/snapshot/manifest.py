@@ -13,88 +13,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from functions.snapshot import instant, schema
-from functions.snapshot.errors import DamagedStore, NewerSchema
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.leaf import MALFORMED, document, key
+from functions.snapshot.leaf import DataFile as DataFile
+from functions.snapshot.leaf import Key as Key
+from functions.snapshot.leaf import Leaf as Leaf
+from functions.snapshot.leaf import RowGroup as RowGroup
 from functions.snapshot.making import Making
 from functions.snapshot.sequence import Sequence as Sequence
 from functions.snapshot.sequence import Span as Span
 
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
-
 UNSTAMPED = datetime.max.replace(tzinfo=UTC)
 """The instant of a sequence that has none yet: it takes effect with the next snapshot."""
-
-Key = int | str | tuple[str, int] | None
-"""A bound of a row group: its first columns in schema.ORDER, or None where none is kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowGroup:
-    """Rows that are read together: bounds, count, and the byte range that holds them."""
-
-    first: Key
-    last: Key
-    rows: int
-    offset: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """A Parquet file: key, size in bytes, length of its footer, and its row groups in order."""
-
-    key: str
-    bytes: int
-    footer: int
-    groups: tuple[RowGroup, ...]
-
-    @property
-    def rows(self) -> int:
-        """Rows of the file."""
-        return sum(group.rows for group in self.groups)
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """Up to layout.LEAF_FILES data files of one table, in the table's order."""
-
-    files: tuple[DataFile, ...]
-
-    def to_json(self) -> bytes:
-        """Return the leaf as the store holds it; the same leaf gives the same bytes."""
-        files = [
-            {
-                "key": f.key,
-                "bytes": f.bytes,
-                "footer": f.footer,
-                "groups": [[g.first, g.last, g.rows, g.offset, g.length] for g in f.groups],
-            }
-            for f in self.files
-        ]
-        return json.dumps(
-            {"schema": schema.VERSION, "files": files}, separators=(",", ":")
-        ).encode()
-
-    @staticmethod
-    def from_json(data: bytes) -> "Leaf":
-        """Read what `to_json` wrote. Raises NewerSchema or DamagedStore."""
-        document = _document(data, "a leaf")
-        try:
-            return Leaf(
-                tuple(
-                    DataFile(
-                        f["key"],
-                        f["bytes"],
-                        f["footer"],
-                        tuple(
-                            RowGroup(_key(first), _key(last), rows, offset, length)
-                            for first, last, rows, offset, length in f["groups"]
-                        ),
-                    )
-                    for f in document["files"]
-                )
-            )
-        except _MALFORMED as error:
-            raise DamagedStore(f"a leaf of the manifest is damaged: {error!r}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +62,7 @@ class Manifest:
     `tombstones` counts the listed records that are deleted, `emptied` the sets without a live one;
     `revisits` the live captures that are revisits, `unresolved` those of them without an original;
     `formats` says by prefix what makes a metadata format, also one that is not offered any more.
+    `leaves` are those of which the content stands here too, by key: they need not be read.
     """
 
     snapshot: int
@@ -147,6 +78,7 @@ class Manifest:
     revisits: int = 0
     unresolved: int = 0
     formats: Mapping[str, Making] = field(default_factory=dict)
+    leaves: Mapping[str, Leaf] = field(default_factory=dict, compare=False)
 
     @property
     def last_position(self) -> int:
@@ -191,7 +123,7 @@ class Manifest:
 
     def to_json(self) -> bytes:
         """Return the root of the manifest as the store holds it."""
-        document = {
+        whole: dict[str, Any] = {
             "schema": schema.VERSION,
             "snapshot": self.snapshot,
             "effective": instant.to_text(self.effective),
@@ -212,28 +144,29 @@ class Manifest:
             "tables": {
                 table: [asdict(leaf) for leaf in leaves] for table, leaves in self.tables.items()
             },
+            "leaves": {key: leaf.listed() for key, leaf in self.leaves.items()},
         }
-        return json.dumps(document, separators=(",", ":")).encode()
+        return json.dumps(whole, separators=(",", ":")).encode()
 
     @staticmethod
     def from_json(data: bytes) -> "Manifest":
         """Read what `to_json` wrote. Raises NewerSchema or DamagedStore."""
-        document = _document(data, "the manifest")
+        found = document(data, "the manifest")
         try:
             return Manifest(
-                snapshot=int(document["snapshot"]),
-                effective=instant.from_text(document["effective"]),
-                namespace=str(document["namespace"]),
-                sets=int(document["sets"]),
-                tombstones=int(document.get("tombstones", 0)),
-                emptied=int(document.get("emptied", 0)),
-                revisits=int(document.get("revisits", 0)),
-                unresolved=int(document.get("unresolved", 0)),
-                libraries=dict(document["libraries"]),
-                skipped=tuple(map(int, document["skipped"])),
+                snapshot=int(found["snapshot"]),
+                effective=instant.from_text(found["effective"]),
+                namespace=str(found["namespace"]),
+                sets=int(found["sets"]),
+                tombstones=int(found.get("tombstones", 0)),
+                emptied=int(found.get("emptied", 0)),
+                revisits=int(found.get("revisits", 0)),
+                unresolved=int(found.get("unresolved", 0)),
+                libraries=dict(found["libraries"]),
+                skipped=tuple(map(int, found["skipped"])),
                 formats={
                     str(prefix): Making.from_json(made)
-                    for prefix, made in document.get("formats", {}).items()
+                    for prefix, made in found.get("formats", {}).items()
                 },
                 sequences=tuple(
                     Sequence(
@@ -243,17 +176,18 @@ class Manifest:
                         int(last),
                         *({str(kind): int(n) for kind, n in counts.items()} for counts in by_kind),
                     )
-                    for number, effective, first, last, *by_kind in document["sequences"]
+                    for number, effective, first, last, *by_kind in found["sequences"]
                 ),
                 tables={
                     table: tuple(
-                        LeafReference(**{name: _key(value) for name, value in leaf.items()})
+                        LeafReference(**{name: key(value) for name, value in leaf.items()})
                         for leaf in leaves
                     )
-                    for table, leaves in document["tables"].items()
+                    for table, leaves in found["tables"].items()
                 },
+                leaves={name: Leaf.of(files) for name, files in found["leaves"].items()},
             )
-        except _MALFORMED as error:
+        except MALFORMED as error:
             raise DamagedStore(f"the manifest is damaged: {error!r}") from error
 
 
@@ -264,22 +198,3 @@ def overlapping(parts: Series[Any], first: Key, last: Key) -> Series[Any]:
     while end < len(parts) and parts[end].first <= last:
         end += 1
     return parts[start:end]
-
-
-def _document(data: bytes, what: str) -> Any:
-    try:
-        document = json.loads(data)
-        version = document["schema"]
-        newer = version > schema.VERSION
-    except _MALFORMED as error:
-        raise DamagedStore(f"{what} of a snapshot is damaged: {error!r}") from error
-    if newer:
-        raise NewerSchema(
-            f"the store has schema {version}, this Sheaf reads up to {schema.VERSION}: "
-            "install a later Sheaf"
-        )
-    return document
-
-
-def _key(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value

@@ -53,9 +53,13 @@ def in_key(key: Key, spec: str | None, default: int) -> int:
 
 
 def rows_in(group: RowGroup, part: Range) -> int:
-    """Return about how many rows of the group lie within the range."""
+    """Return about how many rows of the group lie within the range.
+
+    Of a group of copies that holds another set's as well it is not known: 0.
+    """
     if part.copied:
-        return group.rows
+        bounds = {key[0] for key in (group.first, group.last) if isinstance(key, tuple)}
+        return group.rows if len(bounds) == 1 else 0
     first = in_key(group.first, None, part.first)
     last = in_key(group.last, None, part.last)
     return min(last, part.last) - max(first, part.first) + 1

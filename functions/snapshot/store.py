@@ -36,6 +36,14 @@ class Reader(Protocol):
         """Return the object as a stream that is read forwards; it is to be closed."""
         ...
 
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
+        """Return files that hold the `spans`, ascending, of an object of `size` bytes.
+
+        A span's bytes lie where they lie in the object. It has a file of its own that ends where
+        the span ends, or all of them lie in one that is the whole object.
+        """
+        ...
+
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return a file of the object's size in which at least `spans` (offset, length) are right.
 

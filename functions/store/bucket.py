@@ -60,6 +60,10 @@ class BucketReader:
         """Return a file in which `spans` are right; those that are not there yet are fetched."""
         return self._mirror.local(self._address.key(key), spans)
 
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
+        """Return files of the spans, or of the whole object; neighbours are fetched at once."""
+        return self._mirror.parts(self._address.key(key), size, spans)
+
     def close(self) -> None:
         """Remove the local files."""
         self._mirror.close()

@@ -74,6 +74,8 @@ class Catalogue:
             manifest = Manifest.from_json(data)
             if manifest.snapshot != snapshot:
                 raise DamagedStore(f"it is that of snapshot {manifest.snapshot}")
+            for name, leaf in manifest.leaves.items():
+                self._cache.get(name, lambda leaf=leaf: leaf)  # type: ignore[misc]
             return manifest
 
         return self._cache.get(key, lambda: self._parsed(key, parse))

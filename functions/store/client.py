@@ -3,18 +3,14 @@
 What a server says comes as obstore's text; here it becomes an error of the store, in one line.
 """
 
-import asyncio
 import math
-import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
-from http.client import HTTPException
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import quote, urlencode
-from urllib.request import HTTPError, urlopen
 
 import obstore
 from obstore.exceptions import BaseError
@@ -22,7 +18,8 @@ from obstore.store import S3Store
 
 from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.store.connection import Connection, options_of
+from functions.store import tally
+from functions.store.connection import Connection, forget_empty, options_of
 from functions.store.object import Listed, Piece
 from functions.store.refusal import Refusal
 
@@ -50,7 +47,7 @@ class Client:
         self._bucket = address.bucket
         self._answered = False
         self._options = options_of(address, connection, environment)
-        _forget_empty()
+        forget_empty()
 
     def where(self, key: str) -> str:
         """Return how an object is named to a person."""
@@ -89,6 +86,7 @@ class Client:
             except _OURS as error:
                 if Refusal.of(error).status != 416:
                     raise
+                tally.add(requests=1)
                 meta = obstore.head(self._reads, key)  # nothing lies there: an empty object?
                 return Piece(b"", meta["size"], _tag(meta))
             return Piece(data, result.meta["size"], _tag(result.meta))
@@ -138,6 +136,8 @@ class Client:
 
     def put_parts(self, key: str, source: BinaryIO) -> None:
         """Write a large object in parts, of which `concurrency` are in memory at a time."""
+        import asyncio  # not where requests are answered: it takes a cold start 20 ms
+
         start = source.tell()
 
         async def request() -> None:
@@ -156,6 +156,7 @@ class Client:
 
     def list(self, prefix: str) -> list[Listed]:
         """Return what lies below `prefix`, which is empty or ends with `/`."""
+        import asyncio
 
         async def request() -> Sequence[Any]:
             return await obstore.list(self._lists, prefix or None).collect_async()
@@ -168,6 +169,9 @@ class Client:
 
         obstore signs no queries; but what stands in the endpoint it signs, and adds a `/`.
         """
+        from http.client import HTTPException
+        from urllib.request import HTTPError, urlopen
+
         last = f"prefix={quote(prefix[:-1])}" if prefix else "x-id=ListObjectsV2"
 
         def request() -> bytes:
@@ -259,6 +263,7 @@ class Client:
         end = time.monotonic() + patience
         wait = FIRST_WAIT
         while True:
+            tally.add(requests=1)
             try:
                 found = request()
                 self._answered = True
@@ -274,21 +279,13 @@ class Client:
             wait = min(wait * 2, LONGEST_WAIT)
 
 
-def _forget_empty() -> None:
-    """Remove AWS's variables that are empty from this process's environment.
-
-    obstore reads it by itself, and would take them for values, as none of AWS's tools does.
-    """
-    for name in [n for n, value in os.environ.items() if n.startswith("AWS_") and not value]:
-        del os.environ[name]
-
-
 def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
     """Return what comes, in parts: between them Ctrl-C is heard, however slow the line."""
     found = bytearray()
     for part in result.stream(min_chunk_size=_CHUNK):
         if stopped():
             raise StoreError("nobody waits for it any more")
+        tally.add(size=len(part))
         found += part
     return bytes(found)
 

@@ -1,6 +1,7 @@
 """How a bucket is reached: what the configuration and the environment say of it together."""
 
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -115,3 +116,12 @@ def _region(environment: Mapping[str, str]) -> str:
         if value := environment.get(name):
             return profile.checked(name, value)
     return ""
+
+
+def forget_empty() -> None:
+    """Remove AWS's variables that are empty from this process's environment.
+
+    obstore reads it by itself, and would take them for values, as none of AWS's tools does.
+    """
+    for name in [n for n, value in os.environ.items() if n.startswith("AWS_") and not value]:
+        del os.environ[name]

@@ -36,6 +36,10 @@ class FolderReader:
         except OSError as error:
             raise StoreError(f"{self.path(key)} cannot be read: {error.strerror}") from error
 
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
+        """Return the object's own file."""
+        return [self.local(key, spans)]
+
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return the object's own file, in which every span is right."""
         path = self.path(key)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
-from functions.store import extent
+from functions.store import extent, tally
 from functions.store.client import Client
 from functions.store.extent import Extent
 from functions.store.object import Piece
@@ -32,11 +32,23 @@ class _Held:
     tag: str = ""
     extents: tuple[Extent, ...] = ()
     flying: list[Extent] = field(default_factory=list)
+    cuts: dict[Extent, Path] = field(default_factory=dict)
     used: float = 0.0
 
     @property
     def bytes(self) -> int:
-        return sum(one.length for one in self.extents)
+        return sum(one.length for one in (*self.extents, *self.cuts))
+
+    def cut(self, one: Extent) -> Path:
+        """Return a file of its own for an extent that is here. Raises OSError."""
+        if one not in self.cuts:
+            path = self.path.with_name(f"{self.path.name}-{one.end}")
+            with self.path.open("rb") as source, path.open("wb") as target:
+                source.seek(one.start)
+                target.seek(one.start)
+                target.write(source.read(one.length))
+            self.cuts[one] = path
+        return self.cuts[one]
 
 
 class Mirror:
@@ -67,10 +79,13 @@ class Mirror:
         self._pool = ThreadPoolExecutor(self._width, "sheaf-fetch")
         self.close = self._scratch.close
 
-    def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
+    def local(
+        self, key: str, spans: Sequence[tuple[int, int]] | None, *, exactly: bool = False
+    ) -> Path:
         """Return a file of the object's size in which `spans` (None: all) are right.
 
-        Raises MissingObject and StoreError, the latter too for what is not as it was.
+        `exactly`: the object is known to be large, and nothing else of it is fetched. Raises
+        MissingObject and StoreError, the latter too for what is not as it was.
         """
         wanted = None if spans is None else [Extent(o, o + n) for o, n in spans if n > 0]
         while True:
@@ -79,7 +94,7 @@ class Mirror:
                 return held.path
             try:
                 if held.size < 0:
-                    self._begin(key, held, wanted)
+                    self._begin(key, held, wanted, exactly=exactly)
                 else:
                     self._fetch(key, held, missing)
             except Conflict as error:
@@ -89,16 +104,36 @@ class Mirror:
                 ) from error
             except OSError as error:
                 self.forget(key)
-                raise StoreError(
-                    f"{self._folder}, where parts of the bucket are kept, cannot be written: "
-                    f"{error.strerror}; free some space, or name another folder by TMPDIR"
-                ) from error
+                raise self._full(error) from error
             finally:
                 with self._changed:
                     for one in missing:
                         held.flying.remove(one)
                     self._changed.notify_all()
             self._trim()
+
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
+        """Return files of the spans of an object of `size` bytes, as Reader.parts has them."""
+        if size <= SMALL:
+            return [self.local(key, None)]
+        wanted = [Extent(start, start + length) for start, length in spans]
+        while True:
+            path = self.local(key, spans, exactly=True)
+            with self._changed:
+                held = self._held.get(key)
+                if held is None or held.path != path:
+                    continue  # let go of since then
+                try:
+                    return [held.cut(one) for one in wanted]
+                except OSError as error:
+                    self.forget(key)
+                    raise self._full(error) from error
+
+    def _full(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self._folder}, where parts of the bucket are kept, cannot be written: "
+            f"{error.strerror}; free some space, or name another folder by TMPDIR"
+        )
 
     def adopt(self, key: str, path: Path) -> None:
         """Keep a file that was just sent as the object's own, so that it need not be fetched.
@@ -121,7 +156,8 @@ class Mirror:
         with self._changed:
             for key in keys:
                 if (held := self._held.pop(key, None)) is not None:
-                    held.path.unlink(missing_ok=True)
+                    for path in (held.path, *held.cuts.values()):
+                        path.unlink(missing_ok=True)
 
     def _claim(self, key: str, wanted: Sequence[Extent] | None) -> tuple[_Held, tuple[Extent, ...]]:
         """Return what is to be fetched, by nobody but the caller; nothing if all is there.
@@ -149,12 +185,14 @@ class Mirror:
         self._count += 1
         return self._folder / f"{self._count}-{key.rpartition('/')[2][-80:]}"
 
-    def _begin(self, key: str, held: _Held, wanted: Sequence[Extent] | None) -> None:
+    def _begin(
+        self, key: str, held: _Held, wanted: Sequence[Extent] | None, *, exactly: bool
+    ) -> None:
         """Make the file, with the first bytes that are wanted: they tell the object's size."""
         part = self._client.connection.part
         if wanted is None:
             first = [Extent(0, part)]
-        elif max((e.end for e in wanted), default=0) <= SMALL:
+        elif not exactly and max((e.end for e in wanted), default=0) <= SMALL:
             first = [Extent(0, SMALL)]
         else:
             first = extent.parts(extent.merged(wanted, SMALL // 2), part)[: self._width]
@@ -206,7 +244,7 @@ class Mirror:
         stop = threading.Event()
         if len(some) == 1:
             return [fetch(some[0], stop.is_set)]
-        futures = [self._pool.submit(fetch, one, stop.is_set) for one in some]
+        futures = [self._pool.submit(tally.carried(fetch), one, stop.is_set) for one in some]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             failed = [error for future in done if (error := future.exception())]

@@ -466,6 +466,65 @@ def test_only_the_spans_that_are_wanted_are_fetched(bucket: Bucket, proxy: Proxy
     assert len(proxy.seen) == 3
 
 
+def test_parts_are_files_of_their_own_and_neighbours_one_request(
+    bucket: Bucket, proxy: Proxy
+) -> None:
+    data = DATA * 4  # 8 MB
+    bucket.put("x", io.BytesIO(data))
+    proxy.seen.clear()
+    spans = [(3_000_000, 200_000), (3_200_004, 100_000)]
+    first, second = bucket.parts("x", len(data), spans)
+    assert [seen.range for seen in proxy.seen] == ["bytes=3000000-3300003"]
+    for path, (start, length) in zip((first, second), spans, strict=True):
+        assert path.stat().st_size == start + length
+        assert path.read_bytes()[start:] == data[start : start + length]
+    assert bucket.parts("x", len(data), spans[1:]) == [second]
+    assert len(proxy.seen) == 1
+    bucket.parts("x", len(data), [(0, 50_000)])  # of a large file not a byte more
+    assert [seen.range for seen in proxy.seen[1:]] == ["bytes=0-49999"]
+    bucket.remove("x")
+    assert not first.exists()
+    assert not second.exists()
+
+
+def test_a_small_object_comes_whole_whichever_part_is_asked_for(
+    bucket: Bucket, proxy: Proxy
+) -> None:
+    data = DATA[: 1 << 20]
+    bucket.put("x", io.BytesIO(data))
+    proxy.seen.clear()
+    assert bucket.parts("x", len(data), [(7, 9)])[0].read_bytes() == data
+    assert bucket.parts("x", len(data), [(99, 1000)])[0].read_bytes() == data
+    assert len(proxy.seen) == 1
+
+
+def test_many_threads_cut_the_same_parts_once(bucket: Bucket, proxy: Proxy) -> None:
+    data = DATA * 2
+    bucket.put("x", io.BytesIO(data))
+    proxy.seen.clear()
+    proxy.fault = always(Slow(0.1))
+    found: list[bytes] = []
+
+    def read(number: int) -> None:
+        start = 1_000_000 * (number % 2)
+        (path,) = bucket.parts("x", len(data), [(start, 400_000)])
+        found.append(path.read_bytes()[start:])
+
+    threads = [threading.Thread(target=read, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == sorted([data[:400_000], data[1_000_000:1_400_000]] * 4)
+    assert len(proxy.seen) == 2
+
+
+def test_a_part_that_the_object_does_not_have_is_damage(bucket: Bucket) -> None:
+    bucket.put("x", io.BytesIO(DATA * 2))
+    with pytest.raises(DamagedStore, match="store/x is damaged"):
+        bucket.parts("x", len(DATA) * 3, [(len(DATA) * 2 - 10, 20)])
+
+
 def test_a_file_that_was_sent_is_not_fetched(bucket: Bucket, proxy: Proxy, tmp_path: Path) -> None:
     path = tmp_path / "data"
     path.write_bytes(DATA * 5)

@@ -73,7 +73,7 @@ def rows(world: World, columns: str = "*") -> list[dict[str, Any]]:
     manifest = repository.manifest(newest.snapshot)
     with engine.connect() as connection:
         connection.execute("SET VARIABLE root = $root", {"root": f"{world.root}/"})
-        connection.execute(views.stored(world.store, manifest))
+        connection.execute(views.stored(Catalogue(world.store), manifest))
         result = connection.execute(
             f"SELECT {columns} FROM records WHERE kind = 'capture' AND NOT deleted "
             "ORDER BY identifier"

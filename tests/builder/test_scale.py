@@ -12,6 +12,7 @@ from builder.store import FolderStore
 from builder.surroundings import Surroundings
 from functions.oai import engine
 from functions.snapshot import configuration, layout
+from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
 COUNT = 9000
@@ -31,15 +32,21 @@ def generated(root: Path) -> FolderStore:
     return store
 
 
-def published(root: Path, threads: int, memory: int) -> list[str]:
-    """Return the keys of the data files, which are named by their bytes."""
-    store = generated(root)
+def made(store: FolderStore, threads: int, memory: int) -> Manifest:
+    """Publish what is in the store's intake."""
     text = f'[repository]\nnamespace = "a.example.org"\n[publish]\nmemory = {memory}\n'
     outside = Surroundings(
         lambda: datetime.now(UTC), lambda seconds: None, lambda text: None, {}, threads
     )
     manifest = publish(store, configuration.parse(text, {}), outside).manifest
     assert manifest is not None
+    return manifest
+
+
+def published(root: Path, threads: int, memory: int) -> list[str]:
+    """Return the keys of the data files, which are named by their bytes."""
+    store = generated(root)
+    manifest = made(store, threads, memory)
     catalogue = Catalogue(store)
     leaves = [leaf for table in manifest.tables.values() for leaf in table]
     return [file.key for leaf in leaves for file in catalogue.leaf(leaf).files]

@@ -181,9 +181,10 @@ def rewritten(world: World, key: str, rows: pa.Table) -> str:
 
 
 def put(world: World, manifest: Manifest) -> None:
-    """Write a manifest and its views over those that are there."""
+    """Write a manifest, without leaves in it, and its views over those that are there."""
+    manifest = replace(manifest, leaves={})
     path(world, keys_of(manifest)).write_bytes(manifest.to_json())
-    text = stored(world.store, manifest)
+    text = stored(Catalogue(world.store), manifest)
     path(world, layout.views_key(manifest.snapshot)).write_text(text, "utf-8")
 
 
@@ -342,6 +343,12 @@ def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
     assert {("leaf-missing", records), ("leaf-damaged", dead)} <= found(sound)
 
 
+def tailed(file: DataFile, more: int) -> DataFile:
+    """Return the file with a footer of another length behind its first row group."""
+    first, *rest = file.groups
+    return replace(file, groups=(replace(first, tail=first.tail + more), *rest))
+
+
 def leafed(change: Callable[[DataFile], DataFile]) -> Callable[[World], str]:
     """Return what edits the first leaf of records and names it anew; it returns the key."""
 
@@ -375,6 +382,8 @@ def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
         (grouped(first=0), "file-wrong"),
         (grouped(last=1), "file-wrong"),
         (lambda file: replace(file, footer=file.footer - 1), "file-wrong"),
+        (lambda file: tailed(file, -1), "file-wrong"),
+        (lambda file: tailed(file, 8), "file-wrong"),
         (lambda file: replace(file, bytes=file.bytes - 1), "file-size"),
     ],
     ids=["rows", "offset", "length", "first", "last", "footer", "bytes"],
@@ -473,6 +482,22 @@ def test_a_manifest_with_a_wrong_count(
     key = keys_of(newest(sound))
     edit(sound, key, change)
     assert (code, key) in found(sound)
+
+
+def test_a_manifest_that_says_of_a_leaf_what_that_does_not(sound: World) -> None:
+    manifest = newest(sound)
+    key = manifest.tables["records"][0].key
+    assert key in manifest.leaves
+    edit(sound, keys_of(manifest), lambda d: d["leaves"][key][0].update(bytes=1))
+    assert ("manifest-wrong", keys_of(manifest)) in found(sound)
+
+
+def test_a_manifest_that_holds_a_leaf_of_no_table(sound: World) -> None:
+    manifest = newest(sound)
+    key = manifest.tables["records"][0].key
+    other = layout.leaf_key("0" * 32)
+    edit(sound, keys_of(manifest), lambda d: d["leaves"].update({other: d["leaves"][key]}))
+    assert ("manifest-wrong", keys_of(manifest)) in found(sound)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "views.sql"])

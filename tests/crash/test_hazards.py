@@ -1,5 +1,6 @@
 """Full disks, folders that may not be written, and damage: told in a line, and nothing is lost."""
 
+import json
 import os
 import re
 import shutil
@@ -344,6 +345,9 @@ def test_a_leaf_that_is_damaged(published: Home, damage: Callable[[Path], None])
     whole = path.read_bytes()
     damage(path)
     refused(published, [*WRITERS, READERS[1]], leaf.key, "put back a copy")
+    assert served(store, FIRST)[0] == 200  # the manifest has it too
+    manifest = store / layout.manifest_key(newest(published).snapshot)
+    manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), "leaves": {}}))
     code, headers, _ = served(store, FIRST)
     assert code == 503
     assert headers["Retry-After"] == "30"

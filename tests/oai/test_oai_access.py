@@ -60,6 +60,8 @@ def test_a_list_s_page(log, clock):
         "bytes": len(reply["body"].encode()),
         "milliseconds": 12.3,
         "cached": False,
+        "store_requests": 0,
+        "store_bytes": 0,
     }
 
 

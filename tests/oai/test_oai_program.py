@@ -24,6 +24,7 @@ _MARKUP = ']]><a b="c">&d;\'%s \U0001f600'
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template, "MANY", 2)
+    monkeypatch.setattr(template, "AFTER", 0)
 
 
 def page(kind: str) -> Page:

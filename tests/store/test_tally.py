@@ -1,0 +1,41 @@
+"""The tally: each request and byte counted once, for whatever asked for it."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from functions.store import tally
+
+
+def test_what_nobody_counts_is_not_counted() -> None:
+    tally.add(requests=1, size=10)
+    with tally.counted() as found:
+        pass
+    assert (found.requests, found.bytes) == (0, 0)
+
+
+def test_threads_count_for_themselves_and_what_is_carried_for_whoever_carried_it() -> None:
+    found: list[tuple[int, int]] = []
+
+    def work(number: int) -> None:
+        with tally.counted() as mine, ThreadPoolExecutor(4) as pool:
+            for _ in range(number):
+                pool.submit(tally.carried(tally.add), 1, number)
+            pool.submit(tally.add, 1000, 1000)  # not carried: nobody's
+        found.append((mine.requests, mine.bytes))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [(n, n * n) for n in range(1, 20)]
+
+
+def test_one_within_another_is_counted_there_alone() -> None:
+    with tally.counted() as outer:
+        tally.add(requests=1)
+        with tally.counted() as inner:
+            tally.add(requests=2, size=5)
+        tally.add(requests=4)
+    assert (outer.requests, outer.bytes) == (5, 0)
+    assert (inner.requests, inner.bytes) == (2, 5)
