@@ -174,7 +174,7 @@ def old_runtime(template: dict[str, Any]) -> None:
 
 
 def wrong_kind(template: dict[str, Any]) -> None:
-    template["Resources"]["HttpApi"]["Properties"]["ProtocolType"] = "HTTPS"
+    template["Resources"]["ErrorsAlarm"]["Properties"]["ComparisonOperator"] = "Greater"
 
 
 @pytest.mark.parametrize(
