@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from builder.bucket import BucketStore
-from builder.errors import UsageError
 from builder.progress import Rows
 from builder.sources import domain
-from builder.store import FolderStore, open_reader, open_store
+from builder.store import FolderStore, open_store
 from builder.surroundings import Surroundings
 from functions.snapshot import configuration, layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Reader
-
-CONFIGURATION = "sheaf.toml"
+from functions.store.reader import open_reader
 
 
 @dataclass(frozen=True)
@@ -36,23 +34,14 @@ class Context:
     @cached_property
     def configuration_path(self) -> Path:
         """Where the configuration lies, or should."""
-        return Path(self.arguments.config or CONFIGURATION)
+        return Path(self.arguments.config or configuration.FILE)
 
     @cached_property
     def configuration(self) -> Configuration:
-        """The configuration. Raises UsageError where there is none, ConfigurationError."""
-        path = self.configuration_path
-        try:
-            text = path.read_text("utf-8-sig")
-        except FileNotFoundError:
-            if self.arguments.config or self.arguments.store is None:
-                raise UsageError(
-                    f"no configuration at {path}: run `sheaf init`, or name one with --config"
-                ) from None
-            text = ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} cannot be read: {error}") from error
-        return configuration.parse(text, self.environment, str(path)).seen_from(path.parent)
+        """The configuration. Raises ConfigurationError, also where there is none."""
+        needed = self.arguments.config or self.arguments.store is None
+        remedy = "run `sheaf init`, or name one with --config" if needed else ""
+        return configuration.load(self.configuration_path, self.environment, remedy)
 
     @cached_property
     def store(self) -> FolderStore | BucketStore:

@@ -16,14 +16,13 @@ from typing import BinaryIO
 
 from builder.bucket import BucketStore
 from builder.temporary import sweep, temporary
-from functions.snapshot import address, layout
-from functions.snapshot.address import Address
+from functions.snapshot import layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.store import Entry, Reader
-from functions.store import bucket
+from functions.snapshot.store import Entry
 from functions.store.connection import Connection
 from functions.store.folder import FolderReader
+from functions.store.reader import bucket_of
 
 _LOCK = ".lock"
 _TRIES = 100
@@ -36,31 +35,10 @@ def open_store(
 
     Raises StoreError for what is neither.
     """
-    at = _bucket(uri)
+    at = bucket_of(uri)
     if at is not None:
         return BucketStore(at, Connection.of(settings), environment)
     return FolderStore((base / uri).resolve())
-
-
-def open_reader(
-    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
-) -> Reader:
-    """Return what serves from the store at `uri` (see open_store)."""
-    at = _bucket(uri)
-    if at is not None:
-        return bucket.open_reader(at, settings, environment)
-    return FolderReader((base / uri).resolve())
-
-
-def _bucket(uri: str) -> Address | None:
-    if not uri:
-        raise StoreError("the store has an empty address, expected a folder or s3://bucket/prefix")
-    if "://" not in uri:
-        return None
-    try:
-        return address.parse(uri)
-    except ValueError as error:
-        raise StoreError(f"the store's address cannot be used: {error}") from None
 
 
 class FolderStore(FolderReader):

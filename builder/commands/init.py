@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from builder.context import CONFIGURATION, Context
+from builder.context import Context
 from builder.errors import UsageError
 from functions.snapshot import configuration
 
@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Write a configuration, sheaf.toml, that lists every key with its default."""
     arguments = vars(context.arguments)
-    path = Path(arguments["config"] or Path(arguments["folder"] or ".") / CONFIGURATION)
+    path = Path(arguments["config"] or Path(arguments["folder"] or ".") / configuration.FILE)
     given = {key: arguments[key] for _, key, _ in _OPTIONS if arguments[key] is not None}
     if "repository.admin_emails" in given:
         given["repository.admin_emails"] = [given["repository.admin_emails"]]

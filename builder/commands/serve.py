@@ -1,12 +1,12 @@
 """`sheaf serve`."""
 
 import argparse
-import gc
 from pathlib import Path
 
 from builder import log, recovery
 from builder.context import Context
 from builder.server import LocalServer, gzipped
+from functions.oai import kept
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot.errors import NothingPublished
@@ -39,9 +39,7 @@ def run(context: Context) -> int:
     application = Application(repository, configuration, context.now, write, compress=gzipped)
     # One thread more than requests are answered at once: it tells the others that they are not.
     threads = configuration["serve.concurrent"] + 1
-    # What is kept of rows is many objects without cycles: to look for these takes time for nothing.
-    gc.freeze()
-    gc.set_threshold(20_000)
+    kept.seldom_searched()
     server = LocalServer(application.unpacked, arguments.host, arguments.port, threads)
     base = server.url
     context.result(

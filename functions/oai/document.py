@@ -5,14 +5,17 @@ The renderer leaves such a record out. Where none is left, a list goes on with i
 harvest; tokens, cursors and sizes count what was left out.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from functions.oai.answer import Answer, Failure, RecordList
+from functions.oai.answer import Answer, Failure, OneRecord, RecordList
 from functions.oai.errors import NO_FORMAT, NO_RECORDS, Fault
 from functions.oai.provider import Provider
 from functions.oai.render import NothingLeft, Renderer
 from functions.snapshot.errors import StoreError
+
+_LOG = logging.getLogger("sheaf")
 
 _MOST = 100_000  # records, so that a request has an end where a crosswalk fails for everything
 _STRETCH = 2_000  # records at once, where pages are shorter
@@ -24,18 +27,21 @@ def document(
     pairs: Sequence[tuple[str, str]],
     url: str,
     limit: int | None = None,
+    fits: Callable[[bytes], bool] = lambda body: True,
     most: int = _MOST,
 ) -> tuple[Answer, bytes]:
     """Return the answer to decoded pairs that came to `url`, and its XML in UTF-8.
 
-    `limit` shortens the page of a list. Raises StoreError where the store gives no answer, or none
-    of `most` records in a row could be made.
+    `limit` shortens the page of a list. A record that by itself makes a document which does not
+    fit counts as one that cannot be made. Raises StoreError where the store gives no answer, or
+    none of `most` records in a row could be made.
     """
     asked = answer = provider.answer(pairs, url, limit)
     size, passed, is_page = limit, 0, True
     while passed < most:
         try:
             body = renderer.document(answer)
+            _check_size(answer, body, fits)
         except NothingLeft:
             content = answer.content
             if not (isinstance(content, RecordList) and not content.final and content.resumption):
@@ -51,6 +57,20 @@ def document(
             size, is_page = limit, True  # some of the stretch can be made: by pages from here on
         answer = _in_place(provider.answer(pairs, url, size), asked)
     raise StoreError(f"of {passed} records in a row none could be made; the log says why")
+
+
+def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> None:
+    """Raise NothingLeft where a single record is too large to be handed over."""
+    content = answer.content
+    if isinstance(content, OneRecord):
+        record = content.record
+    elif isinstance(content, RecordList) and content.count == 1:
+        record = content.records[0]
+    else:
+        return
+    if not fits(body):
+        _LOG.error("%s is left out: %d bytes of XML are too large", record.identifier, len(body))
+        raise NothingLeft(record.identifier)
 
 
 def _fault(answer: Answer) -> Fault:

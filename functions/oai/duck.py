@@ -23,6 +23,7 @@ _IN_SET = (
     "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
 )
 _KEPT = 64 << 20
+_MEMORY = 512
 _LIVE = (
     f"position NOT IN (SELECT position FROM {engine.table('$dead')} "
     "WHERE position BETWEEN $first AND $last)"
@@ -33,12 +34,15 @@ class DuckRepository:
     """Implements functions.oai.repository.Repository over a store. Safe to use from threads.
 
     `kept` is about how many bytes of memory rows may take that the next page may need; with `ahead`
-    some of them are read before it is asked for, by a thread (see Files).
+    some of them are read before it is asked for, by a thread (see Files). `memory` is what the
+    database may take, in megabytes.
     """
 
-    def __init__(self, reader: Reader, kept: int = _KEPT, *, ahead: bool = False) -> None:
+    def __init__(
+        self, reader: Reader, kept: int = _KEPT, *, ahead: bool = False, memory: int = _MEMORY
+    ) -> None:
         self._catalogue = Catalogue(reader)
-        self._files = Files(reader, kept, ahead=ahead)
+        self._files = Files(reader, kept, ahead=ahead, memory=memory)
         self._sets = SetTable(self._catalogue, self._files)
         self.close = self._files.close
 

@@ -1,4 +1,4 @@
-"""HTTP as API Gateway's HTTP API hands it over (payload format 2.0): a call in, a reply out."""
+"""HTTP: a call in, a reply out. How AWS hands them over is gateway's to know."""
 
 import base64
 import binascii
@@ -11,18 +11,13 @@ from urllib.parse import parse_qsl
 
 from functions.oai import cache, cors
 from functions.oai.errors import BAD_ARGUMENT, error
-from functions.snapshot import endpoint
 
 FORM = "application/x-www-form-urlencoded"
 _LONGEST = 65_536
 _GZIP_LEVEL = 3
 """A page of records takes 2.9 ms and becomes 97 KB; by 1 it is 2.8 and 103, by 4 4.6 and 90."""
-_AS_TEXT = 1_000_000
 _SMALLEST = 512
 """Bytes from which compression is worth its while: a smaller answer is one packet anyway."""
-_HOST = re.compile(
-    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
-)
 _LEAST = 0.001
 """The least weight that a coding may have and be acceptable."""
 _QUALITY = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
@@ -107,31 +102,6 @@ class Reply:
     told: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read(event: Mapping[str, Any]) -> Call:
-    """Return the call of an event."""
-    context = event.get("requestContext") or {}
-    headers = {str(k).lower(): str(v) for k, v in (event.get("headers") or {}).items()}
-    stage = str(context.get("stage") or "$default")
-    path = str(event.get("rawPath") or "/")
-    prefix = ""
-    # A stage that has a name leads the path, but not under a domain of one's own.
-    if stage != "$default" and (path + "/").startswith(f"/{stage}/"):
-        prefix, path = f"/{stage}", path[len(stage) + 1 :] or "/"
-    host = headers.get("host") or str(context.get("domainName") or "")
-    if not (_HOST.fullmatch(host) and endpoint.is_valid(f"http://{host}")):
-        host = "localhost"
-    scheme = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
-    return Call(
-        method=str((context.get("http") or {}).get("method") or "GET").upper(),
-        base=f"{scheme if scheme in ('http', 'https') else 'https'}://{host}{prefix}",
-        path=path,
-        query=str(event.get("rawQueryString") or ""),
-        headers=headers,
-        body=str(event.get("body") or ""),
-        encoded=bool(event.get("isBase64Encoded")),
-    )
-
-
 def gzipped(body: bytes) -> bytes:
     """Return a body in the coding gzip; the same body gives the same bytes, for no time is told."""
     return gzip.compress(body, _GZIP_LEVEL, mtime=0)
@@ -140,8 +110,7 @@ def gzipped(body: bytes) -> bytes:
 def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = gzipped) -> dict[str, Any]:
     """Return the reply with its body in bytes, by `compress` where the caller wants that.
 
-    To a caller who holds it already it is 304, without a body. `packed` makes of it what API
-    Gateway takes.
+    To a caller who holds it already it is 304, without a body.
     """
     body, status = reply.body, reply.status
     compressed = call.wants_gzip(len(body))
@@ -167,12 +136,3 @@ def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = gzipped
         "headers": headers,
         "body": b"" if call.method == "HEAD" else body,
     }
-
-
-def packed(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `write` gave as API Gateway takes it, which knows nothing but texts."""
-    body: bytes = answer["body"]
-    # as text JSON might treble it; base64 adds a third
-    encoded = len(body) > _AS_TEXT or bool(body and "Content-Encoding" in answer["headers"])
-    text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")
-    return {**answer, "body": text, "isBase64Encoded": encoded}

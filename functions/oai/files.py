@@ -30,10 +30,11 @@ class Files:
     the row group that a list needs next, one at a time, while an answer is made of the last one.
     """
 
-    def __init__(self, reader: Reader, kept: int, *, ahead: bool = False) -> None:
+    def __init__(self, reader: Reader, kept: int, *, memory: int, ahead: bool = False) -> None:
         self._reader = reader
-        self._connection = engine.connect()
+        self._connection = engine.connect(memory_megabytes=memory)
         self._idle: list[engine.Connection] = []
+        self._busy: list[engine.Connection] = []
         self._lock = threading.Lock()
         self._kept: Kept[Columns] = Kept(kept)
         self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
@@ -42,12 +43,14 @@ class Files:
         self._joining = threading.Semaphore(_AT_ONCE)
 
     def close(self) -> None:
-        """Let go of DuckDB; nothing can be read any more."""
+        """Let go of DuckDB; nothing can be read any more, and what is being read is given up."""
         with self._lock:
             self._open = False
         if self._reader_ahead is not None:
             self._reader_ahead.shutdown(cancel_futures=True)
         with self._lock:
+            for cursor in self._busy:
+                cursor.interrupt()
             for cursor in self._idle:
                 cursor.close()
             self._idle.clear()
@@ -203,10 +206,12 @@ class Files:
         """Lend a cursor: one may serve one thread at a time."""
         with self._lock:
             cursor = self._idle.pop() if self._idle else self._connection.cursor()
+            self._busy.append(cursor)
         try:
             yield cursor
         finally:
             with self._lock:
+                self._busy.remove(cursor)
                 self._idle.append(cursor)
 
 

@@ -1,4 +1,4 @@
-"""The handler: an event of an HTTP API in, its answer out; no globals, and nothing of Lambda's.
+"""The handler: an event of a gateway in, its answer out; no globals, and nothing of Lambda's.
 
 OAI-PMH 2.0, sections 3.1 (HTTP) and 3.1.2.2 (503 with Retry-After).
 """
@@ -6,11 +6,12 @@ OAI-PMH 2.0, sections 3.1 (HTTP) and 3.1.2.2 (503 with Retry-After).
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
-from functions.oai import access, cache, cors, schemas, site, trial
+from functions.oai import access, cache, cors, deadline, gateway, schemas, site, trial
 from functions.oai import event as http
 from functions.oai.access import AccessLog
 from functions.oai.answer import Answer, RecordList, SetList
@@ -35,8 +36,11 @@ class Application:
     """Answers events from one repository. May be used by many threads at once.
 
     `log` takes each line of the access log, `timer` gives seconds from any beginning, and
-    `compress` a body in the coding gzip.
+    `compress` a body in the coding gzip. An answer weighs `largest` bytes at most (gateway.weight).
+    Once `spent`, it is to be replaced, with its repository: an answer was not ready in time.
     """
+
+    spent = False
 
     def __init__(
         self,
@@ -46,6 +50,7 @@ class Application:
         log: Callable[[str], None] | None = None,
         timer: Callable[[], float] = time.perf_counter,
         compress: Callable[[bytes], bytes] = http.gzipped,
+        largest: int | None = None,
     ):
         present = Present(
             repository,
@@ -66,20 +71,42 @@ class Application:
         self._schemas = schemas.replies(self._renderer.places)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])
         self._log = None if log is None else AccessLog(log)
+        self._largest = largest
+        base_url = configuration["repository.base_url"].rstrip("/")
+        ours = base_url.endswith(OAI_PATH)
+        self._mount = urlsplit(base_url).path.removesuffix(OAI_PATH) if ours else ""
 
-    def __call__(self, event: Mapping[str, Any], context: object = None) -> dict[str, Any]:
-        """Answer one event; `context` is Lambda's and not looked at."""
-        return http.packed(self.unpacked(event))
+    def __call__(
+        self, event: object, seconds: float | None = None, request: str = ""
+    ) -> dict[str, Any]:
+        """Answer one event, by 503 where the answer is not ready within `seconds`.
 
-    def unpacked(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        `request` is by what the gateway knows it, for the log.
+        """
+        return gateway.packed(self.unpacked(event, seconds, request))
+
+    def unpacked(
+        self, event: object, seconds: float | None = None, request: str = ""
+    ) -> dict[str, Any]:
         """Answer one event of a server in this process, which takes the body as bytes."""
         begun = self._timer()
-        call = http.read(event)
-        reply, answer = self._answered(call)
+        call = gateway.read(event, self._mount)
+        try:
+            reply, answer = deadline.within(seconds, lambda: self._answered(call))
+        except deadline.Late:
+            self.spent = True
+            _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
+            reply = self._unavailable("This takes too long at the moment; try again later.")
+            answer = http.write(reply, call, self._compress)
         if self._log is not None:
-            seconds = self._timer() - begun
-            self._log.add(access.entry(self._clock(), call, answer, reply.told, seconds))
+            took = self._timer() - begun
+            told = {**({"request": request} if request else {}), **reply.told}
+            self._log.add(access.entry(self._clock(), call, answer, told, took))
         return answer
+
+    def prepare(self) -> None:
+        """Read what every answer needs, before anybody asks. Raises StoreError."""
+        self._repository.manifest(self._present.reading().entry.snapshot)
 
     def _answered(self, call: Call) -> tuple[Reply, dict[str, Any]]:
         """Answer a call if there is a place for it: to wait for one might take without end."""
@@ -88,6 +115,11 @@ class Application:
             return reply, http.write(reply, call, self._compress)
         try:
             reply = self._reply(call)
+            answer = http.write(reply, call, self._compress)
+            if self._fits(answer):
+                return reply, answer
+            _LOG.error("an answer of %d bytes is too large: %a", len(reply.body), call.path)
+            reply = self._unavailable("The answer is too large to be sent.")
             return reply, http.write(reply, call, self._compress)
         except Exception:  # noqa: BLE001 - told in the error log
             # 503 and not 500: harvesters ask again after the one and give up at the other, and
@@ -129,15 +161,33 @@ class Application:
         except OAIError as failure:
             refusal = self._provider.refusal(failure, call.url)
             return self._found(call, refusal, self._renderer.document(refusal))
-        answer, body = document(self._provider, self._renderer, pairs, call.url)
+        answer, body = self._made(call, pairs)
         while len(body) > _LARGEST and isinstance(answer.content, RecordList | SetList):
             count = answer.content.count
             if count == 1:
                 break
             # A tenth below what should fit, for records differ in size.
             limit = max(1, min(count - 1, count * _LARGEST * 9 // (len(body) * 10)))
-            answer, body = document(self._provider, self._renderer, pairs, call.url, limit)
+            answer, body = self._made(call, pairs, limit)
         return self._found(call, answer, body)
+
+    def _made(
+        self, call: Call, pairs: Sequence[tuple[str, str]], limit: int | None = None
+    ) -> tuple[Answer, bytes]:
+        def fits(body: bytes) -> bool:
+            return len(body) <= _LARGEST or self._fits(
+                http.write(Reply(200, _XML, body), call, self._compress)
+            )
+
+        return document(self._provider, self._renderer, pairs, call.url, limit, fits)
+
+    def _fits(self, answer: Mapping[str, Any]) -> bool:
+        """Tell whether an answer is small enough to be handed over."""
+        return (
+            self._largest is None
+            or len(answer["body"]) < self._largest // 6  # what JSON makes of a byte at most
+            or gateway.weight(answer) <= self._largest
+        )
 
     def _found(self, call: Call, answer: Answer, body: bytes) -> Reply:
         pinned = answer.pinned and call.method != "POST"
@@ -152,6 +202,10 @@ class Application:
         return Reply(200, _HTML, body, digest=cache.digest(body), told={"snapshot": view.snapshot})
 
     def _unavailable(self, message: str) -> Reply:
-        seconds = str(self._configuration["serve.retry_seconds"])
-        headers = {"Retry-After": seconds, "Cache-Control": cache.UNKEPT}
-        return Reply(503, _PLAIN, f"{message}\n".encode(), headers)
+        return unavailable(message, self._configuration["serve.retry_seconds"])
+
+
+def unavailable(message: str, seconds: int) -> Reply:
+    """Return the answer that nothing can be said now, and when to ask again."""
+    headers = {"Retry-After": str(seconds), "Cache-Control": cache.UNKEPT}
+    return Reply(503, _PLAIN, f"{message}\n".encode(), headers)

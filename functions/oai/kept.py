@@ -1,5 +1,6 @@
 """What is kept in memory of what never changes, up to a number of bytes."""
 
+import gc
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -34,3 +35,12 @@ class Kept(Generic[T]):
             self._size += size
             while self._size > self._limit:
                 self._size -= self._values.popitem(last=False)[1][1]
+
+
+def seldom_searched() -> None:
+    """Have Python look for cycles less often, in this process.
+
+    What is kept of rows is many objects without any: to look through these takes time for nothing.
+    """
+    gc.freeze()
+    gc.set_threshold(20_000)

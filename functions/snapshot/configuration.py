@@ -15,6 +15,7 @@ from typing import Any
 from functions.snapshot.errors import ConfigurationError
 from functions.snapshot.keys import KEYS
 
+FILE = "sheaf.toml"
 _SECRET = re.compile(r"//[^/@]*@")
 _LONGEST = 300
 _BY_NAME = {key.name: key for key in KEYS}
@@ -33,8 +34,11 @@ class Configuration:
     def seen_from(self, folder: Path) -> "Configuration":
         """Return the same with the folder of templates as it is seen from `folder`."""
         own = self["formats.templates"]
-        values = {**self.values, "formats.templates": str(folder / own) if own else ""}
-        return Configuration(values)
+        return self.having("formats.templates", str(folder / own) if own else "")
+
+    def having(self, name: str, value: Any) -> "Configuration":
+        """Return the same with another value of a key."""
+        return Configuration({**self.values, name: value})
 
 
 def default(name: str) -> Any:
@@ -42,7 +46,24 @@ def default(name: str) -> Any:
     return _BY_NAME[name].default
 
 
-def parse(text: str, environment: Mapping[str, str], source: str = "sheaf.toml") -> Configuration:
+def load(path: Path, environment: Mapping[str, str], remedy: str = "") -> Configuration:
+    """Return the configuration of the file at `path`, overridden by the environment.
+
+    Where there is no file it is all defaults, or an error that names the remedy, if there is one.
+    Raises ConfigurationError.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        if remedy:
+            raise ConfigurationError(f"no configuration at {path}: {remedy}") from None
+        text = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    return parse(text, environment, str(path)).seen_from(path.parent)
+
+
+def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Configuration:
     """Return the configuration of a TOML text, overridden by the environment.
 
     `SHEAF_PAGES_RECORDS=500` stands for `pages.records = 500`; lists and tables are written as in

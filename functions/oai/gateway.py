@@ -1,0 +1,168 @@
+"""Gateways: events as AWS hands them over, read as calls, and replies as it takes them.
+
+An event comes from an HTTP API or a function's own URL (payload format 2.0), or from a REST API
+(1.0). Who sends one that is none of these asks for nothing: whatever is missing in an event, or of
+another type than it should be, counts as empty.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from functions.oai.event import Call
+from functions.snapshot import endpoint
+
+LARGEST = 6_291_556
+"""Bytes that Lambda hands over of an answer: of its JSON, with the body in base64 or escaped."""
+
+_AS_TEXT = 1_000_000
+"""Bytes up to which a body is handed over as a text, which JSON may treble; base64 adds a third."""
+_HOST = re.compile(
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
+)
+_VARIABLE = re.compile(r"\{([^{}+]*)\+?\}")
+_ROOT_STAGE = "$default"
+
+Event = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Where events of one kind say what was asked.
+
+    `path` is decoded or not, as the gateway has it; `public` is how the client wrote it, which may
+    have more before it. `route` is the gateway's own word for which of its paths this is.
+    """
+
+    method: Callable[[Event], str]
+    path: Callable[[Event], str]
+    public: Callable[[Event], str]
+    route: Callable[[Event], str]
+    query: Callable[[Event], str]
+    headers: Callable[[Event], Mapping[str, str]]
+
+
+def read(event: object, mount: str = "") -> Call:
+    """Return the call of an event. Never raises.
+
+    What a gateway puts before our own paths (a stage's name, the mapping of a domain of one's own)
+    belongs to the base, and so does `mount`, where a path begins with it.
+    """
+    event = _table(event)
+    kind = REST if "httpMethod" in event else HTTP
+    context = _table(event.get("requestContext"))
+    headers = kind.headers(event)
+    path = kind.path(event) or "/"
+    before = _before(path, kind.route(event), _text(context.get("stage")), mount)
+    path = path[len(before) :] or "/"
+    host = headers.get("host") or _text(context.get("domainName"))
+    if not (_HOST.fullmatch(host) and endpoint.is_valid(f"http://{host}")):
+        host = "localhost"
+    scheme = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    return Call(
+        method=kind.method(event).upper() or "GET",
+        base=f"{scheme if scheme in ('http', 'https') else 'https'}://{host}"
+        + (_without(kind.public(event), path) or before),
+        path=path,
+        query=kind.query(event),
+        headers=headers,
+        body=_text(event.get("body")),
+        encoded=event.get("isBase64Encoded") is True,
+    )
+
+
+def packed(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer of event.write as every gateway takes it, which knows nothing but texts."""
+    body: bytes = answer["body"]
+    encoded = len(body) > _AS_TEXT or bool(body and "Content-Encoding" in answer["headers"])
+    text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")
+    return {**answer, "body": text, "isBase64Encoded": encoded}
+
+
+def weight(answer: Mapping[str, Any]) -> int:
+    """Return how many bytes Lambda hands over of an answer of event.write."""
+    return len(json.dumps(packed(answer)))
+
+
+def _before(path: str, route: str, stage: str, mount: str) -> str:
+    """Return what of a path comes before our own."""
+    if route == "/":
+        return path.rstrip("/")
+    if route and path.endswith(route):
+        return path[: -len(route)]
+    leads = [mount] if stage in ("", _ROOT_STAGE) else [f"/{stage}", mount]
+    return next((lead for lead in leads if lead and f"{path}/".startswith(f"{lead}/")), "")
+
+
+def _without(public: str, path: str) -> str:
+    """Return what the client wrote before `path`, "" where that cannot be told."""
+    if path == "/":
+        return public.rstrip("/")
+    return public.removesuffix(path) if public.endswith(path) else ""
+
+
+def _routed(route: str, event: Event) -> str:
+    """Return a route with the values of its variables; "" for one that takes everything."""
+    values = _table(event.get("pathParameters"))
+    filled = _VARIABLE.sub(lambda match: _text(values.get(match[1])), route)
+    return filled if filled.startswith("/") else ""
+
+
+def _pairs(event: Event) -> list[tuple[str, str]]:
+    """Return the arguments of a REST API's event, decoded; those of one name are in order."""
+    several = _table(event.get("multiValueQueryStringParameters"))
+    once = _table(event.get("queryStringParameters"))
+    return [
+        (name, _text(value))
+        for name, values in (several or once).items()
+        for value in (values if isinstance(values, list) else [values])
+    ]
+
+
+def _joined(*tables: object) -> Mapping[str, str]:
+    """Return the headers of the first table that has some, repeated ones with commas."""
+    given = next(filter(None, map(_table, tables)), {})
+    return {
+        name.lower(): ", ".join(map(_text, value)) if isinstance(value, list) else _text(value)
+        for name, value in given.items()
+    }
+
+
+def _http(event: Event) -> Event:
+    return _table(_table(event.get("requestContext")).get("http"))
+
+
+def _table(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        return {}
+    return {name: one for name, one in value.items() if isinstance(name, str)}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+HTTP = Kind(
+    method=lambda event: _text(_http(event).get("method")),
+    path=lambda event: _text(event.get("rawPath")),
+    public=lambda event: _text(event.get("rawPath")),
+    route=lambda event: _routed(_text(event.get("routeKey")).partition(" ")[2], event),
+    query=lambda event: _text(event.get("rawQueryString")),
+    headers=lambda event: _joined(event.get("headers")),
+)
+"""An HTTP API, or a function's own URL (payload format 2.0)."""
+
+REST = Kind(
+    method=lambda event: _text(event.get("httpMethod")),
+    path=lambda event: _text(event.get("path")),
+    public=lambda event: _text(_table(event.get("requestContext")).get("path")),
+    route=lambda event: _routed(_text(event.get("resource")), event),
+    # Texts of JSON may hold half a character, which no encoding has.
+    query=lambda event: urlencode(_pairs(event), errors="surrogatepass"),
+    headers=lambda event: _joined(event.get("multiValueHeaders"), event.get("headers")),
+)
+"""A REST API, or an HTTP API that was told to write format 1.0."""

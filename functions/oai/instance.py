@@ -1,0 +1,157 @@
+"""Instances: what an execution environment of AWS Lambda keeps between its invocations.
+
+It is frozen in between, and nothing of it may run then: there is no reading ahead.
+
+A configuration that is faulty, or a store that cannot be opened, does not end the instance: it
+answers 503, and the log has one line, each time. Ended in its initialisation, it would be begun
+anew for each request, answered by the gateway with 500, at which harvesters give up, and the line
+would be the last of a traceback. With 503 they ask again, the alarms on errors of the API go off
+all the same, and what is wrong may pass: it is tried again with each request.
+"""
+
+import logging
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from functions.oai import access, deadline, event, gateway, handler, kept
+from functions.oai.access import AccessLog
+from functions.oai.duck import DuckRepository
+from functions.oai.handler import Application
+from functions.snapshot import configuration
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import SheafError
+from functions.store.reader import open_reader
+
+_LOG = logging.getLogger("sheaf")
+
+MARGIN = 1.5
+"""Seconds before Lambda's own end at which an answer is given up: to say so takes some as well."""
+
+_PREPARING = 5.0
+"""Seconds for what is read ahead of the first request; an initialisation may take ten."""
+
+_PROGRAM = 256
+"""Megabytes of memory that the program itself takes, with the largest pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What each may take, in megabytes: the database, rows in memory, and parts of the bucket."""
+
+    database: int
+    rows: int
+    disk: int
+
+    @classmethod
+    def of(cls, memory: int, disk: int) -> "Shares":
+        """Divide an instance's megabytes of memory, and those that are free on its disk.
+
+        Half of the disk is left free: what was used a moment ago stays beyond the limit, and the
+        database may have to write as well.
+        """
+        spare = max(0, memory - _PROGRAM)
+        return cls(
+            database=min(512, max(64, spare // 2)),
+            rows=min(64, max(8, spare // 8)),
+            disk=max(16, disk // 2),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A store that is open, and what answers from it."""
+
+    application: Application
+    repository: DuckRepository
+    configuration: Configuration
+
+    def prepare(self) -> None:
+        """Read what the first request will need. What goes wrong is for that request to tell."""
+        try:
+            deadline.within(_PREPARING, self.application.prepare)
+        except (SheafError, deadline.Late) as error:
+            _LOG.warning("nothing could be read ahead: %s", error or "it took too long")
+
+
+class Instance:
+    """Answers events, each by its deadline. Takes one at a time, as Lambda gives them.
+
+    `environment` is read anew where that may change, `root` is the folder of the program, in which
+    a sheaf.toml may lie, and `write` takes each line of the access log.
+    """
+
+    def __init__(
+        self, environment: Mapping[str, str], root: Path, write: Callable[[str], None]
+    ) -> None:
+        self._environment = environment
+        self._root = root
+        self._write = write
+        self._serving = self._open()
+        if self._serving is not None:
+            self._serving.prepare()
+        kept.seldom_searched()
+
+    def __call__(self, given: object, context: object = None) -> dict[str, Any]:
+        """Answer an event; `context` is Lambda's."""
+        request = str(getattr(context, "aws_request_id", "") or "")
+        serving = self._serving = self._serving or self._open()
+        if serving is None:
+            return self._refusal(given, request)
+        answer = serving.application(given, _seconds(context), request)
+        if serving.application.spent:
+            # A thread may go on with it for a while, and holds what the next request needs.
+            serving.repository.close()
+            self._serving = None
+        return answer
+
+    def _open(self) -> Serving | None:
+        """Open the store that the configuration names; None, and a line in the log, if it fails."""
+        try:
+            return self._opened()
+        except SheafError as error:
+            _LOG.error("%s", error)
+        except Exception:  # noqa: BLE001 - told in the log, and to be tried again
+            _LOG.exception("the store cannot be opened")
+        return None
+
+    def _opened(self) -> Serving:
+        settings = configuration.load(self._root / configuration.FILE, self._environment)
+        memory = int(self._environment.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024)
+        free = shutil.disk_usage(tempfile.gettempdir()).free >> 20
+        shares = Shares.of(memory, free)
+        settings = settings.having("store.cache", min(settings["store.cache"], shares.disk))
+        reader = open_reader(settings["store.uri"], self._root, settings, self._environment)
+        repository = DuckRepository(reader, shares.rows << 20, memory=shares.database)
+        write = self._write if settings["serve.access_log"] else None
+        application = Application(repository, settings, _now, write, largest=gateway.LARGEST)
+        return Serving(application, repository, settings)
+
+    def _refusal(self, given: object, request: str) -> dict[str, Any]:
+        begun = time.perf_counter()
+        seconds = configuration.default("serve.retry_seconds")
+        reply = handler.unavailable("The repository is not ready; try again later.", seconds)
+        call = gateway.read(given)
+        answer = event.write(reply, call)
+        took = time.perf_counter() - begun
+        told = {"request": request} if request else {}
+        AccessLog(self._write).add(access.entry(_now(), call, answer, told, took))
+        return gateway.packed(answer)
+
+
+def _seconds(context: object) -> float | None:
+    """Return how long an answer may take; None where Lambda sets no end."""
+    left = getattr(context, "get_remaining_time_in_millis", None)
+    if left is None:
+        return None
+    seconds = float(left()) / 1000
+    return max(seconds - MARGIN, seconds / 2)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
