@@ -73,9 +73,13 @@ def emulator() -> Path:
 
 @contextmanager
 def running(
-    artefact: Path, environment: Mapping[str, str], folder: Path, timeout: int = TIMEOUT
+    artefact: Path,
+    environment: Mapping[str, str],
+    folder: Path,
+    timeout: int = TIMEOUT,
+    handler: str = HANDLER,
 ) -> Iterator[Runtime]:
-    """Run the function with nothing of this process's environment."""
+    """Run the function, with nothing of this process's environment; `timeout` is in seconds."""
     folder.mkdir(parents=True, exist_ok=True)
     scratch = folder / "tmp"
     scratch.mkdir(exist_ok=True)
@@ -86,7 +90,7 @@ def running(
         "LAMBDA_TASK_ROOT": str(artefact),
         "PYTHONPATH": str(artefact),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "_HANDLER": HANDLER,
+        "_HANDLER": handler,
         "AWS_LAMBDA_FUNCTION_NAME": "oai",
         "AWS_LAMBDA_FUNCTION_TIMEOUT": str(timeout),
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "1024",
@@ -98,7 +102,7 @@ def running(
         process = subprocess.Popen(
             [
                 emulator(), "--runtime-interface-emulator-address", f"127.0.0.1:{outer}",
-                "--runtime-api-address", f"127.0.0.1:{inner}", BARE, "-m", "awslambdaric", HANDLER,
+                "--runtime-api-address", f"127.0.0.1:{inner}", BARE, "-m", "awslambdaric", handler,
             ],
             cwd=artefact, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
             start_new_session=True,

@@ -1,6 +1,5 @@
 """The built function answers as `sheaf serve` does, byte for byte, however it is asked."""
 
-import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -163,10 +162,10 @@ def test_a_harvest_is_page_for_page_the_same(
     kind: str, same: Callable[..., Answer], archive: Archive
 ) -> None:
     (known,) = archive.rows("SELECT count(*) AS n, count(*) FILTER (deleted) AS gone FROM records")
-    for verb, prefix in itertools.product(("ListRecords", "ListIdentifiers"), (DC,)):
+    for verb in ("ListRecords", "ListIdentifiers"):
         found: list[bytes] = []
         gone = 0
-        request = asked(verb, metadataPrefix=prefix, gzipped=True)
+        request = asked(verb, metadataPrefix=DC, gzipped=True)
         while True:
             body = same(request, KINDS[kind]).plain
             found += re.findall(rb"<header[^>]*>\s*<identifier>([^<]+)", body)
@@ -175,9 +174,8 @@ def test_a_harvest_is_page_for_page_the_same(
             if token is None:
                 break
             request = asked(verb, gzipped=True, resumptionToken=token[1].decode())
-        assert len(found) == len(set(found))
-        listed = archive.rows("SELECT count(*) AS n FROM captures")[0]["n"]
-        assert (len(found) - gone, gone) == (listed, known["gone"])
+        assert len(found) == len(set(found)) == known["n"] > 300
+        assert gone == known["gone"] > 10
 
 
 def test_sets_are_page_for_page_the_same(same: Callable[..., Answer], archive: Archive) -> None:
