@@ -59,7 +59,7 @@ class Runtime:
         return answer_of(self.invoke(dumped(kind(request, **how))))
 
     def said(self) -> str:
-        """Return the log."""
+        """Return the log; once the emulator is killed, the function tells of that in it."""
         return self.log.read_text("utf-8", "replace")
 
 
