@@ -3,7 +3,8 @@
 import base64
 import itertools
 import json
-import urllib.error
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from .archive import Archive
 from .request import FORM, KINDS, Answer, Request, answer_of, asked, http_api, rest_api
 from .runtime import FunctionError, Runtime, running
 from .test_answers import DC, TOKEN
-from .test_limits import LEAKS
+from .test_limits import LEAKS, MOST
 
 BLOCKED = "\r\nX-Evil: 1\r\n\r\n<script>"
 
@@ -87,21 +88,19 @@ def test_what_is_no_event_is_answered(payload: bytes, runtime: Runtime) -> None:
 def test_what_is_no_json_does_not_end_the_function(
     archive: Archive, artefact: Path, tmp_path: Path
 ) -> None:
-    """Lambda's own front refuses it; here it reaches the loop of awslambdaric."""
+    """Nor what is larger than six megabytes, which the emulator cuts off.
+
+    Lambda's own front refuses both. Here they reach the loop of awslambdaric, which says so in the
+    log: the function sees nothing of them.
+    """
+    large = http_api(Request("", "POST", body=b"verb=" + b"x" * 5_000_000))
+    assert len(json.dumps(large)) > MOST
     environment = {**archive.environment, "SHEAF_STORE_URI": archive.store}
     with running(artefact, environment, tmp_path) as runtime:
-        for payload in (b"{", b"\xff\xfe\x00", b'{"a":' * 5000):
+        for payload in (b"{", b"\xff\xfe\x00", b'{"a":' * 5000, json.dumps(large).encode()):
             with pytest.raises(FunctionError):
                 runtime.invoke(payload)
-        assert runtime.ask(asked("Identify")).status == 200
-
-
-def test_what_is_larger_than_lambda_takes_is_refused_before_the_function(runtime: Runtime) -> None:
-    event = http_api(Request("", "POST", body=b"verb=" + b"x" * 5_000_000))
-    assert len(json.dumps(event)) > 6_291_556
-    with pytest.raises((FunctionError, urllib.error.HTTPError, OSError)):
-        runtime.invoke(json.dumps(event).encode())
-    assert runtime.ask(asked("Identify")).status == 200
+            assert runtime.ask(asked("Identify")).status == 200
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -148,16 +147,16 @@ def test_a_token_that_was_tampered_with_is_refused_or_a_token(runtime: Runtime) 
     found = TOKEN.search(first)
     assert found is not None
     token = found[1].decode()
-    codes = {b"badResumptionToken": 0, b"other": 0, b"": 0}
+    codes: Counter[str] = Counter()
     for one in tokens(token):
         body = harmless(runtime.ask(asked("ListRecords", resumptionToken=one))).plain
-        if b"<error" not in body:
-            codes[b""] += 1
-        else:
-            codes[b"badResumptionToken" if b'"badResumptionToken"' in body else b"other"] += 1
+        (code,) = re.findall(rb'<error code="(\w+)"', body) or [b"a page"]
+        # no argument may hold a control character
+        expected = b"badArgument" if {"\0", "\n"} & set(one) else b"badResumptionToken"
+        assert code in (expected, b"a page"), one
+        codes[code.decode()] += 1
     print(f"\n{codes}")
-    assert codes[b"badResumptionToken"] > 0.8 * sum(codes.values())
-    assert codes[b"other"] == 0
+    assert codes["badResumptionToken"] > 0.8 * codes.total()
     assert "Traceback" not in runtime.said()
 
 
