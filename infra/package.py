@@ -43,18 +43,28 @@ class Contents:
 
 
 _NEVER = ("*/__pycache__", "*.pyi", "*/py.typed", "bin", "_duckdb-stubs", "adbc_driver_duckdb")
-_SERVING = ("duckdb/experimental", "duckdb/query_graph")
+_DUCKDB = ("duckdb/experimental", "duckdb/query_graph", "duckdb/polars_io.py")
+# What pyarrow speaks with others by, and what it is built by. The libraries that are left need
+# each other.
+_PYARROW = (
+    *("pyarrow/include", "pyarrow/src", "pyarrow/tests", "pyarrow/*.p[yx][xdi]", "pyarrow/*.pxi"),
+    *("pyarrow/_*test*", "pyarrow/_cuda*", "pyarrow/_csv*", "pyarrow/_json*", "pyarrow/_feather*"),
+    *("pyarrow/_orc*", "pyarrow/_dataset*", "pyarrow/_acero*", "pyarrow/_substrait*"),
+    *("pyarrow/_azurefs*", "pyarrow/_gcsfs*", "pyarrow/_hdfs*", "pyarrow/_s3fs*"),
+    *("pyarrow/*flight*", "pyarrow/*gandiva*", "pyarrow/*encryption*", "pyarrow/libarrow_s3.so*"),
+    *("pyarrow/libarrow_python.so", "pyarrow/*.so.*.*.*"),
+)
 
 FUNCTIONS = {
     "OaiFunction": Contents(
         ("duckdb", "jinja2", "markupsafe", "obstore"),
         ("functions", "templates"),
-        (*_NEVER, *_SERVING),
+        (*_NEVER, *_DUCKDB),
     ),
     "PublishFunction": Contents(
-        ("duckdb", "jinja2", "markupsafe", "obstore", "publicsuffixlist", "pyarrow"),
+        ("duckdb", "jinja2", "markupsafe", "obstore", "publicsuffixlist", "pyarrow", "tqdm"),
         ("functions", "templates", "builder"),
-        (*_NEVER, *_SERVING, "builder/commands", "builder/demo"),
+        (*_NEVER, *_DUCKDB, *_PYARROW, "builder/commands", "builder/demo"),
         ("duckdb", "publicsuffixlist"),
     ),
 }
@@ -71,11 +81,13 @@ def pack(name: str, architecture: str, target: Path) -> None:
         )
     for path in _configuration(ROOT):
         _copy(ROOT / path, target / path)
-    for path in list(_superfluous(contents, target)):
+    for path in sorted(
+        set(_superfluous(contents, target)), reverse=True
+    ):  # a folder after its files
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    _compile(target)
+    _compile(contents, target)
     size = sum(p.stat().st_size for p in target.rglob("*") if p.is_file())
-    print(f"{name} for {architecture}: {size / 1e6:.1f} MB unpacked", file=sys.stderr)
+    print(f"{name} for {architecture}: {size / 1e6:.1f} MB unpacked", flush=True)
 
 
 def locked(text: str, packages: Iterable[str]) -> str:
@@ -137,21 +149,33 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _superfluous(contents: Contents, target: Path) -> Iterator[Path]:
+    """Yield what is to go: papers of packages, and what `left_out` names."""
     told = {f"{name}-" for name in contents.told}
     for path in target.glob("*.dist-info"):
         keeps = path.name.partition("-")[0] + "-" in told
         yield from (p for p in path.iterdir() if p.name != "METADATA") if keeps else [path]
-    for path in sorted(target.rglob("*"), key=lambda p: len(p.parts)):
+    for path in target.rglob("*"):
         inside = path.relative_to(target).as_posix()
-        if path.exists() and any(fnmatch.fnmatch(inside, p) for p in contents.left_out):
+        if any(fnmatch.fnmatch(inside, pattern) for pattern in contents.left_out):
             yield path
 
 
-def _compile(target: Path) -> None:
-    """Compile for good: the function's folder cannot be written to, and nothing in it changes."""
+def _compile(contents: Contents, target: Path) -> None:
+    """Compile for good: the function's folder cannot be written to, and nothing in it changes.
+
+    Of what is not ours the bytecode is all that stays, a megabyte less; ours stays to be read in
+    tracebacks. Raises ValueError for what cannot be compiled.
+    """
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    if not compileall.compile_dir(target, quiet=1, invalidation_mode=mode, stripdir=str(target)):
-        raise ValueError(f"something in {target} is no Python {RUNTIME}")
+    for folder in sorted(target.iterdir()):
+        ours = folder.name in contents.sources
+        if folder.is_dir() and not compileall.compile_dir(
+            folder, quiet=1, invalidation_mode=mode, stripdir=str(target), legacy=not ours
+        ):
+            raise ValueError(f"{folder} cannot be compiled")
+        if not ours:
+            for path in [*folder.rglob("*.py")]:
+                path.unlink()
 
 
 if __name__ == "__main__":
