@@ -14,11 +14,17 @@ from .runtime import Runtime, running
 
 
 @pytest.fixture(scope="session")
-def artefact(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the built function; ARTEFACT=FOLDER takes one that was built before."""
-    if "ARTEFACT" in os.environ:
-        return Path(os.environ["ARTEFACT"]).resolve()
-    return built(tmp_path_factory.mktemp("build")) / "OaiFunction"
+def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of `sam build`; BUILT=FOLDER takes one that was built before."""
+    if "BUILT" in os.environ:
+        return Path(os.environ["BUILT"]).resolve()
+    return built(tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(scope="session")
+def artefact(artefacts: Path) -> Path:
+    """Give the folder of the function that serves."""
+    return artefacts / "OaiFunction"
 
 
 @pytest.fixture(scope="session")
