@@ -49,8 +49,14 @@ def package() -> ModuleType:
 
 def test_every_name_is_one_of_the_template() -> None:
     known = {*WHOLE["Parameters"], *WHOLE["Resources"], *PSEUDO, "AWS::NoValue"}
-    known.add("OaiFunctionAliaslive")  # made of AutoPublishAlias
     assert set(references(WHOLE)) <= known
+
+
+def test_the_alias_takes_every_change_along() -> None:
+    """A version that SAM makes is named by what the template says, not by parameters' values."""
+    assert "AutoPublishAlias:" not in TEXT
+    (alias,) = STACKS["defaults"].resources("AWS::Lambda::Alias").values()
+    assert (alias["Name"], alias["FunctionVersion"]) == ("live", "$LATEST")
 
 
 def test_every_condition_and_every_parameter_is_of_use() -> None:
