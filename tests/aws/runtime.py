@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request as Post
 from urllib.request import urlopen
 
@@ -43,8 +44,11 @@ class Runtime:
         """Return the function's reply to a payload. Raises FunctionError."""
         begun = time.monotonic()
         post = Post(f"{self.url}/2015-03-31/functions/function/invocations", data=payload)
-        with urlopen(post, timeout=patience) as reply:
-            data = reply.read()
+        try:
+            with urlopen(post, timeout=patience) as reply:
+                data = reply.read()
+        except HTTPError as error:  # what the emulator says where the function was cut off
+            raise FunctionError(f"HTTP {error.code}: {error.read()[:300]!r}") from None
         self.seconds = time.monotonic() - begun
         try:
             found = json.loads(data)
