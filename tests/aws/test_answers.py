@@ -218,7 +218,7 @@ def test_a_form_may_come_in_both_places(same: Callable[..., Answer]) -> None:
 
 def test_each_request_is_a_line_of_the_log(runtime: Runtime) -> None:
     before = len(_lines(runtime))
-    runtime.ask(asked("GetRecord", metadataPrefix=DC, identifier="oai:x:logged\n\"}"))
+    runtime.ask(asked("GetRecord", metadataPrefix=DC, identifier='oai:x:logged\n"}'))
     added = _lines(runtime)[before:]
     assert len(added) == 1
     entry = json.loads(added[0])

@@ -114,7 +114,9 @@ def test_requests_that_are_large_or_binary(kind: str, runtime: Runtime) -> None:
         Request("verb=Identify" + "&verb=Identify" * 10_000),
         Request("", "POST", body=b"verb=" + b"y" * 3_000_000),
         Request("", "POST", body=binary),
-        Request("", "POST", headers={"content-type": "multipart/form-data; boundary=x"}, body=binary),
+        Request(
+            "", "POST", headers={"content-type": "multipart/form-data; boundary=x"}, body=binary
+        ),
         Request("", "POST", headers={"content-encoding": "gzip"}, body=b"\x1f\x8b\x08" + binary),
         Request("verb=Identify", "GET", body=binary),
         Request("verb=%00&%00=%00"),
@@ -178,7 +180,15 @@ def test_paths_lead_nowhere(kind: str, path: str, runtime: Runtime) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_headers_make_no_headers_and_no_markup(kind: str, runtime: Runtime) -> None:
-    for value in (BLOCKED, "\u010d\u2603", "a" * 60_000, "gzip" * 9000, ", , ;q=x;;,", "\0", "*;q=9"):
+    for value in (
+        BLOCKED,
+        "\u010d\u2603",
+        "a" * 60_000,
+        "gzip" * 9000,
+        ", , ;q=x;;,",
+        "\0",
+        "*;q=9",
+    ):
         for name in ("host", "accept-encoding", "x-forwarded-proto", "if-none-match", "origin",
                      "x-forwarded-host", "x-forwarded-for", "forwarded", "content-type", "range",
                      "access-control-request-headers", "user-agent", "cookie"):  # fmt: skip
