@@ -1,4 +1,4 @@
-"""A real `sam deploy` into an emulated cloud that enforces policies: publish, harvest, update, delete.
+"""A real `sam deploy` into an emulated cloud that enforces policies, and the life of the stack.
 
 One stack for all; the tests follow one another, as a stack's life does.
 """

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Proves what is deployed, without an account of AWS: the template before AWS's linters, the built
+# function in the official emulator of its runtime, and the whole stack in an emulated cloud
+# (tests/aws). Everything that takes is installed into .venv-aws, once, in the versions of
+# requirements-prove.txt and requirements-ministack.txt.
+#
+# Needs Python 3.13, that of the functions: PYTHON313=... names it where it is not found. Where it,
+# make or a package cannot be had, it says what is not proved and why, and ends with status 0.
+#
+#   infra/prove.sh [what pytest takes, such as tests/aws/test_deploy.py or -k token]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+HOME_OF_TOOLS=.venv-aws
+PINS=(infra/requirements-prove.txt infra/requirements-ministack.txt)
+
+skip() {
+  printf '%s\n' "" "======================================================================" \
+    "SKIPPED: the deployment to AWS is NOT proved here (tests/aws): $1" \
+    "======================================================================" "" >&2
+  exit 0
+}
+
+fits() { [ -n "$1" ] && "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] != (3, 13))' 2>/dev/null; }
+
+# A name on the PATH may lead to none: the shims of pyenv do, for versions that are not switched on.
+python313() {
+  local candidate
+  if [ -n "${PYTHON313:-}" ]; then
+    fits "$PYTHON313" || { echo "PYTHON313=$PYTHON313 is no Python 3.13 with venv" >&2; exit 2; }
+    echo "$PYTHON313"
+    return
+  fi
+  for candidate in $(type -ap python3.13 python3 || true) \
+    "$(pyenv root 2>/dev/null || true)"/versions/3.13*/bin/python3.13; do
+    if fits "$candidate"; then
+      echo "$candidate"
+      return
+    fi
+  done
+}
+
+# Installs by the pip of .venv-aws; what does not have the pinned hash is a failure, and no skip.
+install() {
+  if ! "$HOME_OF_TOOLS/bin/python" -m pip install --quiet --disable-pip-version-check "$@" \
+    2> "$HOME_OF_TOOLS/pip.log"; then
+    cat "$HOME_OF_TOOLS/pip.log" >&2
+    if grep -q "DO NOT MATCH THE HASHES" "$HOME_OF_TOOLS/pip.log"; then exit 1; fi
+    skip "a package cannot be installed; what pip says of it is above"
+  fi
+}
+
+# The pins of some packages.
+pins() {
+  awk -v names=" $* " '/^[^ #]/ { split($1, part, "=="); wanted = index(names, " " part[1] " ") } wanted' \
+    infra/requirements-prove.txt
+}
+
+prepare() {
+  local python="$1"
+  rm -rf "$HOME_OF_TOOLS"
+  "$python" -m venv "$HOME_OF_TOOLS"
+  install --require-hashes --requirement infra/requirements-prove.txt
+  install --no-deps --editable .
+  # The function gets an interpreter with awslambdaric and nothing else: what was not packed is missing.
+  "$python" -m venv --without-pip "$HOME_OF_TOOLS/runtime"
+  pins awslambdaric simplejson snapshot-restore-py > "$HOME_OF_TOOLS/runtime.txt"
+  install --python "$HOME_OF_TOOLS/runtime/bin/python" --no-deps --require-hashes \
+    --requirement "$HOME_OF_TOOLS/runtime.txt"
+  "$python" -m venv --without-pip "$HOME_OF_TOOLS/ministack"
+  install --python "$HOME_OF_TOOLS/ministack/bin/python" \
+    --require-hashes --requirement infra/requirements-ministack.txt
+  cat "${PINS[@]}" > "$HOME_OF_TOOLS/.ready"
+}
+
+python=$(python313)
+[ -n "$python" ] || skip "there is no Python 3.13; PYTHON313=... names one"
+command -v make > /dev/null || skip "there is no make, by which the functions are built"
+if ! cat "${PINS[@]}" | cmp --silent - "$HOME_OF_TOOLS/.ready"; then
+  echo "installing what the proofs need into $HOME_OF_TOOLS ..." >&2
+  prepare "$python"
+fi
+given=("$@")
+[ ${#given[@]} -gt 0 ] || given=(tests/aws)
+exec "$HOME_OF_TOOLS/bin/python" -m pytest --durations=5 "${given[@]}"
