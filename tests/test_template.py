@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from builder.bucket import PROOF
 from functions.oai import request
 from functions.snapshot import configuration, keys, layout
 from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
@@ -100,6 +101,20 @@ def test_what_serves_reads_what_is_published_and_nothing_else(stack: Stack) -> N
 
 
 @every_stack
+def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stack: Stack) -> None:
+    at = f"arn:aws:s3:::{stack.resolved(WHOLE['Outputs']['Bucket']['Value'])}/store"
+    may: dict[str, list[str]] = {}
+    for role, statement in statements_of(stack):
+        for action in listed(statement["Action"]):
+            if role == "PublishRole":
+                may.setdefault(action, []).extend(listed(statement["Resource"]))
+    written = [f"{at}/{layout.SNAPSHOTS}*", f"{at}/{layout.RECORDS}*"]
+    assert may["s3:GetObject"] == [f"{at}/*"]
+    assert may["s3:PutObject"] == [f"{at}/{layout.POINTER}", f"{at}/{PROOF}", *written]
+    assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written]
+
+
+@every_stack
 def test_each_function_has_a_role_of_its_own(stack: Stack) -> None:
     roles = [p["Role"] for p in stack.resources("AWS::Serverless::Function").values()]
     assert len(set(roles)) == len(roles) == 2
@@ -118,7 +133,7 @@ def test_what_the_functions_are_told_is_a_configuration(stack: Stack) -> None:
 def test_parameters_that_are_empty_leave_it_to_the_packed_configuration() -> None:
     for properties in STACKS["defaults"].resources("AWS::Serverless::Function").values():
         told = set(properties["Environment"]["Variables"])
-        assert told <= {"SHEAF_STORE_URI", "SHEAF_STORE_CACHE"}
+        assert told == {"SHEAF_STORE_URI"}
 
 
 def test_the_base_url_is_the_nearest_to_those_who_ask() -> None:
