@@ -20,6 +20,26 @@ _OWN = {"date", "server", "via", "connection", "content-length", "content-encodi
 
 DC = "oai_dc"
 FORMATS = ("oai_dc", "mods", "capture", "harvest")
+SETS = (
+    "domain:cz", "mime:text:html", "collection:serials", "collection:topics:water", "no:such",
+    "b\u00e4d",
+)  # fmt: skip
+DATES: tuple[dict[str, str], ...] = (
+    {"from_": "2020-01-01"},
+    {"until": "2020-01-01"},
+    {"from_": "2020-01-01T00:00:00Z"},
+    {"from_": "yesterday"},
+    {"from_": "2030-01-01", "until": "2020-01-01"},
+    {"from_": "2020-01-01", "until": "2090-01-01T00:00:00Z"},
+)
+QUERIES = (
+    "", "verb=", "verb=identify", "verb=Identify&verb=Identify", "verb=Identify&x=1", "%",
+    "verb=ListRecords&metadataPrefix=oai_dc&metadataPrefix=mods", "verb=%FF%00",
+    "verb=Identify&=", "verb=Identify;x=1", "verb=ListSets&resumptionToken=",
+    "verb=GetRecord&identifier=%22%3E%3Cx%3E&metadataPrefix=oai_dc", "verb=+Identify",
+    "verb=Identify%0D%0AX: y", "verb=Identify&\u010d=%C4%8D",
+)  # fmt: skip
+"""What is no request, or hardly one."""
 
 
 def undated(body: bytes) -> bytes:
@@ -70,11 +90,9 @@ def requests(names: dict[str, str]) -> Iterator[Request]:
         yield from (
             asked("GetRecord", metadataPrefix=prefix, identifier=name) for name in names.values()
         )
-    for name in ("domain:cz", "mime:text:html", "serials", "topics:water", "no:such", "b\u00e4d"):
+    for name in SETS:
         yield asked("ListRecords", metadataPrefix=DC, set=name)
-    for dates in ({"from_": "2020-01-01"}, {"until": "2020-01-01"}, {"from_": "2020-01-01T00:00:00Z"},
-                  {"from_": "yesterday"}, {"from_": "2030-01-01", "until": "2020-01-01"},
-                  {"from_": "2020-01-01", "until": "2090-01-01T00:00:00Z"}):  # fmt: skip
+    for dates in DATES:
         yield asked("ListIdentifiers", metadataPrefix=DC, **dates)
     yield asked("GetRecord", metadataPrefix=DC, identifier="oai:archive.example.org:none")
     yield asked("GetRecord", metadataPrefix="marc21", identifier=capture)
@@ -82,11 +100,7 @@ def requests(names: dict[str, str]) -> Iterator[Request]:
     yield asked("GetRecord", metadataPrefix=DC, identifier=gone, until="2020-01-01")
     yield asked("ListRecords", resumptionToken="made up")
     yield asked("ListRecords", metadataPrefix=DC, resumptionToken="x")
-    for query in ("", "verb=", "verb=identify", "verb=Identify&verb=Identify", "verb=Identify&x=1",
-                  "verb=ListRecords&metadataPrefix=oai_dc&metadataPrefix=mods", "verb=%FF%00",
-                  "verb=Identify&=", "%", "verb=Identify;x=1", "verb=ListSets&resumptionToken=",
-                  "verb=GetRecord&identifier=%22%3E%3Cx%3E&metadataPrefix=oai_dc",
-                  "verb=Identify%0D%0AX: y", "verb=+Identify", "verb=Identify&\u010d=%C4%8D"):  # fmt: skip
+    for query in QUERIES:
         yield Request(quote(query, safe="=&%;+: ").replace(" ", "%20"))
 
 
