@@ -10,7 +10,7 @@
 #   infra/prove.sh [what pytest takes, such as tests/aws/test_deploy.py or -k token]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-HOME_OF_TOOLS=.venv-aws
+TOOLS=.venv-aws
 PINS=(infra/requirements-prove.txt infra/requirements-ministack.txt)
 
 skip() {
@@ -39,14 +39,16 @@ python313() {
   done
 }
 
-# Installs by the pip of .venv-aws; what does not have the pinned hash is a failure, and no skip.
+# Installs into the environment of an interpreter. That nothing can be fetched is a reason to skip;
+# that what was fetched does not have its hash, or that pip was called wrongly, is a failure.
 install() {
-  if ! "$HOME_OF_TOOLS/bin/python" -m pip install --quiet --disable-pip-version-check "$@" \
-    2> "$HOME_OF_TOOLS/pip.log"; then
-    cat "$HOME_OF_TOOLS/pip.log" >&2
-    if grep -q "DO NOT MATCH THE HASHES" "$HOME_OF_TOOLS/pip.log"; then exit 1; fi
-    skip "a package cannot be installed; what pip says of it is above"
-  fi
+  local status=0 log="$TOOLS/pip.log"
+  "$TOOLS/bin/python" -m pip --python "$1" install --quiet --disable-pip-version-check "${@:2}" \
+    2> "$log" || status=$?
+  [ "$status" -ne 0 ] || return 0
+  cat "$log" >&2
+  if [ "$status" -ne 1 ] || grep -q "DO NOT MATCH THE HASHES" "$log"; then exit 1; fi
+  skip "a package cannot be installed; what pip says of it is above"
 }
 
 # The pins of some packages.
@@ -57,28 +59,27 @@ pins() {
 
 prepare() {
   local python="$1"
-  rm -rf "$HOME_OF_TOOLS"
-  "$python" -m venv "$HOME_OF_TOOLS"
-  install --require-hashes --requirement infra/requirements-prove.txt
-  install --no-deps --editable .
+  rm -rf "$TOOLS"
+  "$python" -m venv "$TOOLS"
+  install "$TOOLS/bin/python" --require-hashes --requirement infra/requirements-prove.txt
+  install "$TOOLS/bin/python" --no-deps --editable .
   # The function gets an interpreter with awslambdaric and nothing else: what was not packed is missing.
-  "$python" -m venv --without-pip "$HOME_OF_TOOLS/runtime"
-  pins awslambdaric simplejson snapshot-restore-py > "$HOME_OF_TOOLS/runtime.txt"
-  install --python "$HOME_OF_TOOLS/runtime/bin/python" --no-deps --require-hashes \
-    --requirement "$HOME_OF_TOOLS/runtime.txt"
-  "$python" -m venv --without-pip "$HOME_OF_TOOLS/ministack"
-  install --python "$HOME_OF_TOOLS/ministack/bin/python" \
+  "$python" -m venv --without-pip "$TOOLS/runtime"
+  pins awslambdaric simplejson snapshot-restore-py > "$TOOLS/runtime.txt"
+  install "$TOOLS/runtime/bin/python" --no-deps --require-hashes --requirement "$TOOLS/runtime.txt"
+  "$python" -m venv --without-pip "$TOOLS/ministack"
+  install "$TOOLS/ministack/bin/python" \
     --require-hashes --requirement infra/requirements-ministack.txt
-  cat "${PINS[@]}" > "$HOME_OF_TOOLS/.ready"
+  cat "${PINS[@]}" > "$TOOLS/.ready"
 }
 
 python=$(python313)
 [ -n "$python" ] || skip "there is no Python 3.13; PYTHON313=... names one"
 command -v make > /dev/null || skip "there is no make, by which the functions are built"
-if ! cat "${PINS[@]}" | cmp --silent - "$HOME_OF_TOOLS/.ready"; then
-  echo "installing what the proofs need into $HOME_OF_TOOLS ..." >&2
+if ! cat "${PINS[@]}" | cmp --silent - "$TOOLS/.ready"; then
+  echo "installing what the proofs need into $TOOLS ..." >&2
   prepare "$python"
 fi
 given=("$@")
 [ ${#given[@]} -gt 0 ] || given=(tests/aws)
-exec "$HOME_OF_TOOLS/bin/python" -m pytest --durations=5 "${given[@]}"
+exec "$TOOLS/bin/python" -m pytest --durations=5 "${given[@]}"
