@@ -14,7 +14,6 @@ from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from builder import account
 from builder.bucket import BucketStore
@@ -29,6 +28,8 @@ _SCRATCH = "sheaf-publisher"
 
 _PROGRAM = 900
 """Megabytes that a publish takes beside the database's (docs/store.md, Publishing)."""
+
+_LEAST = 256  # megabytes, as publish.memory has it
 
 
 def handler(event: object, context: object = None) -> dict[str, object]:
@@ -74,7 +75,7 @@ def _context(environment: Mapping[str, str], root: Path) -> Context:
 
 
 def _published(context: Context) -> dict[str, object]:
-    settings = _fitted(context.configuration, context.environment)
+    settings = fitted(context.configuration, context.environment)
     store = context.store
     try:
         built = publish(store, settings, context.surroundings(), trial.digests(settings))
@@ -86,12 +87,13 @@ def _published(context: Context) -> dict[str, object]:
     return account.document(built)
 
 
-def _fitted(settings: Configuration, environment: Mapping[str, str]) -> Configuration:
-    """Return the settings with what of the function's memory the program leaves to the database."""
+def fitted(settings: Configuration, environment: Mapping[str, str]) -> Configuration:
+    """Return the settings with what of the function's memory the program leaves to the database.
+
+    Lambda tells by a variable how many megabytes there are; without it they stay as they are.
+    """
     memory = environment.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
     if not memory:
         return settings
-    least: int = 256  # megabytes, as publish.memory has it
-    values: dict[str, Any] = {**settings.values}
-    values["publish.memory"] = max(least, int(memory) - _PROGRAM)
-    return Configuration(values)
+    megabytes = max(_LEAST, int(memory) - _PROGRAM)
+    return settings.having("publish.memory", megabytes)

@@ -7,6 +7,7 @@ SAM's own transform makes of the template, for it does not look into SAM's resou
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -243,6 +244,48 @@ def test_our_own_checks_would_find(
     monkeypatch.setattr(ours, "STACKS", {"defaults": Stack(template)})
     with pytest.raises((AssertionError, KeyError)):
         checked()
+
+
+# What runs at CloudFront's edge
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("verb=Identify", "verb=Identify"),
+        (
+            "verb=ListRecords&set=a%3Ab&metadataPrefix=oai_dc",
+            "metadataPrefix=oai_dc&set=a%3Ab&verb=ListRecords",
+        ),
+        (
+            "set=a%3Ab&metadataPrefix=oai_dc&verb=ListRecords",
+            "metadataPrefix=oai_dc&set=a%3Ab&verb=ListRecords",
+        ),
+        ("verb=ListRecords&resumptionToken=", "resumptionToken=&verb=ListRecords"),
+        ("", ""),
+        ("verb=Identify&verb=Identify", None),
+        ("verb=Identify&foo=bar", None),
+        ("Verb=Identify", None),
+        ("toString=1", None),
+    ],
+)
+def test_arguments_are_sorted_where_they_are_the_protocol_s(query: str, sent: str | None) -> None:
+    """None: the request stays as it is, object and all."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node here to run the function of CloudFront")
+    code = Stack(WHOLE, **FULL).resources("AWS::CloudFront::Function")["SortArguments"]
+    given: dict[str, Any] = {}
+    for name, value in (pair.split("=", 1) for pair in query.split("&") if pair):
+        if name in given:  # as CloudFront's event tells of an argument that is there again
+            given[name].setdefault("multiValue", [{"value": given[name]["value"]}])
+            given[name]["multiValue"].append({"value": value})
+        else:
+            given[name] = {"value": value}
+    event = json.dumps({"request": {"method": "GET", "uri": "/oai", "querystring": given}})
+    program = f"{code['FunctionCode']}\nconsole.log(JSON.stringify(handler({event})));"
+    done = subprocess.run([node, "-e", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["querystring"] == (given if sent is None else sent)
 
 
 # The build
