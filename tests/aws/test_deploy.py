@@ -201,13 +201,18 @@ def test_who_publishes_may_do_so_and_no_more(
 ) -> None:
     keys = keys_of(cloud, stack, "PublishRole")
     publishing = Archive(store.store, {**store.environment, **keys}, store.folder)
-    publishing.ingest("three", pages(2400, 2410))
+    store.ingest("three", pages(2400, 2410))
     publishing.sheaf("publish")
+    with pytest.raises(AssertionError, match="no permission"):
+        publishing.ingest("refused", pages(9000, 9001))
     until(lambda: endpoint.harvest() == known(store), wanted=True)
-    s3 = cloud.client("s3", keys)
+    s3, bucket = cloud.client("s3", keys), stack.outputs["Bucket"]
     for refused in (
-        lambda: s3.put_object(Bucket=stack.outputs["Bucket"], Key="another/x", Body=b"x"),
-        lambda: s3.delete_bucket(Bucket=stack.outputs["Bucket"]),
+        lambda: s3.put_object(Bucket=bucket, Key="another/x", Body=b"x"),
+        lambda: s3.put_object(Bucket=bucket, Key="store/intake/x", Body=b"x"),
+        lambda: s3.delete_object(Bucket=bucket, Key="store/current.json"),
+        lambda: s3.get_object(Bucket=bucket, Key="another/current.json"),
+        lambda: s3.delete_bucket(Bucket=bucket),
         lambda: cloud.client("iam", keys).list_users(),
         lambda: cloud.client("lambda", keys).list_functions(),
     ):
