@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Proves what is deployed, without an account of AWS: the template before AWS's linters, the built
 # function in the official emulator of its runtime, the whole stack in an emulated cloud (tests/aws),
-# and the suite of the store's seam on the functions' own Python. Everything that takes is installed into .venv-aws, once, in the versions of
-# requirements-prove.txt and requirements-ministack.txt.
+# and the suite of the store's seam on the functions' own Python. Everything that takes is installed
+# into .venv-aws, once, in the versions of requirements-prove.txt and requirements-ministack.txt.
 #
 # Needs Python 3.13, that of the functions: PYTHON313=... names it where it is not found. Where it,
 # make or a package cannot be had, it says what is not proved and why, and ends with status 0.
@@ -88,4 +88,5 @@ given=("$@")
   tests/aws tests/builder/test_store.py tests/builder/test_integrity.py
   "tests/crash/test_race.py::test_publishers_expiry_and_harvester_at_once[weed]"
 )
-exec "$TOOLS/bin/python" -m pytest --durations=5 "${given[@]}"
+# What was built is hundreds of megabytes, of which only what failed is worth to be looked at.
+exec "$TOOLS/bin/python" -m pytest --durations=5 -o tmp_path_retention_policy=failed "${given[@]}"
