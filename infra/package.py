@@ -85,6 +85,7 @@ def pack(name: str, architecture: str, target: Path) -> None:
         set(_superfluous(contents, target)), reverse=True
     ):  # a folder after its files
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+    _name(target)
     _compile(contents, target)
     size = sum(p.stat().st_size for p in target.rglob("*") if p.is_file())
     print(f"{name} for {architecture}: {size / 1e6:.1f} MB unpacked", flush=True)
@@ -158,6 +159,16 @@ def _superfluous(contents: Contents, target: Path) -> Iterator[Path]:
         inside = path.relative_to(target).as_posix()
         if any(fnmatch.fnmatch(inside, pattern) for pattern in contents.left_out):
             yield path
+
+
+def _name(target: Path) -> None:
+    """Write down the program's own version, which Identify tells."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    name, version = project["name"], project["version"]
+    folder = target / f"{name}-{version}.dist-info"
+    folder.mkdir()
+    told = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    (folder / "METADATA").write_text(told, "utf-8")
 
 
 def _compile(contents: Contents, target: Path) -> None:

@@ -8,6 +8,8 @@ is told that time is up has to let go of all that the thread has worked with, an
 import ctypes
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
+from functools import partial
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -24,11 +26,11 @@ class Stopped(SystemExit):
 def within(seconds: float | None, work: Callable[[], T]) -> T:
     """Return what `work` returns, or raise what it raises, within `seconds` (None: take any time).
 
-    Raises Late where that is not to be had.
+    It is done in the caller's context (contextvars). Raises Late where it is not to be had.
     """
     if seconds is None:
         return work()
-    worker = _Worker(work)
+    worker = _Worker(partial(copy_context().run, work))
     worker.thread.start()
     worker.thread.join(seconds)
     return worker.result()

@@ -10,6 +10,7 @@ from typing import Any
 from functions.oai import columns, engine
 from functions.oai.columns import Columns
 from functions.oai.kept import Kept
+from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, Key, RowGroup
 from functions.snapshot.store import Reader
 
@@ -46,11 +47,16 @@ class Files:
         """Let go of DuckDB; nothing can be read any more, and what is being read is given up."""
         with self._lock:
             self._open = False
+            for cursor in self._busy:
+                cursor.interrupt()
         if self._reader_ahead is not None:
             self._reader_ahead.shutdown(cancel_futures=True)
         with self._lock:
-            for cursor in self._busy:
-                cursor.interrupt()
+            self._end()
+
+    def _end(self) -> None:
+        """Close DuckDB; where somebody still reads it would refuse, and who does ends it then."""
+        if not self._busy:
             for cursor in self._idle:
                 cursor.close()
             self._idle.clear()
@@ -205,6 +211,8 @@ class Files:
     def _cursor(self) -> Iterator[engine.Connection]:
         """Lend a cursor: one may serve one thread at a time."""
         with self._lock:
+            if not self._open:
+                raise StoreError(f"{self._reader.address} was closed")
             cursor = self._idle.pop() if self._idle else self._connection.cursor()
             self._busy.append(cursor)
         try:
@@ -213,6 +221,8 @@ class Files:
             with self._lock:
                 self._busy.remove(cursor)
                 self._idle.append(cursor)
+                if not self._open:
+                    self._end()
 
 
 def _turned(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:

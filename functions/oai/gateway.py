@@ -25,6 +25,8 @@ _HOST = re.compile(
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 )
 _VARIABLE = re.compile(r"\{([^{}+]*)\+?\}")
+_LEAD = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9$_.+!*'()\-]+)*")
+"""What may come before our own paths: what a stage or a mapping can be called."""
 _ROOT_STAGE = "$default"
 
 Event = Mapping[str, Any]
@@ -63,10 +65,10 @@ def read(event: object, mount: str = "") -> Call:
     if not (_HOST.fullmatch(host) and endpoint.is_valid(f"http://{host}")):
         host = "localhost"
     scheme = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    scheme = scheme if scheme in ("http", "https") else "https"
     return Call(
         method=kind.method(event).upper() or "GET",
-        base=f"{scheme if scheme in ('http', 'https') else 'https'}://{host}"
-        + (_without(kind.public(event), path) or before),
+        base=f"{scheme}://{host}{_without(kind.public(event), path) or before}",
         path=path,
         query=kind.query(event),
         headers=headers,
@@ -90,25 +92,30 @@ def weight(answer: Mapping[str, Any]) -> int:
 
 def _before(path: str, route: str, stage: str, mount: str) -> str:
     """Return what of a path comes before our own."""
-    if route == "/":
-        return path.rstrip("/")
-    if route and path.endswith(route):
-        return path[: -len(route)]
+    routed = _without(path, route) if route else None
+    if routed is not None:
+        return routed
     leads = [mount] if stage in ("", _ROOT_STAGE) else [f"/{stage}", mount]
     return next((lead for lead in leads if lead and f"{path}/".startswith(f"{lead}/")), "")
 
 
-def _without(public: str, path: str) -> str:
-    """Return what the client wrote before `path`, "" where that cannot be told."""
+def _without(whole: str, path: str) -> str | None:
+    """Return what comes before `path`, None where that is no name of a stage or a mapping."""
     if path == "/":
-        return public.rstrip("/")
-    return public.removesuffix(path) if public.endswith(path) else ""
+        lead = whole.removesuffix("/")
+    elif whole.endswith(path):
+        lead = whole.removesuffix(path)
+    else:
+        return None
+    return lead if _LEAD.fullmatch(lead) else None
 
 
 def _routed(route: str, event: Event) -> str:
-    """Return a route with the values of its variables; "" for one that takes everything."""
+    """Return a route with the values of its variables; "" for one that tells nothing."""
     values = _table(event.get("pathParameters"))
-    filled = _VARIABLE.sub(lambda match: _text(values.get(match[1])), route)
+    if not all(_text(values.get(name)) for name in _VARIABLE.findall(route)):
+        return ""
+    filled = _VARIABLE.sub(lambda match: _text(values[match[1]]), route)
     return filled if filled.startswith("/") else ""
 
 

@@ -65,8 +65,7 @@ class Application:
         self._compress = compress
         self._present = present
         formats, self._renderer = trial.opened(configuration)
-        digests = {row.prefix: self._renderer.digest(row) for row in formats.rows}
-        fields = {row.prefix: self._renderer.fields(row) for row in formats.rows}
+        digests, fields = trial.made(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digests, fields)
         self._schemas = schemas.replies(self._renderer.places)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])

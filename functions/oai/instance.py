@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,8 +25,8 @@ from functions.oai.access import AccessLog
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration
-from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import SheafError
+from functions.snapshot.store import Reader
 from functions.store.reader import open_reader
 
 _LOG = logging.getLogger("sheaf")
@@ -69,14 +70,12 @@ class Serving:
 
     application: Application
     repository: DuckRepository
-    configuration: Configuration
+    reader: Reader
 
-    def prepare(self) -> None:
-        """Read what the first request will need. What goes wrong is for that request to tell."""
-        try:
-            deadline.within(_PREPARING, self.application.prepare)
-        except (SheafError, deadline.Late) as error:
-            _LOG.warning("nothing could be read ahead: %s", error or "it took too long")
+    def close(self) -> None:
+        """Let go of all of it, also where a thread goes on with some of it for a while."""
+        self.repository.close()
+        self.reader.close()
 
 
 class Instance:
@@ -92,23 +91,38 @@ class Instance:
         self._environment = environment
         self._root = root
         self._write = write
+        kept.seldom_searched()  # before the store is opened, which may have to be done once more
         self._serving = self._open()
         if self._serving is not None:
-            self._serving.prepare()
-        kept.seldom_searched()
+            self._prepare(self._serving)
 
     def __call__(self, given: object, context: object = None) -> dict[str, Any]:
         """Answer an event; `context` is Lambda's."""
-        request = str(getattr(context, "aws_request_id", "") or "")
+        request = str(getattr(context, "aws_request_id", None) or "")
         serving = self._serving = self._serving or self._open()
         if serving is None:
             return self._refusal(given, request)
         answer = serving.application(given, _seconds(context), request)
         if serving.application.spent:
-            # A thread may go on with it for a while, and holds what the next request needs.
-            serving.repository.close()
-            self._serving = None
+            self._let_go(serving)
         return answer
+
+    def _prepare(self, serving: Serving) -> None:
+        """Read what the first request will need; what goes wrong is for that one to tell."""
+        try:
+            deadline.within(_PREPARING, serving.application.prepare)
+        except deadline.Late:
+            _LOG.warning("nothing was read ahead within %.1f s", _PREPARING)
+            self._let_go(serving)
+        except SheafError as error:
+            _LOG.warning("nothing could be read ahead: %s", error)
+        except Exception:  # noqa: BLE001 - told in the log, and to be tried again
+            _LOG.exception("nothing could be read ahead")
+
+    def _let_go(self, serving: Serving) -> None:
+        """Have the store opened anew for the next request: a thread may hold what it needs."""
+        serving.close()
+        self._serving = None
 
     def _open(self) -> Serving | None:
         """Open the store that the configuration names; None, and a line in the log, if it fails."""
@@ -126,11 +140,15 @@ class Instance:
         free = shutil.disk_usage(tempfile.gettempdir()).free >> 20
         shares = Shares.of(memory, free)
         settings = settings.having("store.cache", min(settings["store.cache"], shares.disk))
-        reader = open_reader(settings["store.uri"], self._root, settings, self._environment)
-        repository = DuckRepository(reader, shares.rows << 20, memory=shares.database)
         write = self._write if settings["serve.access_log"] else None
-        application = Application(repository, settings, _now, write, largest=gateway.LARGEST)
-        return Serving(application, repository, settings)
+        with ExitStack() as opened:
+            reader = open_reader(settings["store.uri"], self._root, settings, self._environment)
+            opened.callback(reader.close)
+            repository = DuckRepository(reader, shares.rows << 20, memory=shares.database)
+            opened.callback(repository.close)
+            application = Application(repository, settings, _now, write, largest=gateway.LARGEST)
+            opened.pop_all()
+        return Serving(application, repository, reader)
 
     def _refusal(self, given: object, request: str) -> dict[str, Any]:
         begun = time.perf_counter()

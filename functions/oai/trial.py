@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 from functions.oai import about, schemas, text
 from functions.oai.format import Format, Formats, load
+from functions.oai.lazily import Lazily
 from functions.oai.render import RECORD, Renderer
 from functions.oai.repository import Record
 from functions.snapshot import schema
@@ -42,9 +42,25 @@ def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
     folder, offered = configuration["formats.templates"], tuple(configuration["formats.offered"])
     name = configuration["repository.name"]
     own = Path(folder) if folder else None
-    formats = _tried(own, offered) if own else _shipped(offered)
+    formats = _tried(own, offered) if own else load(own=None, offered=offered)
     abouts = about.containers(configuration)
     return formats, Renderer(own=own, repository_name=name, abouts=abouts)
+
+
+def made(
+    configuration: Configuration, formats: Formats, renderer: Renderer
+) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
+    """Return by prefix a digest of what makes each format, and the columns that it needs.
+
+    Of what is shipped only when it is asked for: a cold start has no time to compile it all. What
+    an operator wrote may be changed meanwhile, so that is told at once, as it was looked over.
+    """
+    rows = {row.prefix: row for row in formats.rows}
+    digests = Lazily([*rows], lambda prefix: renderer.digest(rows[prefix]))
+    fields = Lazily([*rows], lambda prefix: renderer.fields(rows[prefix]))
+    if configuration["formats.templates"]:
+        return dict(digests), dict(fields)
+    return digests, fields
 
 
 def digests(configuration: Configuration) -> Mapping[str, str]:
@@ -53,12 +69,8 @@ def digests(configuration: Configuration) -> Mapping[str, str]:
     return {row.prefix: renderer.digest(row) for row in formats.rows}
 
 
-@lru_cache(maxsize=16)
-def _shipped(offered: tuple[str, ...]) -> Formats:
-    return _tried(None, offered)  # what is shipped does not change while this process runs
-
-
-def _tried(own: Path | None, offered: tuple[str, ...]) -> Formats:
+def _tried(own: Path, offered: tuple[str, ...]) -> Formats:
+    """Look over what an operator wrote. What is shipped was tried by our tests."""
     formats, renderer = load(own=own, offered=offered), Renderer(own=own)
     for row in formats.rows:
         for kind in row.crosswalks:

@@ -43,6 +43,10 @@ class Reader(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Let go of what it keeps on this machine; nothing can be read any more."""
+        ...
+
 
 class Writer(Reader, Protocol):
     """Also writes. Whoever reads meanwhile sees an object whole or not at all."""

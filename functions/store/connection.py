@@ -9,7 +9,7 @@ from functions.snapshot import endpoint as endpoints
 from functions.snapshot.address import Address
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import StoreError
-from functions.store import profile
+from functions.store import credentials, profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ def options_of(
     """Return obstore's configuration of the bucket; what is not in it, obstore finds by itself.
 
     Keys are handed over by a function: as single options obstore would complete them by what
-    else the environment holds, a session token of other keys among it. Raises StoreError for
+    else the environment holds, a session token of other keys among it. `environment` is read again
+    whenever keys are needed. Raises StoreError for
     what obstore cannot use.
     """
     found = profile.load(environment)
@@ -80,14 +81,8 @@ def options_of(
         "endpoint": endpoint,
         "region": region,
     }
-    if found.access_key:
-        credential = {
-            "access_key_id": found.access_key,
-            "secret_access_key": found.secret_key,
-            "token": found.token or None,
-            "expires_at": None,
-        }
-        options["credential_provider"] = lambda: credential
+    if (provider := credentials.provider(environment, found)) is not None:
+        options["credential_provider"] = provider
     return {name: value for name, value in options.items() if value != ""}
 
 

@@ -47,6 +47,9 @@ class FolderReader:
             raise MissingObject(f"{self.root} has no {key}")
         return path
 
+    def close(self) -> None:
+        """Nothing of the folder is kept elsewhere."""
+
     def path(self, key: str) -> Path:
         """Return where the object lies. Raises ValueError for a key that leads out of the store."""
         parts = key.split("/")

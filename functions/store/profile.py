@@ -37,7 +37,7 @@ def load(environment: Mapping[str, str]) -> Profile:
     AWS_PROFILE names a profile that is needed and not there, or that has no keys of its own.
     """
     name = environment.get("AWS_PROFILE", "")
-    home = Path(environment.get("HOME", "~")).expanduser() / ".aws"
+    home = _home(environment) / ".aws"
     secrets = Path(environment.get("AWS_SHARED_CREDENTIALS_FILE") or home / "credentials")
     settings = Path(environment.get("AWS_CONFIG_FILE") or home / "config")
     wanted = name or "default"
@@ -47,7 +47,7 @@ def load(environment: Mapping[str, str]) -> Profile:
     }
     region = checked("the profile's region", values.get("region", ""))
     if environment.get("AWS_ACCESS_KEY_ID"):
-        return _profile(environment, str.upper, region)
+        return of_environment(environment, region)
     if not name and any(environment.get(variable) for variable in _ELSEWHERE):
         return Profile(region=region)
     if name and not values:
@@ -64,6 +64,11 @@ def load(environment: Mapping[str, str]) -> Profile:
     if not found.access_key and environment.get("AWS_SECRET_ACCESS_KEY"):
         raise StoreError("AWS_SECRET_ACCESS_KEY is set without AWS_ACCESS_KEY_ID")
     return found
+
+
+def of_environment(environment: Mapping[str, str], region: str = "") -> Profile:
+    """Return the environment's keys. Raises StoreError for what are none."""
+    return _profile(environment, str.upper, region)
 
 
 def checked(name: str, value: str) -> str:
@@ -84,6 +89,13 @@ def _profile(values: Mapping[str, str], case: Callable[[str], str], region: str)
         raise StoreError(f"{given} is set without {wanted}")
     name = case("aws_session_token")
     return Profile(access_key, secret_key, checked(name, values.get(name, "")), region)
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    try:
+        return Path(environment.get("HOME") or "~").expanduser()
+    except RuntimeError:  # a user that the machine does not know, as a function's may be
+        return Path("/")
 
 
 def _section(path: Path, name: str) -> dict[str, str]:

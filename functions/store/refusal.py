@@ -12,6 +12,7 @@ _TRANSPORT = re.compile(r"kind: (Timeout|Connect|Request|Interrupted|Decode)\b")
 _CREDENTIALS = (
     "//169.254.", "//[fd00:ec2", "/latest/api/token", "/latest/meta-data/", "//sts.", "AssumeRole",
 )  # fmt: skip
+_OWN = re.compile(r"credential provider: StoreError: (.*)")
 _FOREIGN = re.compile(r'ath "(.*?)"(?: contained|: Encountered)', re.DOTALL)
 _REGION = "Received redirect"
 _SECRET = re.compile(r"//[^/\s]*@")
@@ -48,7 +49,8 @@ class Refusal:
 
     `transport` is how the way to the server failed, empty where it did not; `url` is what was
     asked, which need not be the bucket: credentials are asked for as well. `renewing` tells that
-    there were some before. `foreign` is a key that was listed and cannot be asked for.
+    there were some before; `keyless` is why they cannot be had, where that was told. `foreign` is a
+    key that was listed and cannot be asked for.
     """
 
     kind: str
@@ -58,6 +60,7 @@ class Refusal:
     transport: str = ""
     url: str = ""
     renewing: bool = False
+    keyless: str = ""
     foreign: str = ""
 
     @classmethod
@@ -66,6 +69,7 @@ class Refusal:
         text = str(error)
         status, code, url = _STATUS.search(text), _CODE.search(text), _URL.search(text)
         transport = None if status else _TRANSPORT.search(text)
+        keyless = _OWN.search(text)
         foreign = _FOREIGN.search(text) if type(error).__name__ == "InvalidPathError" else None
         return cls(
             kind=type(error).__name__,
@@ -75,6 +79,7 @@ class Refusal:
             transport=transport[1] if transport else "",
             url=url[1] if url else "",
             renewing=renewing,
+            keyless=keyless[1] if keyless else "",
             foreign=foreign[1] if foreign else "",
         )
 
@@ -92,7 +97,7 @@ class Refusal:
     @property
     def credentials(self) -> bool:
         """Tell whether it was credentials that could not be had."""
-        return any(mark in self.url for mark in _CREDENTIALS)
+        return bool(self.keyless) or any(mark in self.url for mark in _CREDENTIALS)
 
     @property
     def passing(self) -> bool:
@@ -107,6 +112,9 @@ class Refusal:
     def error(self, bucket: str, key: str, action: str, waited: str) -> StoreError:
         """Return what to raise: `action` is what was wanted, `waited` for how long, in words."""
         where = f"s3://{bucket}/{key}"
+        if self.keyless:
+            kind = StoreUnavailable if self.renewing else StoreError
+            return kind(f"s3://{bucket}: {self.keyless}")
         if self.credentials and self.renewing:
             return StoreUnavailable(
                 f"s3://{bucket}: the credentials could not be renewed; what gives them was asked "

@@ -22,7 +22,11 @@ def clock() -> Clock:
 
 @pytest.fixture
 def repository() -> MemoryRepository:
-    """Ten captures an hour ago, of which half an hour ago one was changed and one deleted."""
+    return ten_captures()
+
+
+def ten_captures() -> MemoryRepository:
+    """Return ten captures of an hour ago; half an hour ago one was changed and one deleted."""
     repository = MemoryRepository()
     repository.publish(
         {

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from functions.oai import format as formats
-from functions.oai import trial
+from functions.oai import schemas, trial
+from functions.oai.render import Renderer
 from functions.snapshot.errors import ConfigurationError
 
 from .client import START, Client, configured, content
@@ -419,3 +420,12 @@ def test_a_crosswalk_may_ask_for_more_than_a_text_full_of_markup_has(own):
     text = f"{HEAD}{{% if url %}}{{{{ url.index('.cz') }}}}{{% endif %}}</page>"
     (own / "crosswalks" / "simple.xml").write_text(text)
     trial.opened(configured(formats_templates=str(own)))
+
+
+@pytest.mark.parametrize("row", formats.load().rows, ids=lambda row: row.prefix)
+def test_what_is_shipped_passes_its_trial(row):
+    """No server tries it at its start, for that takes a cold start some time."""
+    renderer = Renderer()
+    for kind in row.crosswalks:
+        trial.check(renderer, row, kind)
+    assert schemas.replies(renderer.places)

@@ -16,6 +16,7 @@ from functions.snapshot.address import Address
 from functions.snapshot.errors import StoreError, StoreUnavailable
 from functions.store.client import Client
 from functions.store.connection import Connection
+from tests.bucket import fresh
 
 ROLE = "/latest/meta-data/iam/security-credentials/"
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
@@ -138,3 +139,86 @@ def test_a_machine_without_a_role_is_told_at_once(machine: Machine) -> None:
     with pytest.raises(StoreError, match="no credentials: set AWS_ACCESS_KEY_ID"):
         machine.client({}, retry_seconds=30).get("x")
     assert time.monotonic() - began < 5
+
+
+def test_keys_that_change_in_the_environment_are_followed(machine: Machine) -> None:
+    environment = {"HOME": "/nowhere", **KEYS}
+    client = Client(Address("bucket"), Connection(endpoint=machine.url), environment)
+    client.get("x")
+    assert machine.signed() == ("key", None)
+    environment |= {"AWS_ACCESS_KEY_ID": "newer", "AWS_SESSION_TOKEN": "t"}
+    time.sleep(0.2)  # obstore asks no more often than that
+    client.get("x")
+    assert machine.signed() == ("newer", "t")
+
+
+@pytest.mark.parametrize("value", ["", "hid\nden"])
+def test_keys_that_change_into_none_are_told_without_them(machine: Machine, value: str) -> None:
+    environment = {"HOME": "/nowhere", **KEYS}
+    connection = Connection(endpoint=machine.url, retry_seconds=0.3)
+    client = Client(Address("bucket"), connection, environment)
+    client.get("x")
+    environment["AWS_SECRET_ACCESS_KEY"] = value
+    time.sleep(0.2)
+    with pytest.raises(StoreUnavailable, match=r"^s3://bucket: AWS_\w+ (holds a blank|is set wit)"):
+        client.get("x")
+    environment |= KEYS
+    time.sleep(0.2)
+    assert client.get("x")[0] == b"hello"
+
+
+def test_a_server_sees_that_the_keys_are_others(weed_server: str) -> None:
+    """As this one does, which checks the signature of each request."""
+    bucket = fresh(weed_server)
+    bucket.create("x", b"hello")
+    environment = {"HOME": "/nowhere", **bucket.environment}
+    connection = Connection(endpoint=weed_server, retry_seconds=0)
+    client = Client(bucket._address, connection, environment)
+    key = bucket._address.key("x")
+    assert client.get(key)[0] == b"hello"
+    right = environment["AWS_SECRET_ACCESS_KEY"]
+    for secret in ("wrong", right, "wrong", right):
+        environment["AWS_SECRET_ACCESS_KEY"] = secret
+        time.sleep(0.2)
+        if secret == right:
+            assert client.get(key)[0] == b"hello"
+        else:
+            with pytest.raises(StoreError, match="the secret access key is wrong"):
+                client.get(key)
+    bucket.close()
+
+
+def test_a_thawed_function_gets_its_keys_from_an_address(machine: Machine) -> None:
+    environment = {
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": f"{machine.url}{ROLE}keys",
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN": "password",
+    }
+    client = machine.client(environment)
+    client.get("x")
+    assert machine.signed() == ("role", "t")
+    (asked,) = (headers for path, headers in machine.seen if path.startswith(ROLE))
+    assert asked["authorization"] == "password"
+    time.sleep(2)  # they expire
+    client.get("x")
+    assert [path for path, _ in machine.seen].count(f"{ROLE}keys") == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://127.0.0.1:9/", "no credentials come from AWS_CONTAINER_CREDENTIALS_FULL_URI: URL"),
+        ("http://elsewhere.example/", "expected https, or http on this machine"),
+        ("ftp://127.0.0.1/", "expected https, or http on this machine"),
+        ("{machine}/no-keys", "no credentials come from .*: JSONDecodeError"),
+        ("{machine}" + ROLE, "no credentials come from .*: JSONDecodeError"),
+    ],
+)
+def test_an_address_that_gives_no_keys_is_told(machine: Machine, address: str, said: str) -> None:
+    environment = {
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI": address.replace("{machine}", machine.url),
+        "AWS_CONTAINER_AUTHORIZATION_TOKEN": "password",
+    }
+    with pytest.raises(StoreError, match=said) as told:
+        machine.client(environment).get("x")
+    assert "password" not in str(told.value)
+    assert "\n" not in str(told.value)

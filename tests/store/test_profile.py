@@ -83,3 +83,7 @@ def test_damaged_files_are_told_without_what_they_hold(home: dict[str, str]) -> 
 
 def test_no_secret_is_shown(home: dict[str, str]) -> None:
     assert "secret" not in repr(profile.load(home))
+
+
+def test_a_user_whom_the_machine_does_not_know_has_no_profile() -> None:
+    assert profile.load({"HOME": "~no-such-user"}) == Profile()
