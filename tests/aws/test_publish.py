@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.bucket import fresh
+from tests.whole.conftest import warc
 
 from .archive import SETTINGS, Archive, pages
 from .runtime import FunctionError, Runtime, running
@@ -24,6 +25,8 @@ Published = AbstractContextManager[Runtime]
 @pytest.fixture
 def make_archive(weed_server: str, tmp_path: Path) -> Make:
     """Give what makes an archive with the same intake, of two runs, in a bucket of its own."""
+    one = warc(tmp_path / "one.warc.gz", pages(0, 240))
+    two = warc(tmp_path / "two.warc.gz", pages(200, 300, "Changed"))
 
     def make(name: str) -> Archive:
         bucket = fresh(weed_server)
@@ -32,8 +35,8 @@ def make_archive(weed_server: str, tmp_path: Path) -> Make:
         folder.mkdir()
         environment = {**bucket.environment, **SETTINGS, "SHEAF_STORE_URI": bucket.uri}
         made = Archive(bucket.uri, environment, folder)
-        made.ingest("one", pages(0, 240), "--collection", "serials:harvest_november07")
-        made.ingest("two", pages(200, 300, "Changed"))
+        made.sheaf("ingest", one, "--collection", "serials:harvest_november07")
+        made.sheaf("ingest", two)
         return made
 
     return make
