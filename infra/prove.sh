@@ -80,6 +80,9 @@ if ! cat "${PINS[@]}" | cmp --silent - "$TOOLS/.ready"; then
   echo "installing what the proofs need into $TOOLS ..." >&2
   prepare "$python"
 fi
+# The functions are packed by make: by this Python, and not as a part of a make that runs already.
+export PYTHON313="$PWD/$TOOLS/bin/python"
+unset MAKEFLAGS MFLAGS MAKELEVEL
 # On the functions' own Python the store's seam as well, and two publishers, an expiry and a
 # harvester at once over SeaweedFS, for so many seconds.
 export RACE_SECONDS="${RACE_SECONDS:-12}"
