@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Half of the suite's time is waiting, so that more processes than cores are of use.
 SIDE_BY_SIDE := -n 4 --dist worksteal
 
-.PHONY: demo test clients check bench format clean
+.PHONY: demo test prove-aws clients check bench format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,11 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+# What is deployed to AWS, proved without an account; installs into .venv-aws what it takes, and says
+# what it has to skip. PROOF="tests/aws/test_deploy.py" proves a part, PYTHON313=... names a Python.
+prove-aws:
+	infra/prove.sh $(PROOF)
 
 # Harvests with other people's clients; those in Perl are installed first where that can be done.
 clients: $(READY)
@@ -49,4 +54,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build *.egg-info demo-store
+	rm -rf $(VENV) .venv-aws build *.egg-info demo-store

@@ -79,7 +79,12 @@ class Unconditional:
     """The server is one that knows nothing of conditions: it never hears of them."""
 
 
-Fault = Answer | Lost | Truncated | Slow | Trickle | Unconditional
+@dataclass(frozen=True)
+class Altered:
+    """A byte of the request's body is another when it arrives, as on a line that is damaged."""
+
+
+Fault = Answer | Lost | Truncated | Slow | Trickle | Unconditional | Altered
 
 
 @dataclass
@@ -157,6 +162,8 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
                 return
             if isinstance(fault, Slow):
                 time.sleep(fault.seconds)
+            if isinstance(fault, Altered) and body:
+                body = bytes([body[0] ^ 1]) + body[1:]
             status, headers, data = self._forwarded(body, isinstance(fault, Unconditional))
             if isinstance(fault, Lost):
                 self.close_connection = True

@@ -111,6 +111,31 @@ def test_of_sixteen_that_replace_at_once_one_wins_each_round(store: Writer) -> N
         assert store.tag("x") == tag
 
 
+def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
+    """As publishers do: who meets a conflict reads again, and tries again."""
+    store.replace("x", b"0", None)
+    ready = threading.Barrier(8)
+
+    def count() -> None:
+        ready.wait()
+        done = 0
+        while done < 5:
+            tag = store.tag("x")
+            number = int(store.read("x"))
+            try:
+                store.replace("x", str(number + 1).encode(), tag)
+            except Conflict:
+                continue
+            done += 1
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.read("x") == b"40"
+
+
 def test_of_eight_that_create_at_once_one_wins(store: Writer) -> None:
     for turn in range(5):
         won: list[int] = []

@@ -1,0 +1,99 @@
+"""The function of AWS Lambda that publishes: its handler is builder.function.handler.
+
+It is the command `sheaf publish` over the store that SHEAF_STORE_URI names, with a sheaf.toml in
+the zip's root. What calls it does not matter: a timer, a run of the intake that was committed, or
+a person. Where there is nothing new it does nothing, so that it may be called too often.
+"""
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from builder import account
+from builder.bucket import BucketStore
+from builder.context import Context
+from builder.publish import NothingToPublish, publish
+from functions.oai import trial
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import SheafError
+
+_ROOT = Path(__file__).parents[1]
+_SCRATCH = "sheaf-publisher"
+
+_PROGRAM = 900
+"""Megabytes that a publish takes beside the database's (docs/store.md, Publishing)."""
+
+_LEAST = 256  # megabytes, as publish.memory has it
+
+
+def handler(event: object, context: object = None) -> dict[str, object]:
+    """Publish what was ingested, and return the account as `sheaf publish --json` prints it.
+
+    `event` and `context` are not looked at. Raises SheafError: Lambda tries again, and keeps what
+    failed every time in the queue of failures.
+    """
+    root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
+    return run(dict(os.environ), root, Path(tempfile.gettempdir()))
+
+
+def run(environment: Mapping[str, str], root: Path, temporary: Path) -> dict[str, object]:
+    """Publish to the store that `environment` names; a sheaf.toml may lie in the folder `root`.
+
+    Nothing else may publish in this process meanwhile. What it needs on disk goes into a folder
+    below `temporary`. Raises SheafError, after a line about it on standard error.
+    """
+    scratch = temporary / _SCRATCH
+    # Lambda leaves what a publish had here that ran out of time.
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    before, tempfile.tempdir = tempfile.tempdir, str(scratch)
+    try:
+        told = _published(_context(environment, root))
+    except SheafError as error:
+        print(f"sheaf: {error}", file=sys.stderr, flush=True)
+        raise
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(scratch, ignore_errors=True)
+    print(json.dumps(told), flush=True)
+    return told
+
+
+def _context(environment: Mapping[str, str], root: Path) -> Context:
+    arguments = Namespace(config=None, store=environment.get("SHEAF_STORE_URI"))
+    context = Context(arguments, environment)
+    own = root / context.configuration_path
+    if not own.exists():
+        return context
+    return replace(context, arguments=Namespace(config=str(own), store=arguments.store))
+
+
+def _published(context: Context) -> dict[str, object]:
+    settings = fitted(context.configuration, context.environment)
+    store = context.store
+    try:
+        built = publish(store, settings, context.surroundings(), trial.digests(settings))
+    except NothingToPublish as error:
+        return {"snapshot": None, "records": 0, "message": str(error)}
+    finally:
+        if isinstance(store, BucketStore):
+            store.close()
+    return account.document(built)
+
+
+def fitted(settings: Configuration, environment: Mapping[str, str]) -> Configuration:
+    """Return the settings with what of the function's memory the program leaves to the database.
+
+    Lambda tells by a variable how many megabytes there are; without it they stay as they are.
+    """
+    memory = environment.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE")
+    if not memory:
+        return settings
+    megabytes = max(_LEAST, int(memory) - _PROGRAM)
+    return settings.having("publish.memory", megabytes)

@@ -1,0 +1,225 @@
+"""The limits of Lambda are kept: six megabytes of an answer, and the seconds of the timeout."""
+
+import json
+import re
+import socket
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.bucket import fresh
+from tests.proxy import Fault, Slow, Trickle, always, proxied
+
+from .archive import SETTINGS, Archive, pages
+from .request import Answer, Request, answer_of, asked, dumped, http_api
+from .runtime import FunctionError, running
+from .test_answers import DC, TOKEN
+
+MOST = 6_291_556
+"""Bytes that Lambda hands over of an answer (6 MB, and 100 bytes of its own)."""
+
+LEAKS = re.compile(
+    rb"Traceback|File \"|/var/task|/tmp/|s3://|127\.0\.0\.1|Signature|AccessDenied|Forbidden|obstore"
+    rb"|duckdb|Error\b|sheaf-[0-9a-f]{12}|sheaf-tests"
+)
+"""What says something of the inside."""
+
+
+def unavailable(answer: Answer) -> None:
+    """Hold that an answer is a 503 as the protocol wants it, and says nothing of the inside."""
+    assert answer.status == 503, answer
+    assert int(answer.headers["retry-after"]) > 0
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert not LEAKS.search(answer.body), answer.body
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_the_emulator_is_as_strict_as_lambda(tmp_path: Path) -> None:
+    """Else nothing below would prove anything."""
+    (tmp_path / "strict.py").write_text(
+        "import time\n"
+        "def handler(event, context):\n"
+        "    time.sleep(event.get('seconds', 0))\n"
+        "    return {'statusCode': 200, 'body': 'x' * event.get('bytes', 0)}\n"
+    )
+    with running(tmp_path, {}, tmp_path / "run", timeout=2, handler="strict.handler") as strict:
+        assert strict.invoke(b'{"bytes": 6000000}')["statusCode"] == 200
+        with pytest.raises(FunctionError, match=r"ResponseSizeTooLarge|HTTP 502"):
+            strict.invoke(b'{"bytes": 6400000}')
+        with pytest.raises(FunctionError, match=r"timed out after 2\.00 seconds"):
+            strict.invoke(b'{"seconds": 10}')
+        assert strict.invoke(b"{}")["statusCode"] == 200
+
+
+@pytest.fixture(scope="module")
+def heavy(weed_server: str, tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """Give an archive of records of some four kilobytes, of which a page would be 30 MB."""
+    with closing(fresh(weed_server)) as bucket:
+        folder = tmp_path_factory.mktemp("heavy")
+        settings = {**SETTINGS, "SHEAF_PAGES_RECORDS": "10000", "SHEAF_PAGES_IDENTIFIERS": "20000"}
+        made = Archive(bucket.uri, {**bucket.environment, **settings}, folder)
+    long = "&".join(f"a{n}=<{n}>%C4%8D" for n in range(70))
+    made.ingest("heavy", {f"{url}&{long}": body for url, body in pages(0, 7000).items()})
+    made.sheaf("publish")
+    return made
+
+
+@pytest.mark.parametrize("coding", ["", "gzip"])
+def test_a_page_is_cut_before_six_megabytes(
+    heavy: Archive, artefact: Path, tmp_path: Path, coding: str
+) -> None:
+    found: list[bytes] = []
+    sizes: list[int] = []
+    seconds: list[float] = []
+    environment = {**heavy.environment, "SHEAF_STORE_URI": heavy.store}
+    with running(artefact, environment, tmp_path) as runtime:
+        query = asked("ListRecords", metadataPrefix=DC).query
+        while True:
+            event = http_api(Request(query, headers={"accept-encoding": coding}))
+            reply = runtime.invoke(dumped(event))
+            sizes.append(len(json.dumps(reply)))
+            seconds.append(runtime.seconds)
+            body = answer_of(reply).plain
+            found += re.findall(rb"<header[^>]*>\s*<identifier>([^<]+)", body)
+            token = TOKEN.search(body)
+            if token is None:
+                break
+            query = asked("ListRecords", resumptionToken=token[1].decode()).query
+    print(f"\n{len(sizes)} pages, largest {max(sizes):,} bytes, slowest {max(seconds):.2f} s")
+    assert len(found) == len(set(found)) == 7000
+    assert max(sizes) <= MOST
+    assert 1 < len(sizes) < 30
+
+
+def quick(archive: Archive, **changes: str) -> dict[str, str]:
+    """Return the function's environment; `changes` are to it."""
+    return {**archive.environment, "SHEAF_STORE_URI": archive.store, **changes}
+
+
+def test_a_store_that_never_answers_is_503_in_time(
+    archive: Archive, artefact: Path, tmp_path: Path
+) -> None:
+    """It takes connections, and says nothing at all."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as mute:
+        endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        environment = quick(archive, SHEAF_STORE_ENDPOINT=endpoint)
+        with running(artefact, environment, tmp_path, timeout=10) as runtime:
+            for _ in range(2):
+                unavailable(runtime.ask(asked("Identify")))
+                assert runtime.seconds < 9.9
+                # as long as the store is not there, this is all that can be said
+                unavailable(runtime.ask(asked("ListRecords", "POST", metadataPrefix=DC)))
+            assert "Traceback" not in runtime.said()
+
+
+@pytest.mark.parametrize("fault", [Slow(600), Trickle(600)], ids=["silent", "trickling"])
+def test_a_store_that_hangs_for_a_while_is_served_from_again(
+    fault: Fault, archive: Archive, artefact: Path, tmp_path: Path
+) -> None:
+    with proxied(archive.environment["SHEAF_STORE_ENDPOINT"]) as proxy:
+        environment = quick(archive, SHEAF_STORE_ENDPOINT=proxy.url)
+        with running(artefact, environment, tmp_path, timeout=12) as runtime:
+            assert runtime.ask(asked("Identify")).status == 200
+            proxy.fault = lambda seen: fault if "/records/" in seen.path else None
+            begun = time.monotonic()
+            unavailable(runtime.ask(asked("ListRecords", metadataPrefix=DC)))
+            assert time.monotonic() - begun < 12
+            proxy.fault = lambda seen: None
+            answer = runtime.ask(asked("ListRecords", metadataPrefix=DC))
+            assert (answer.status, answer.plain.count(b"<record>")) == (200, 40)
+            # now the pointer cannot be read; what is there already is told for a while
+            proxy.fault = always(fault)
+            time.sleep(2.5)
+            again = runtime.ask(asked("ListRecords", metadataPrefix=DC))
+            assert again.status in (200, 503)
+            if again.status == 503:
+                unavailable(again)
+            proxy.fault = lambda seen: None
+            assert runtime.ask(asked("ListSets")).status == 200
+            assert "timed out" not in runtime.said()
+            assert "Traceback" not in runtime.said()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"AWS_SECRET_ACCESS_KEY": "wrong"},
+        {"AWS_ACCESS_KEY_ID": "nobody"},
+        {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
+        {"SHEAF_STORE_ENDPOINT": "http://127.0.0.1:9"},
+        {"SHEAF_STORE_URI": "s3://no-such-bucket/x"},
+        {"SHEAF_STORE_URI": "s3://"},
+        {"SHEAF_PAGES_RECORDS": "many"},
+        {"SHEAF_NO_SUCH_KEY": "x"},
+    ],
+    ids=lambda changes: "-".join(changes.values())[:20] or "none",
+)
+def test_what_is_wrong_is_for_the_log_alone(
+    changes: dict[str, str], archive: Archive, artefact: Path, tmp_path: Path
+) -> None:
+    with running(artefact, quick(archive, **changes), tmp_path) as runtime:
+        for request in (asked("Identify"), asked("GetRecord", "POST", x="y"), Request(path="/")):
+            answer = runtime.ask(request)
+            assert runtime.seconds < 25
+            if request.path == "/" or b"OAI-PMH" not in answer.body:
+                unavailable(answer)
+        said = runtime.said()
+    assert "Traceback" not in said
+    assert "wrong" not in said.replace("key is wrong", "")
+
+
+def test_nothing_published_is_503_until_something_is(
+    weed_server: str, artefact: Path, tmp_path: Path
+) -> None:
+    with closing(fresh(weed_server)) as bucket:
+        young = Archive(bucket.uri, {**bucket.environment, **SETTINGS}, tmp_path)
+    with running(artefact, quick(young), tmp_path / "run") as runtime:
+        unavailable(runtime.ask(asked("Identify")))
+        young.ingest("first", pages(0, 3))
+        young.sheaf("publish")
+        time.sleep(2.5)  # serve.pointer_seconds
+        assert runtime.ask(asked("ListRecords", metadataPrefix=DC)).plain.count(b"<record>") == 3
+
+
+def test_what_is_published_is_shown_by_an_instance_that_runs(
+    weed_server: str, artefact: Path, tmp_path: Path
+) -> None:
+    with closing(fresh(weed_server)) as bucket:
+        growing = Archive(bucket.uri, {**bucket.environment, **SETTINGS}, tmp_path)
+    growing.ingest("first", pages(0, 50))
+    growing.sheaf("publish")
+    with running(artefact, quick(growing), tmp_path / "run") as runtime:
+        first = runtime.ask(asked("ListRecords", metadataPrefix=DC)).plain
+        token = TOKEN.search(first)
+        assert token is not None
+        growing.ingest("second", pages(50, 60))
+        growing.sheaf("publish")
+        time.sleep(2.5)
+        # The page that ends the old list rolls on into what was published meanwhile.
+        found = first.count(b"<record>")
+        while token is not None:
+            page = runtime.ask(asked("ListRecords", resumptionToken=token[1].decode())).plain
+            found += page.count(b"<record>")
+            token = TOKEN.search(page)
+        assert found == 60
+
+
+def test_the_environment_may_be_a_file_of_the_artefact(
+    archive: Archive, artefact: Path, tmp_path: Path
+) -> None:
+    """A sheaf.toml in the zip's root is what SHEAF_* stands over."""
+    packed = tmp_path / "packed"
+    packed.mkdir()
+    for path in artefact.iterdir():
+        (packed / path.name).symlink_to(path)
+    (packed / "sheaf.toml").write_text(
+        '[repository]\nname = "From the file"\nnamespace = "archive.example.org"\n'
+        f'[pages]\nrecords = 7\n[store]\nuri = "{archive.store}"\n'
+    )
+    kept = {k: v for k, v in archive.environment.items() if not k.startswith("SHEAF_")}
+    kept |= {"SHEAF_STORE_ENDPOINT": archive.environment["SHEAF_STORE_ENDPOINT"]}
+    with running(packed, {**kept, "SHEAF_PAGES_RECORDS": "9"}, tmp_path / "run") as runtime:
+        assert b"<repositoryName>From the file<" in runtime.ask(asked("Identify")).plain
+        assert runtime.ask(asked("ListRecords", metadataPrefix=DC)).plain.count(b"<record>") == 9

@@ -1,0 +1,307 @@
+"""The template before AWS's linters, which are put to the proof by mutations; and its build.
+
+parliament knows every action and what it is of, cfn-lint every property. cfn-lint is given what
+SAM's own transform makes of the template, for it does not look into SAM's resources.
+"""
+
+import copy
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import parliament
+import pytest
+from cfnlint.api import lint as cfn_lint
+from cfnlint.config import ManualArgs
+from samtranslator.translator.transform import transform
+
+from tests import test_template as ours
+from tests.template import TEMPLATE, Stack, load
+
+from .build import built, sam
+
+REGIONS = ["us-east-1", "eu-central-1"]
+WHOLE = load(TEMPLATE.read_text("utf-8"))
+FULL = {
+    "CloudFront": "yes",
+    "DomainName": "oai.example.org",
+    "PublishSchedule": "rate(1 day)",
+    "PublishOnIntake": "yes",
+    "AlarmEmail": "you@example.org",
+}
+SIZES = {
+    # megabytes: the bound of the serving function is for arm64, the default
+    ("OaiFunction", "arm64"): 80,
+    ("OaiFunction", "x86_64"): 90,
+    ("PublishFunction", "arm64"): 250,
+    ("PublishFunction", "x86_64"): 250,
+}
+MACHINES = {"arm64": 183, "x86_64": 62}
+"""e_machine of an ELF file."""
+
+
+@pytest.fixture(autouse=True)
+def _region(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGIONS[0])  # SAM's transform asks for it
+
+
+class NoPolicies:
+    """Managed policies, of which the template uses none."""
+
+    def load(self) -> dict[str, str]:
+        return {}
+
+
+def expanded(template: dict[str, Any]) -> dict[str, Any]:
+    """Return the template as SAM's transform hands it to CloudFormation."""
+    template = copy.deepcopy(template)
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Serverless::Function":
+            resource["Properties"]["CodeUri"] = "s3://bucket/code.zip"
+    found: dict[str, Any] = transform(template, {}, NoPolicies())  # type: ignore[arg-type]
+    return found
+
+
+def linted(template: dict[str, Any]) -> set[str]:
+    """Return the ids of the rules of cfn-lint that the expanded template breaks."""
+    text = json.dumps(expanded(template))
+    return {match.rule.id for match in cfn_lint(text, config=ManualArgs(regions=REGIONS))}
+
+
+def policies(stack: Stack) -> list[tuple[str, dict[str, Any]]]:
+    """Return every policy of the stack by the resource that has it: of roles, bucket and queue."""
+    found = [
+        (name, policy["PolicyDocument"])
+        for name, role in stack.resources("AWS::IAM::Role").items()
+        for policy in role["Policies"]
+    ]
+    for kind in ("AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy"):
+        found += [(name, p["PolicyDocument"]) for name, p in stack.resources(kind).items()]
+    return found
+
+
+def audited(document: dict[str, Any]) -> set[str]:
+    """Return what parliament finds in a policy."""
+    return {
+        finding.issue for finding in parliament.analyze_policy_string(json.dumps(document)).findings
+    }
+
+
+def validated(folder: Path, *arguments: object) -> tuple[bool, str]:
+    """Tell whether SAM finds a template valid, and what it said."""
+    done = sam("validate", *arguments, folder=folder)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("environment", ["default", "prod", "local"])
+def test_sam_finds_the_template_valid(environment: str, tmp_path: Path) -> None:
+    well, said = validated(tmp_path, "--config-env", environment)
+    assert well, said
+    assert "is a valid SAM Template" in said
+
+
+def test_cfn_lint_finds_nothing_in_what_sam_makes_of_it() -> None:
+    assert linted(WHOLE) == set()
+
+
+@pytest.mark.parametrize("parameters", [{}, FULL], ids=["defaults", "all"])
+def test_parliament_finds_nothing_in_the_policies(parameters: dict[str, str]) -> None:
+    stack = Stack(WHOLE, **parameters)
+    found = {name: audited(document) for name, document in policies(stack)}
+    assert len(found) >= 4
+    # A bucket's policy denies everything to everybody, which is a wildcard on purpose.
+    assert found.pop("StoreBucketPolicy") <= {"RESOURCE_MISMATCH"}
+    assert set().union(*found.values()) == set()
+
+
+# Mutations: what the linters are there for is found by them
+
+
+def role_statement(template: dict[str, Any], role: str, number: int = 0) -> dict[str, Any]:
+    policy = template["Resources"][role]["Properties"]["Policies"][0]["PolicyDocument"]
+    found: dict[str, Any] = policy["Statement"][number]
+    return found
+
+
+def misspelt_action(template: dict[str, Any]) -> None:
+    role_statement(template, "OaiRole")["Action"] = "s3:GetObjects"
+
+
+def action_of_another_resource(template: dict[str, Any]) -> None:
+    role_statement(template, "OaiRole")["Resource"] = "arn:aws:s3:::bucket"
+
+
+def every_resource(template: dict[str, Any]) -> None:
+    role_statement(template, "PublishRole")["Resource"] = "*"
+
+
+@pytest.mark.parametrize(
+    ("mutation", "issue"),
+    [
+        (misspelt_action, "UNKNOWN_ACTION"),
+        (action_of_another_resource, "RESOURCE_MISMATCH"),
+        (every_resource, "RESOURCE_STAR"),
+    ],
+)
+def test_parliament_would_find(mutation: Callable[[dict[str, Any]], None], issue: str) -> None:
+    template = copy.deepcopy(WHOLE)
+    mutation(template)
+    found = set().union(*(audited(document) for _, document in policies(Stack(template))))
+    assert issue in found
+
+
+def unknown_property(template: dict[str, Any]) -> None:
+    template["Resources"]["OaiFunction"]["Properties"]["MemorySiz"] = 1024
+
+
+def name_of_nothing(template: dict[str, Any]) -> None:
+    template["Resources"]["HttpRoute"]["Properties"]["ApiId"] = {"Ref": "HttpAp"}
+
+
+def old_runtime(template: dict[str, Any]) -> None:
+    template["Resources"]["OaiFunction"]["Properties"]["Runtime"] = "python3.6"
+
+
+def wrong_kind(template: dict[str, Any]) -> None:
+    template["Resources"]["ErrorsAlarm"]["Properties"]["ComparisonOperator"] = "Greater"
+
+
+@pytest.mark.parametrize(
+    ("mutation", "rules"),
+    [
+        (name_of_nothing, {"E1012", "E1020"}),
+        (old_runtime, {"E2531", "E2533", "W2531", "E3030"}),
+        (wrong_kind, {"E3030"}),
+        (misspelt_action, {"W3037"}),
+    ],
+)
+def test_cfn_lint_would_find(mutation: Callable[[dict[str, Any]], None], rules: set[str]) -> None:
+    template = copy.deepcopy(WHOLE)
+    mutation(template)
+    assert linted(template) & rules
+
+
+def test_sam_itself_would_find_a_property_that_there_is_not(tmp_path: Path) -> None:
+    template = copy.deepcopy(WHOLE)
+    unknown_property(template)
+    (tmp_path / "template.json").write_text(json.dumps(template), "utf-8")
+    well, said = validated(tmp_path, "--lint", "--template-file", tmp_path / "template.json")
+    assert not well
+    assert "MemorySiz" in said
+
+
+def unencrypted(template: dict[str, Any]) -> None:
+    del template["Resources"]["StoreBucket"]["Properties"]["BucketEncryption"]
+
+
+def in_clear(template: dict[str, Any]) -> None:
+    del template["Resources"]["StoreBucketPolicy"]
+
+
+def writing(template: dict[str, Any]) -> None:
+    role_statement(template, "OaiRole")["Action"] = ["s3:GetObject", "s3:PutObject"]
+
+
+def lost_with_the_stack(template: dict[str, Any]) -> None:
+    del template["Resources"]["StoreBucket"]["DeletionPolicy"]
+
+
+def wild_action(template: dict[str, Any]) -> None:
+    role_statement(template, "PublishRole")["Action"] = "s3:*"
+
+
+def checked() -> None:
+    """Run those checks of ours that look at roles and at the bucket."""
+    ours.test_the_bucket_is_nobody_s_business_and_outlives_the_stack()
+    for stack in ours.STACKS.values():
+        ours.test_no_role_may_do_whatever_it_likes(stack)
+        ours.test_what_serves_reads_what_is_published_and_nothing_else(stack)
+
+
+@pytest.mark.parametrize(
+    "mutation",
+    [unencrypted, in_clear, writing, lost_with_the_stack, wild_action, every_resource],
+)
+def test_our_own_checks_would_find(
+    mutation: Callable[[dict[str, Any]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No linter finds these; tests/test_template.py does."""
+    checked()
+    template = copy.deepcopy(WHOLE)
+    mutation(template)
+    monkeypatch.setattr(ours, "WHOLE", template)
+    monkeypatch.setattr(ours, "STACKS", {"defaults": Stack(template)})
+    with pytest.raises((AssertionError, KeyError)):
+        checked()
+
+
+# What runs at CloudFront's edge
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ("verb=Identify", "verb=Identify"),
+        (
+            "verb=ListRecords&set=a%3Ab&metadataPrefix=oai_dc",
+            "metadataPrefix=oai_dc&set=a%3Ab&verb=ListRecords",
+        ),
+        (
+            "set=a%3Ab&metadataPrefix=oai_dc&verb=ListRecords",
+            "metadataPrefix=oai_dc&set=a%3Ab&verb=ListRecords",
+        ),
+        ("verb=ListRecords&resumptionToken=", "resumptionToken=&verb=ListRecords"),
+        ("", ""),
+        ("verb=Identify&verb=Identify", None),
+        ("verb=Identify&foo=bar", None),
+        ("Verb=Identify", None),
+        ("toString=1", None),
+    ],
+)
+def test_arguments_are_sorted_where_they_are_the_protocol_s(query: str, sent: str | None) -> None:
+    """None: the request stays as it is, object and all."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node here to run the function of CloudFront")
+    code = Stack(WHOLE, **FULL).resources("AWS::CloudFront::Function")["SortArguments"]
+    given: dict[str, Any] = {}
+    for name, value in (pair.split("=", 1) for pair in query.split("&") if pair):
+        if name in given:  # as CloudFront's event tells of an argument that is there again
+            given[name].setdefault("multiValue", [{"value": given[name]["value"]}])
+            given[name]["multiValue"].append({"value": value})
+        else:
+            given[name] = {"value": value}
+    event = json.dumps({"request": {"method": "GET", "uri": "/oai", "querystring": given}})
+    program = f"{code['FunctionCode']}\nconsole.log(JSON.stringify(handler({event})));"
+    done = subprocess.run([node, "-e", program], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["querystring"] == (given if sent is None else sent)
+
+
+# The build
+
+
+@pytest.mark.parametrize("architecture", MACHINES)
+def test_the_functions_are_built(architecture: str, tmp_path: Path) -> None:
+    target = built(tmp_path, architecture)
+    for name in ("OaiFunction", "PublishFunction"):
+        files = [path for path in (target / name).rglob("*") if path.is_file()]
+        size = sum(path.stat().st_size for path in files) / 1e6
+        print(f"{name} for {architecture}: {size:.1f} MB unpacked")
+        assert size < SIZES[name, architecture]
+        assert not [path for path in files if {"tests", "include"} & set(path.parts)]
+        libraries = [path for path in files if path.suffix == ".so"]
+        assert libraries
+        assert {path.read_bytes()[18] for path in libraries} == {MACHINES[architecture]}
+        for source in (path for path in files if path.suffix == ".py"):
+            compiled = source.parent / "__pycache__" / f"{source.stem}.cpython-313.pyc"
+            # 1: named by a hash of the source that nobody looks at (PEP 552)
+            assert compiled.read_bytes()[4:8] == b"\x01\x00\x00\x00", source
+
+
+def test_what_is_packed_is_what_serves_and_nothing_else(artefact: Path) -> None:
+    found = {path.name.partition("-")[0].partition(".")[0] for path in artefact.iterdir()}
+    packages = {"duckdb", "_duckdb", "jinja2", "markupsafe", "obstore"}
+    assert found - {"sheaf"} == {"functions", "templates", *packages}

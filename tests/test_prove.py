@@ -1,0 +1,53 @@
+"""The proofs of the deployment say what they skip; they themselves are in tests/aws."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "infra" / "prove.sh"
+
+
+def run(path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run it where nothing can be had but what lies in `path`."""
+    bash = shutil.which("bash")
+    assert bash is not None
+    return subprocess.run(
+        [bash, str(SCRIPT)],
+        env={"PATH": str(path), **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """Give a folder with the two tools of the system that the script cannot do without."""
+    for name in ("dirname", "awk"):
+        found = shutil.which(name)
+        assert found is not None
+        (tmp_path / name).symlink_to(found)
+    return tmp_path
+
+
+def test_without_the_python_of_the_functions_it_is_skipped_loudly(bare: Path) -> None:
+    (bare / "python3.13").write_text("#!/bin/sh\nexit 127\n")  # as the shims of pyenv are
+    (bare / "python3.13").chmod(0o755)
+    done = run(bare)
+    assert done.returncode == 0, done.stderr
+    assert "SKIPPED: the deployment to AWS is NOT proved here" in done.stderr
+    assert "there is no Python 3.13" in done.stderr
+
+
+def test_a_python_that_is_another_is_refused(bare: Path) -> None:
+    done = run(bare, PYTHON313="/bin/false")
+    assert done.returncode == 2
+    assert "PYTHON313=/bin/false is no Python 3.13" in done.stderr
+
+
+def test_the_light_suite_leaves_the_proofs_out() -> None:
+    ignored = (ROOT / "pyproject.toml").read_text("utf-8")
+    assert 'norecursedirs = ["aws"' in ignored
+    assert (ROOT / "tests" / "aws").is_dir()
+    assert "infra/prove.sh" in (ROOT / "Makefile").read_text("utf-8")
+    assert "make prove-aws" in (ROOT / ".ci" / "run").read_text("utf-8")

@@ -1,0 +1,298 @@
+"""What stands on AWS, as far as it can be told without AWS's own tools (tests/aws has those)."""
+
+import importlib.util
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from builder.bucket import PROOF
+from functions.oai import request
+from functions.snapshot import configuration, keys, layout
+from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
+from tests.template import statements as statements_of
+from tests.test_architecture import DEPLOYED, imported, third_parties
+
+TEXT = TEMPLATE.read_text("utf-8")
+WHOLE = load(TEXT)
+FULL = {
+    "CloudFront": "yes",
+    "DomainName": "oai.example.org",
+    "PublishSchedule": "rate(1 day)",
+    "PublishOnIntake": "yes",
+    "AlarmEmail": "you@example.org",
+    "AdminEmail": "you@example.org",
+    "Namespace": "example.org",
+}
+STACKS = {
+    "defaults": Stack(WHOLE),
+    "all": Stack(WHOLE, **FULL),
+    "a bucket that is there": Stack(WHOLE, **FULL, ExistingBucket="a-bucket"),
+    "emulators": Stack(WHOLE, S3Endpoint="http://127.0.0.1:4566"),
+}
+every_stack = pytest.mark.parametrize("stack", STACKS.values(), ids=STACKS.keys())
+
+
+@pytest.fixture(scope="module")
+def package() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("package", ROOT / "infra" / "package.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["package"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_name_is_one_of_the_template() -> None:
+    known = {*WHOLE["Parameters"], *WHOLE["Resources"], *PSEUDO, "AWS::NoValue"}
+    assert set(references(WHOLE)) <= known
+
+
+def test_the_alias_takes_every_change_along() -> None:
+    """A version that SAM makes is named by what the template says, not by parameters' values."""
+    assert "AutoPublishAlias:" not in TEXT
+    (alias,) = STACKS["defaults"].resources("AWS::Lambda::Alias").values()
+    assert (alias["Name"], alias["FunctionVersion"]) == ("live", "$LATEST")
+
+
+def test_every_condition_and_every_parameter_is_of_use() -> None:
+    found = list(functions(WHOLE))
+    used = {given for name, given in found if name == "Condition" and isinstance(given, str)}
+    used |= {given[0] for name, given in found if name == "Fn::If"}
+    assert used == set(WHOLE["Conditions"])
+    assert set(WHOLE["Parameters"]) <= set(references(WHOLE))
+    groups = WHOLE["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    assert sorted(WHOLE["Parameters"]) == sorted(n for g in groups for n in g["Parameters"])
+
+
+@every_stack
+def test_no_role_may_do_whatever_it_likes(stack: Stack) -> None:
+    for role, statement in statements_of(stack):
+        assert statement["Effect"] == "Allow"
+        assert not [a for a in listed(statement["Action"]) if "*" in a], role
+        for resource in listed(statement["Resource"]):
+            assert resource.startswith("arn:aws:"), role
+            assert re.fullmatch(r"[^*]+(/\*|:\*)?", resource), (role, resource)
+
+
+@every_stack
+def test_what_serves_reads_what_is_published_and_nothing_else(stack: Stack) -> None:
+    bucket = stack.resolved(WHOLE["Outputs"]["Bucket"]["Value"])
+    at = f"arn:aws:s3:::{bucket}"
+    allowed = [s for role, s in statements_of(stack) if role == "OaiRole"]
+    assert allowed[:2] == [
+        {
+            "Effect": "Allow",
+            "Action": "s3:GetObject",
+            "Resource": [
+                f"{at}/store/{layout.POINTER}",
+                f"{at}/store/{layout.SNAPSHOTS}*",
+                f"{at}/store/{layout.RECORDS}*",
+            ],
+        },
+        {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": at},
+    ]
+    assert all(a.startswith("logs:") for s in allowed[2:] for a in listed(s["Action"]))
+
+
+@every_stack
+def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stack: Stack) -> None:
+    at = f"arn:aws:s3:::{stack.resolved(WHOLE['Outputs']['Bucket']['Value'])}/store"
+    may: dict[str, list[str]] = {}
+    for role, statement in statements_of(stack):
+        for action in listed(statement["Action"]):
+            if role == "PublishRole":
+                may.setdefault(action, []).extend(listed(statement["Resource"]))
+    written = [f"{at}/{layout.SNAPSHOTS}*", f"{at}/{layout.RECORDS}*"]
+    assert may["s3:GetObject"] == [f"{at}/*"]
+    assert may["s3:PutObject"] == [f"{at}/{layout.POINTER}", f"{at}/{PROOF}", *written]
+    assert may["s3:DeleteObject"] == [f"{at}/{layout.INTAKE}*", *written]
+
+
+@every_stack
+def test_each_function_has_a_role_of_its_own(stack: Stack) -> None:
+    roles = [p["Role"] for p in stack.resources("AWS::Serverless::Function").values()]
+    assert len(set(roles)) == len(roles) == 2
+
+
+@every_stack
+def test_what_the_functions_are_told_is_a_configuration(stack: Stack) -> None:
+    """An unknown variable would be refused by each of them, at its first request."""
+    for properties in stack.resources("AWS::Serverless::Function").values():
+        variables = properties["Environment"]["Variables"]
+        settings = configuration.parse("", variables)
+        assert settings["store.uri"].startswith("s3://")
+        assert {type(value) for value in variables.values()} == {str}
+
+
+def test_parameters_that_are_empty_leave_it_to_the_packed_configuration() -> None:
+    for properties in STACKS["defaults"].resources("AWS::Serverless::Function").values():
+        told = set(properties["Environment"]["Variables"])
+        assert told == {"SHEAF_STORE_URI"}
+
+
+def test_the_base_url_is_the_nearest_to_those_who_ask() -> None:
+    def url(**parameters: str) -> str | None:
+        stack = Stack(WHOLE, **parameters)
+        functions = stack.resources("AWS::Serverless::Function")
+        told = functions["OaiFunction"]["Environment"]["Variables"]
+        found = told.get("SHEAF_REPOSITORY_BASE_URL")
+        shown = stack.resolved(WHOLE["Outputs"]["BaseUrl"]["Value"])
+        assert found in (None, shown)
+        return found
+
+    domain = {"DomainName": "oai.example.org"}
+    assert url() is None  # as the request has it
+    assert url(CloudFront="yes") == "https://distribution.domainname/oai"
+    assert url(CloudFront="yes", **domain) == "https://oai.example.org/oai"
+    assert url(**domain) == "https://oai.example.org/oai"
+    assert url(BaseUrl="https://a.org/b", **domain) == "https://a.org/b"
+
+
+def test_the_bucket_is_nobody_s_business_and_outlives_the_stack() -> None:
+    bucket = WHOLE["Resources"]["StoreBucket"]
+    assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+    properties = STACKS["defaults"].resources("AWS::S3::Bucket")["StoreBucket"]
+    assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert properties["BucketEncryption"]
+    assert "AbortIncompleteMultipartUpload" in properties["LifecycleConfiguration"]["Rules"][0]
+    policies = STACKS["defaults"].resources("AWS::S3::BucketPolicy")
+    (statement,) = policies["StoreBucketPolicy"]["PolicyDocument"]["Statement"]
+    assert statement["Effect"] == "Deny"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert statement["Resource"] == ["arn:aws:s3:::storebucket", "arn:aws:s3:::storebucket/*"]
+
+
+def test_a_run_of_the_intake_starts_a_publish() -> None:
+    rule = STACKS["all"].resources("AWS::Events::Rule")["IntakeRule"]
+    (key,) = rule["EventPattern"]["detail"]["object"]["key"]
+    run = layout.run_prefix("20260301T120000Z-0123abcd")
+    pattern = re.escape(key["wildcard"]).replace(r"\*", ".*")
+    assert re.fullmatch(pattern, f"store/{run}{layout.RUN_SUMMARY}")
+    assert not re.fullmatch(pattern, f"store/{run}sources.parquet")
+
+
+def test_every_parameter_is_described_with_its_default() -> None:
+    text = (ROOT / "docs" / "deploy.md").read_text("utf-8")
+    table = text.partition("| parameter |")[2].partition("\n\n")[0]
+    described: dict[str, str] = {}
+    for names, defaults in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.MULTILINE):
+        for number, name in enumerate(re.findall(r"`(\w+)`", names)):
+            each = defaults.split(", ")
+            described[name] = each[number if len(each) > 1 else 0].strip("`")
+    assert described == {
+        name: str(row["Default"]) or "empty" for name, row in WHOLE["Parameters"].items()
+    }
+
+
+def test_handlers_are_there() -> None:
+    for properties in STACKS["defaults"].resources("AWS::Serverless::Function").values():
+        module, _, name = properties["Handler"].rpartition(".")
+        text = (ROOT / module.replace(".", "/")).with_suffix(".py").read_text("utf-8")
+        assert re.search(rf"^(def {name}\(|{name} = )", text, re.MULTILINE)
+
+
+def test_the_arguments_that_are_sorted_are_the_protocol_s() -> None:
+    code = STACKS["all"].resources("AWS::CloudFront::Function")["SortArguments"]["FunctionCode"]
+    (known,) = re.findall(r"KNOWN = (\[.*\]);", code)
+    arguments = {name for verb in request.VERBS.values() for name in verb.known}
+    assert set(json.loads(known.replace("'", '"'))) == {"verb", *arguments}
+
+
+@every_stack
+def test_the_dashboard_is_json(stack: Stack) -> None:
+    body = stack.resources("AWS::CloudWatch::Dashboard")["Dashboard"]["DashboardBody"]
+    assert len(json.loads(body)["widgets"]) == 5
+
+
+def test_the_environments_of_sam_set_parameters_that_there_are() -> None:
+    environments = tomllib.loads((ROOT / "samconfig.toml").read_text("utf-8"))
+    assert set(environments) == {"version", "default", "prod", "local"}
+    for name in ("default", "prod", "local"):
+        given = environments[name].get("deploy", {}).get("parameters", {})
+        for setting in given.get("parameter_overrides", []):
+            assert setting.partition("=")[0] in WHOLE["Parameters"], setting
+
+
+# What is packed
+
+
+def test_the_serving_function_is_packed_of_what_it_imports(package: ModuleType) -> None:
+    contents = package.FUNCTIONS["OaiFunction"]
+    assert set(contents.packages) == DEPLOYED
+    assert contents.sources == ("functions", "templates")
+
+
+def test_the_publishing_function_is_packed_of_what_it_imports(package: ModuleType) -> None:
+    modules, needed = ["builder.function"], set()
+    seen: set[str] = set()
+    while modules:
+        name = modules.pop()
+        path = ROOT / name.replace(".", "/")
+        path = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
+        if name in seen or not path.exists():
+            continue
+        seen.add(name)
+        needed |= third_parties(path)
+        modules += [n for n in imported(path) if n.startswith(("builder.", "functions."))]
+    contents = package.FUNCTIONS["PublishFunction"]
+    assert set(contents.packages) == needed
+    assert not [n for n in seen if n.startswith(("builder.commands", "builder.demo"))]
+
+
+def test_the_functions_of_the_template_are_those_that_are_packed(package: ModuleType) -> None:
+    assert set(STACKS["defaults"].resources("AWS::Serverless::Function")) == set(package.FUNCTIONS)
+    architectures = WHOLE["Parameters"]["Architecture"]["AllowedValues"]
+    for architecture in architectures:
+        makefile = (ROOT / "infra" / architecture / "Makefile").read_text("utf-8")
+        assert f"ARCHITECTURE := {architecture}\n" in makefile
+    made = (ROOT / "infra" / "package.mk").read_text("utf-8")
+    assert all(f"build-{name}" in made for name in package.FUNCTIONS)
+
+
+def test_a_package_that_is_not_locked_is_named(package: ModuleType) -> None:
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+    assert package.locked(lock, ["duckdb"]).startswith("duckdb==")
+    assert "--hash=sha256:" in package.locked(lock, ["duckdb"])
+    assert "jinja2" not in package.locked(lock, ["duckdb"]).partition("# via")[0]
+    with pytest.raises(LookupError, match="has no nonesuch"):
+        package.locked(lock, ["duckdb", "nonesuch"])
+
+
+@pytest.mark.parametrize(
+    ("toml", "packed"),
+    [
+        ("", ["sheaf.toml"]),
+        ('[formats]\ntemplates = "own/formats"\n', ["sheaf.toml", "own/formats"]),
+    ],
+)
+def test_the_operator_s_own_files_are_packed(
+    package: ModuleType, tmp_path: Path, toml: str, packed: list[str]
+) -> None:
+    (tmp_path / "own" / "formats").mkdir(parents=True)
+    assert not list(package._configuration(tmp_path))
+    (tmp_path / "sheaf.toml").write_text(toml, "utf-8")
+    assert [path.as_posix() for path in package._configuration(tmp_path)] == packed
+
+
+@pytest.mark.parametrize("own", ["nowhere", "../elsewhere"])
+def test_templates_that_would_be_missing_on_aws_are_refused(
+    package: ModuleType, tmp_path: Path, own: str
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (root / "sheaf.toml").write_text(f'[formats]\ntemplates = "{own}"\n', "utf-8")
+    with pytest.raises(ValueError, match=re.escape(own)):
+        list(package._configuration(root))
+
+
+def test_keys_that_the_template_names_are_described() -> None:
+    named = set(re.findall(r"SHEAF_[A-Z_]+", TEXT))
+    assert named <= {"SHEAF_" + key.name.upper().replace(".", "_") for key in keys.KEYS}
