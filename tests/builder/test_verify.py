@@ -386,7 +386,7 @@ def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
         (lambda file: tailed(file, 8), "file-wrong"),
         (lambda file: replace(file, bytes=file.bytes - 1), "file-size"),
     ],
-    ids=["rows", "offset", "length", "first", "last", "footer", "bytes"],
+    ids=["rows", "offset", "length", "first", "last", "footer", "shorter", "longer", "bytes"],
 )
 def test_a_leaf_that_says_what_the_file_does_not(
     sound: World, change: Callable[[DataFile], DataFile], code: str
