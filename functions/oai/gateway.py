@@ -80,14 +80,22 @@ def read(event: object, mount: str = "") -> Call:
 def packed(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Return an answer of event.write as every gateway takes it, which knows nothing but texts."""
     body: bytes = answer["body"]
-    encoded = len(body) > _AS_TEXT or bool(body and "Content-Encoding" in answer["headers"])
+    encoded = _is_encoded(answer)
     text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")
     return {**answer, "body": text, "isBase64Encoded": encoded}
 
 
 def weight(answer: Mapping[str, Any]) -> int:
     """Return how many bytes Lambda hands over of an answer of event.write."""
-    return len(json.dumps(packed(answer)))
+    if not _is_encoded(answer):
+        return len(json.dumps(packed(answer)))
+    bare = {**answer, "body": "", "isBase64Encoded": True}
+    return len(json.dumps(bare)) + (len(answer["body"]) + 2) // 3 * 4
+
+
+def _is_encoded(answer: Mapping[str, Any]) -> bool:
+    body = answer["body"]
+    return len(body) > _AS_TEXT or bool(body and "Content-Encoding" in answer["headers"])
 
 
 def _before(path: str, route: str, stage: str, mount: str) -> str:

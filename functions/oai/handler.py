@@ -182,11 +182,7 @@ class Application:
 
     def _fits(self, answer: Mapping[str, Any]) -> bool:
         """Tell whether an answer is small enough to be handed over."""
-        return (
-            self._largest is None
-            or len(answer["body"]) < self._largest // 6  # what JSON makes of a byte at most
-            or gateway.weight(answer) <= self._largest
-        )
+        return self._largest is None or gateway.weight(answer) <= self._largest
 
     def _found(self, call: Call, answer: Answer, body: bytes) -> Reply:
         pinned = answer.pinned and call.method != "POST"

@@ -37,6 +37,10 @@ MARGIN = 1.5
 _PREPARING = 5.0
 """Seconds for what is read ahead of the first request; an initialisation may take ten."""
 
+_KEPT = 5.0
+"""Seconds for which parts of the bucket stay that were used: a request opens them at once, and
+there is no other one at the same time. The disk is small."""
+
 _PROGRAM = 256
 """Megabytes of memory that the program itself takes, with the largest pages."""
 
@@ -136,13 +140,15 @@ class Instance:
 
     def _opened(self) -> Serving:
         settings = configuration.load(self._root / configuration.FILE, self._environment)
+        write = self._write if settings["serve.access_log"] else None
         memory = int(self._environment.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE") or 1024)
         free = shutil.disk_usage(tempfile.gettempdir()).free >> 20
         shares = Shares.of(memory, free)
         settings = settings.having("store.cache", min(settings["store.cache"], shares.disk))
-        write = self._write if settings["serve.access_log"] else None
         with ExitStack() as opened:
-            reader = open_reader(settings["store.uri"], self._root, settings, self._environment)
+            reader = open_reader(
+                settings["store.uri"], self._root, settings, self._environment, _KEPT
+            )
             opened.callback(reader.close)
             repository = DuckRepository(reader, shares.rows << 20, memory=shares.database)
             opened.callback(repository.close)

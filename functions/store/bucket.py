@@ -10,7 +10,7 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, StoreError
 from functions.store.client import Client
 from functions.store.connection import Connection
-from functions.store.mirror import Mirror
+from functions.store.mirror import KEPT, Mirror
 
 PATIENCE = 3.0
 """Seconds for which a request of a reader that serves is tried again: somebody waits for it."""
@@ -19,11 +19,15 @@ SILENCE = 5.0
 """Seconds for which such a request waits for the next byte."""
 
 
+LONGEST = 60.0
+"""Seconds within which such a request ends, though bytes come: a slow line takes ten for a page."""
+
+
 class BucketReader:
     """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
 
-    Of large objects it keeps local files with the bytes that were asked for: `limit` bytes in all,
-    or without limit for None. Safe to use from threads.
+    Of large objects it keeps local files with the bytes that were asked for: `limit` bytes in all
+    besides those of the last `kept` seconds, or without limit for None. Safe to use from threads.
     """
 
     def __init__(
@@ -32,10 +36,11 @@ class BucketReader:
         connection: Connection,
         environment: Mapping[str, str],
         limit: int | None,
+        kept: float = KEPT,
     ) -> None:
         self._address = address
         self._client = Client(address, connection, environment)
-        self._mirror = Mirror(self._client, limit)
+        self._mirror = Mirror(self._client, limit, kept=kept)
 
     @property
     def address(self) -> str:
@@ -61,13 +66,16 @@ class BucketReader:
 
 
 def open_reader(
-    address: Address, settings: Configuration, environment: Mapping[str, str]
+    address: Address,
+    settings: Configuration,
+    environment: Mapping[str, str],
+    kept: float = KEPT,
 ) -> BucketReader:
     """Return a reader for serving: its cache is as large as `store.cache` says, and it is told
     soon that the bucket does not answer, for so is whoever asked.
     """
-    connection = Connection.of(settings, PATIENCE, SILENCE)
-    return BucketReader(address, connection, environment, settings["store.cache"] << 20)
+    connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
+    return BucketReader(address, connection, environment, settings["store.cache"] << 20, kept)
 
 
 class _Stream(io.RawIOBase):

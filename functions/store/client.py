@@ -29,7 +29,6 @@ from functions.store.refusal import Refusal
 T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
-LONGEST_READ = 3600.0  # seconds: a slow line is no fault as long as something comes
 _CHUNK = 1 << 16  # bytes
 _SIGNED = timedelta(minutes=5)
 _ONCE: dict[str, Any] = {"max_retries": 0}
@@ -203,11 +202,11 @@ class Client:
 
     @cached_property
     def _reads(self) -> S3Store:
-        return self._store(_ONCE, LONGEST_READ, self.connection.timeout)
+        return self._store(_ONCE, self.connection.longest, self.connection.timeout)
 
     @cached_property
     def _lists(self) -> S3Store:
-        return self._store(self._patient(), LONGEST_READ, self.connection.timeout)
+        return self._store(self._patient(), self.connection.longest, self.connection.timeout)
 
     @cached_property
     def _short(self) -> S3Store:
@@ -242,6 +241,7 @@ class Client:
             "allow_http": str(self._options.get("endpoint", "")).startswith("http://"),
             "connect_timeout": timedelta(seconds=min(5.0, self.connection.timeout)),
             "timeout": timedelta(seconds=whole),
+            "pool_idle_timeout": timedelta(seconds=self.connection.idle),
         }
         if silence is not None:
             client["read_timeout"] = timedelta(seconds=silence)

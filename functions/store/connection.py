@@ -17,10 +17,14 @@ class Connection:
     """How a bucket is reached; the first four as in the configuration's section `store`.
 
     A request that reads or lists may last as long as `timeout` seconds without a byte, however
-    slow the line. One that removes or writes a small object ends within them; one that writes a
-    large object, or a part of it, has ten times as long. Each is tried again for `retry_seconds`,
-    and no longer than `most_seconds`; a removal for `removal_seconds` at most: with its last try
-    it has to end within the minute for which an expiry may be sure of its leave to remove.
+    slow the line, and `longest` seconds in all. One that removes or writes a small object ends
+    within `timeout`; one that writes a large object, or a part of it, has ten times as long. Each
+    is tried again for `retry_seconds`, and no longer than `most_seconds`; a removal for
+    `removal_seconds` at most: with its last try it has to end within the minute for which an
+    expiry may be sure of its leave to remove.
+
+    What was idle for `idle` seconds is not used again: what lies between may have forgotten it, or
+    this process was frozen meanwhile as AWS Lambda's are, and a request would wait for nothing.
     """
 
     endpoint: str = ""
@@ -30,12 +34,18 @@ class Connection:
     most_seconds: float = math.inf
     removal_seconds: float = 20
     timeout: float = 30
+    longest: float = 3600
+    idle: float = 10
     part: int = 8 << 20
     concurrency: int = 4
 
     @classmethod
     def of(
-        cls, settings: Configuration, patience: float = math.inf, timeout: float = 30
+        cls,
+        settings: Configuration,
+        patience: float = math.inf,
+        timeout: float = 30,
+        longest: float = 3600,
     ) -> "Connection":
         """Return what the configuration says, with `patience` seconds of new tries at most."""
         return cls(
@@ -45,6 +55,7 @@ class Connection:
             settings["store.retry_seconds"],
             most_seconds=patience,
             timeout=timeout,
+            longest=longest,
         )
 
     @property

@@ -19,7 +19,8 @@ from functions.store.scratch import Scratch
 T = TypeVar("T")
 
 SMALL = 1 << 20  # bytes: an object of so many is fetched whole, for one request is what costs
-KEPT = 20.0  # seconds for which a file stays that was handed out, whatever the limit
+KEPT = 20.0
+"""Seconds for which a file stays that was handed out, whatever the limit: by then it was opened."""
 
 
 @dataclass(slots=True)
@@ -41,16 +42,21 @@ class _Held:
 class Mirror:
     """Keeps files of objects that never change; `limit` bytes of them, or all for None.
 
-    What was used longest ago goes first. What was used within KEPT seconds stays, and may be more:
-    whoever was given its path is about to open it. Safe to use from threads; gone when the
+    What was used longest ago goes first. What was used within `kept` seconds stays, and may be
+    more: whoever was given its path is about to open it. Safe to use from threads; gone when the
     process ends.
     """
 
     def __init__(
-        self, client: Client, limit: int | None, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Client,
+        limit: int | None,
+        clock: Callable[[], float] = time.monotonic,
+        kept: float = KEPT,
     ) -> None:
         self._client = client
         self._limit = limit
+        self._kept = kept
         self._clock = clock
         self._held: dict[str, _Held] = {}
         self._changed = threading.Condition(threading.RLock())
@@ -219,7 +225,7 @@ class Mirror:
             return
         with self._changed:
             total = sum(held.bytes for held in self._held.values())
-            young = self._clock() - KEPT
+            young = self._clock() - self._kept
             for key, held in sorted(self._held.items(), key=lambda item: item[1].used):
                 if total <= self._limit or held.used > young:
                     return

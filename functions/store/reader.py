@@ -10,18 +10,24 @@ from functions.snapshot.errors import StoreError
 from functions.snapshot.store import Reader
 from functions.store import bucket
 from functions.store.folder import FolderReader
+from functions.store.mirror import KEPT
 
 
 def open_reader(
-    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+    kept: float = KEPT,
 ) -> Reader:
     """Return what serves from the store at `uri`: s3://bucket/prefix, or a path seen from `base`.
 
-    Raises StoreError for what is neither.
+    `kept` is for how many seconds a file of a bucket's parts stays that was handed out. Raises
+    StoreError for what is neither.
     """
     at = bucket_of(uri)
     if at is not None:
-        return bucket.open_reader(at, settings, environment)
+        return bucket.open_reader(at, settings, environment, kept)
     return FolderReader((base / uri).resolve())
 
 

@@ -289,6 +289,26 @@ def test_who_serves_is_soon_told_that_nothing_is_said(
     reader.close()
 
 
+def test_who_serves_does_not_wait_for_what_trickles(
+    make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("functions.store.bucket.LONGEST", 1.0)
+    bucket = make_bucket()
+    bucket.create("x", DATA)
+    settings = configuration.parse(
+        "", {"SHEAF_STORE_ENDPOINT": proxy.url, "SHEAF_STORE_RETRY_SECONDS": "0"}
+    )
+    reader = open_reader(bucket._address, settings, bucket.environment)
+    proxy.fault = always(Trickle(10))
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        reader.read("x")
+    assert time.monotonic() - began < 4
+    proxy.fault = always(Trickle(0.5))
+    assert reader.read("x") == DATA
+    reader.close()
+
+
 def test_a_listing_that_does_not_come_is_given_up(make_bucket: Make, proxy: Proxy) -> None:
     bucket = make_bucket().through(proxy.url, timeout=0.3, retry_seconds=0.2)
     proxy.fault = always(Slow(2))
@@ -501,6 +521,19 @@ def test_the_cache_lets_go_of_what_was_used_longest_ago(bucket: Bucket) -> None:
     assert not paths["b"].exists()
     mirror.close()
     assert not paths["a"].exists()
+
+
+def test_what_was_just_handed_out_stays_beyond_the_limit(bucket: Bucket) -> None:
+    now = [0.0]
+    mirror = Mirror(bucket._client, 0, lambda: now[0], kept=5.0)
+    paths = {}
+    for name, now[0] in (("a", 100.0), ("b", 104.0), ("c", 106.0)):
+        bucket.put(name, io.BytesIO(DATA))
+        paths[name] = mirror.local(f"store/{name}", None)
+        assert paths[name].read_bytes() == DATA
+        assert paths["a"].exists() == (name != "c")
+    assert paths["b"].exists()
+    mirror.close()
 
 
 def test_an_object_that_shrank_or_changed_is_damage(bucket: Bucket, moto_server: str) -> None:

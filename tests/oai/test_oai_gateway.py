@@ -320,7 +320,8 @@ def test_nothing_of_the_inside_is_told_when_something_fails(repository, clock, k
     assert "secret" in caplog.text
 
 
-def test_an_answer_s_weight_is_that_of_its_json():
-    answer = {"statusCode": 200, "headers": {"A": "b"}, "body": 'ř"\n'.encode()}
-    body = r'"body": "\u0159\"\n", "isBase64Encoded": false}'
-    assert gateway.weight(answer) == len('{"statusCode": 200, "headers": {"A": "b"}, ' + body)
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 999, 1_000_001, 1_000_002, 1_000_003])
+@pytest.mark.parametrize("headers", [{}, {"Content-Encoding": "gzip"}, {"ETag": 'W/"a"'}])
+def test_an_answer_s_weight_is_that_of_its_json(size, headers):
+    answer = {"statusCode": 200, "headers": headers, "body": b'"' * size}
+    assert gateway.weight(answer) == len(json.dumps(gateway.packed(answer)))
