@@ -178,6 +178,19 @@ def test_a_run_of_the_intake_starts_a_publish() -> None:
     assert not re.fullmatch(pattern, f"store/{run}sources.parquet")
 
 
+def test_every_parameter_is_described_with_its_default() -> None:
+    text = (ROOT / "docs" / "deploy.md").read_text("utf-8")
+    table = text.partition("| parameter |")[2].partition("\n\n")[0]
+    described: dict[str, str] = {}
+    for names, defaults in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.MULTILINE):
+        for number, name in enumerate(re.findall(r"`(\w+)`", names)):
+            each = defaults.split(", ")
+            described[name] = each[number if len(each) > 1 else 0].strip("`")
+    assert described == {
+        name: str(row["Default"]) or "empty" for name, row in WHOLE["Parameters"].items()
+    }
+
+
 def test_handlers_are_there() -> None:
     for properties in STACKS["defaults"].resources("AWS::Serverless::Function").values():
         module, _, name = properties["Handler"].rpartition(".")
