@@ -1,7 +1,7 @@
 # Packs the functions of template.yaml; included by the Makefile of each architecture, which `sam
 # build` runs with the folder to fill in ARTIFACTS_DIR. Python 3.13 is that of the functions, for the
 # bytecode has to be its own: PYTHON313=... names it where `python3.13` is not on the PATH.
-PYTHON313 ?= python3.13
+PYTHON313 := $(or $(PYTHON313),python3.13)
 PACKAGE := $(dir $(realpath $(lastword $(MAKEFILE_LIST))))package.py
 
 .PHONY: build-OaiFunction build-PublishFunction
