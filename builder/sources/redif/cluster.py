@@ -1,0 +1,180 @@
+"""Clusters: what of a template's attributes belongs together, and whether all is in its place.
+
+The first attribute of a cluster, its key, opens it; the next key of the same name opens another
+one. An attribute that is none of the open cluster closes it, and is tried one level out.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from builder.sources.redif import value as values
+from builder.sources.redif.attribute import Attribute
+from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
+from builder.sources.redif.specification import Place, Specification
+from builder.sources.redif.suggestion import remembered
+
+Structure = dict[str, list[Any]]
+"""Values by attribute's name in lower case; clusters, as Structures, by their prefix."""
+
+
+class Arrangement:
+    """The structure of one template, and what is wrong with it.
+
+    Values in it are of one line, URLs without white space. It holds every attribute that has a
+    value and a place; local ones (`X-...`) by their whole name. What is unknown or misplaced is
+    left to the list of attributes, since nobody knows where it belongs.
+    """
+
+    def __init__(
+        self, specification: Specification | None, attributes: Sequence[Attribute], file: str
+    ) -> None:
+        self.structure: Structure = {}
+        self.diagnostics: list[Diagnostic] = []
+        self._file = file
+        self._specification = specification
+        self._open: list[tuple[tuple[str, ...], Structure]] = [((), self.structure)]
+        if specification is None:
+            for attribute in attributes:
+                self._file_plainly(attribute)
+            return
+        places = specification.places
+        present = set()
+        for attribute in attributes:
+            name = attribute.name.lower()
+            found = places.get(name)
+            if found is None:
+                self._unplaced(attribute, name)
+                continue
+            if attribute.value:
+                present.add(name)
+            self._place(attribute, found)
+        for group in specification.required:
+            if group.isdisjoint(present):
+                self._absent(group, attributes)
+
+    def _say(
+        self, attribute: Attribute, code: str, severity: str, message: str, suggestion: str = ""
+    ) -> None:
+        self.diagnostics.append(
+            Diagnostic(self._file, attribute.line, code, severity, message, suggestion)
+        )
+
+    def _file_plainly(self, attribute: Attribute) -> None:
+        if attribute.value:
+            text = values.collapsed(attribute.value)
+            self.structure.setdefault(attribute.name.lower(), []).append(text)
+
+    def _unplaced(self, attribute: Attribute, name: str) -> None:
+        assert self._specification is not None
+        if name == "template-type" or name.startswith("x-") or "-x-" in name:
+            self._file_plainly(attribute)
+            return
+        likely = remembered(name, self._specification.known)
+        suggestion = " or ".join(self._specification.names[other] for other in likely)
+        self._say(
+            attribute, "unknown-attribute", ERROR,
+            f"{attribute.name} is no attribute of a {self._specification.type}", suggestion,
+        )  # fmt: skip
+
+    def _place(self, attribute: Attribute, found: tuple[Place, ...]) -> None:
+        for place in found:
+            if place.path == self._open[-1][0] and not place.key:
+                break
+        else:
+            opened = self._reach(attribute, found)
+            if opened is None:
+                return
+            place = opened
+        if place.deprecated and (place.key or not place.path):
+            self._say(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
+        text = attribute.value
+        if not text:
+            if place.key:
+                self._say(attribute, "key-empty", WARNING, f"{attribute.name} has no value")
+            return
+        node = self._open[-1][1]
+        if place.kind is not None or len(text) > place.longest or len(text) == 1:
+            text = self._checked(attribute, place)
+        elif "\n" in text or "  " in text or "\t" in text:
+            text = values.collapsed(text)
+        listed = node.get(place.member)
+        if listed is None:
+            node[place.member] = [text]
+            return
+        if place.once:
+            self._say(
+                attribute, "cannot-repeat", ERROR,
+                f"{attribute.name} stands here again: a Template-Type may be missing before",
+            )  # fmt: skip
+        listed.append(text)
+
+    def _reach(self, attribute: Attribute, found: tuple[Place, ...]) -> Place | None:
+        """Open or close clusters until the attribute has its place; None where it has none."""
+        paths = {path for path, _ in self._open}
+        for place in found:
+            target = place.path[:-1] if place.key else place.path
+            if target in paths:
+                while self._open[-1][0] != target:
+                    self._open.pop()
+                if place.key:
+                    node: Structure = {}
+                    name = place.filed
+                    self._open[-1][1].setdefault(name, []).append(node)
+                    self._open.append((place.path, node))
+                return place
+        del self._open[1:]
+        if attribute.value:
+            keys = " or ".join(sorted(self._keys(found[0])))
+            self._say(
+                attribute, "misplaced-attribute", ERROR,
+                f"{attribute.name} stands outside its cluster, which {keys} opens", keys,
+            )  # fmt: skip
+        return None
+
+    def _keys(self, place: Place) -> Iterator[str]:
+        """Yield the names of the keys that would have to be open for a place."""
+        assert self._specification is not None
+        path = place.path[:-1] if place.key else place.path
+        for name, others in self._specification.places.items():
+            if any(other.key and other.path == path for other in others):
+                yield self._specification.names[name]
+
+    def _checked(self, attribute: Attribute, place: Place) -> str:
+        """Return a value without needless white space, having looked at its form and length."""
+        written = attribute.value
+        severity = ERROR if place.key or place.required else WARNING
+        if place.kind == "url":
+            text = values.url(written)
+            self._look_at_space(attribute)
+        else:
+            text = values.collapsed(written)
+        if place.kind is not None and not values.matches(text, place.kind):
+            self._say(
+                attribute, "invalid-value", severity,
+                f"{attribute.name} is not {values.KINDS[place.kind]}: {text[:80]}",
+            )  # fmt: skip
+        if len(text) > place.longest:
+            self._say(
+                attribute, "too-long", WARNING,
+                f"{attribute.name} has {len(text):,} characters, more than {place.longest:,}",
+            )  # fmt: skip
+        elif len(text) == 1 and place.longest < 1 << 30:
+            self._say(attribute, "too-short", WARNING, f"{attribute.name} is but {text}")
+        return text
+
+    def _look_at_space(self, attribute: Attribute) -> None:
+        parts = attribute.value.split()
+        if len(parts) < 2 or (len(parts) == 2 and parts[0].upper() == "URL:"):
+            return
+        if values.split_at_hyphen(attribute.value):
+            self._say(attribute, "url-split", ERROR, f"{attribute.name} is broken after a hyphen")
+        else:
+            self._say(attribute, "url-space", WARNING, f"{attribute.name} has white space within")
+
+    def _absent(self, group: frozenset[str], attributes: Sequence[Attribute]) -> None:
+        assert self._specification is not None
+        names = " or ".join(sorted(self._specification.names[name] for name in group))
+        line = attributes[0].line if attributes else 0
+        self.diagnostics.append(
+            Diagnostic(self._file, line, "required-absent", ERROR, f"{names} is missing", names)
+        )

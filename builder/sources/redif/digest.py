@@ -1,0 +1,42 @@
+"""The digests of a template's text, by which a changed template is known.
+
+They are taken over its lines without trailing white space, blank lines, comments and end-of-file
+marks, each ended by LF, as UTF-8. So another encoding or line end, blank lines, comments and a move
+to another file make no difference.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable
+
+from builder.sources.redif.encoding import as_latin
+
+END_MARK = "\x1a"
+"""^Z, with which DOS ended a text. A line of it alone is left out."""
+_LINE_END = re.compile("\r\n|\r|\n")
+
+
+def counts(line: str) -> bool:
+    """Tell whether a line without trailing white space is any of the template's text."""
+    return bool(line) and line[0] != "#" and line != END_MARK
+
+
+def of_lines(lines: Iterable[str]) -> tuple[str, str]:
+    """Return the MD5 and the SHA-256 of lines that count, in hexadecimal digits."""
+    data = ("\n".join(lines) + "\n").encode("utf-8", "replace")
+    return hashlib.md5(data, usedforsecurity=False).hexdigest(), hashlib.sha256(data).hexdigest()
+
+
+def of_reference(data: bytes) -> str:
+    """Return the MD5 that the reference parser gives to bytes without a byte order mark.
+
+    It takes all such bytes for latin-1, so that it differs wherever they are UTF-8 beyond ASCII.
+    """
+    lines = (line.rstrip() for line in _LINE_END.split(as_latin(data)))
+    return of_lines(filter(counts, lines))[0]
+
+
+def as_reference(md5: str) -> str:
+    """Return an MD5 in the reference parser's form: base64 without padding."""
+    return base64.b64encode(bytes.fromhex(md5)).decode("ascii").rstrip("=")

@@ -1,0 +1,99 @@
+"""The encodings of ReDIF: a byte order mark wins, else each line is UTF-8 or windows-1252.
+
+A file that is UTF-8 throughout is so line by line, so nothing has to be known of a whole file.
+"""
+
+import codecs
+import re
+from typing import BinaryIO
+
+ASCII, UTF_8, WINDOWS, MIXED = "ascii", "utf-8", "windows-1252", "mixed"
+_UTF_8_MARK = b"\xef\xbb\xbf"
+_UTF_16_MARKS = {b"\xff\xfe": "utf-16le", b"\xfe\xff": "utf-16be"}
+_LINE = re.compile(rb"[^\r\n]*[\r\n]*")
+
+
+class Source:
+    """A stream as bytes of one byte a character's part: UTF-16 becomes UTF-8, all else stays.
+
+    `mark` is the encoding that a byte order mark named, None where there is none; the mark itself
+    is not given. `start` is how many bytes it takes.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        head = b""
+        while len(head) < 3 and (piece := stream.read(3 - len(head))):
+            head += piece
+        self.mark: str | None = None
+        self.start = 0
+        self._decoder: codecs.IncrementalDecoder | None = None
+        if head == _UTF_8_MARK:
+            self.mark, self.start, head = UTF_8, 3, b""
+        elif head[:2] in _UTF_16_MARKS:
+            self.mark, self.start, head = _UTF_16_MARKS[head[:2]], 2, head[2:]
+            self._decoder = codecs.getincrementaldecoder(self.mark)("replace")
+        self._head = head
+
+    def read(self, size: int) -> bytes:
+        """Return about `size` more bytes, none at the end. Raises OSError as the stream does.
+
+        A single byte behind the last character of UTF-16 is left out.
+        """
+        head, self._head = self._head, b""
+        while True:
+            piece = self._stream.read(size)
+            data, head = head + piece, b""
+            if self._decoder is None or not data:
+                return data
+            if text := self._decoder.decode(data):
+                return text.encode("utf-8", "replace")
+            if not piece:
+                return b""
+
+    def width(self, data: bytes) -> int:
+        """Return how many bytes of the file this stretch of what was read takes."""
+        if self._decoder is None:
+            return len(data)
+        return len(data.decode("utf-8", "ignore").encode("utf-16le"))
+
+
+def decoded(data: bytes, mark: str | None) -> tuple[str, str]:
+    """Return whole lines of a source as text, and the encoding that they are in.
+
+    What no encoding has becomes U+FFFD.
+    """
+    if mark is not None:
+        return data.decode("utf-8", "replace"), mark
+    if data.isascii():
+        return data.decode("ascii"), ASCII
+    try:
+        return data.decode("utf-8"), UTF_8
+    except UnicodeDecodeError:
+        pass
+    texts: list[str] = []
+    encoding = WINDOWS
+    for line in _LINE.findall(data):
+        try:
+            texts.append(line.decode("utf-8"))
+        except UnicodeDecodeError:
+            texts.append(line.decode("cp1252", "replace"))
+        else:
+            if not line.isascii():
+                encoding = MIXED
+    return "".join(texts), encoding
+
+
+def as_latin(data: bytes) -> str:
+    """Return bytes without a byte order mark as the reference parser (ReDIF-perl 2.69) has them.
+
+    That is latin-1, with windows-1252 in place of the C1 controls, whatever they are in truth.
+    """
+    return data.decode("latin-1").translate(_C1)
+
+
+_C1 = {
+    code: character
+    for code in range(0x80, 0xA0)
+    if (character := bytes([code]).decode("cp1252", "ignore"))
+}
