@@ -11,6 +11,8 @@ from builder.sources.redif.encoding import Source
 
 LIMIT = 1 << 20
 """Bytes of a template that are read: some two hundred times what is long."""
+LEAST = 1 << 10
+"""What a limit has to be at least."""
 _CHUNK = 1 << 18
 _KEY = b"template-type:"
 
@@ -32,9 +34,11 @@ class Stretch(NamedTuple):
 def stretches(stream: BinaryIO, limit: int = LIMIT) -> Iterator[tuple[Source, Stretch]]:
     """Yield what a file holds, in order. Raises OSError as the stream does.
 
-    No more than `limit` bytes of a template, and as many read ahead, are held at any time.
+    No more than `limit` bytes of a template (LEAST at least), and about as many read ahead, are
+    held at any time.
     """
     source = Source(stream)
+    limit = max(limit, LEAST)
     held = _Held(source, limit)
     for block, begins in _blocks(source, limit):
         at = 0

@@ -148,11 +148,14 @@ class Arrangement:
             self._look_at_space(attribute)
         else:
             text = values.collapsed(written)
-        if place.kind is not None and not values.matches(text, place.kind):
-            self._say(
-                attribute, "invalid-value", severity,
-                f"{attribute.name} is not {values.KINDS[place.kind]}: {text[:80]}",
-            )  # fmt: skip
+        if place.kind is not None:
+            if values.matches(text, place.kind):
+                text = values.normal(text, place.kind)
+            else:
+                self._say(
+                    attribute, "invalid-value", severity,
+                    f"{attribute.name} is not {values.KINDS[place.kind]}: {text[:80]}",
+                )  # fmt: skip
         if len(text) > place.longest:
             self._say(
                 attribute, "too-long", WARNING,

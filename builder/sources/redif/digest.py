@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
-from builder.sources.redif.encoding import as_latin
+from builder.sources.redif import encoding
 
 END_MARK = "\x1a"
 """^Z, with which DOS ended a text. A line of it alone is left out."""
@@ -29,14 +29,14 @@ def of_lines(lines: Iterable[str]) -> tuple[str, str]:
 
 
 def of_reference(data: bytes) -> str:
-    """Return the MD5 that the reference parser gives to bytes without a byte order mark.
+    """Return the MD5 that the reference parser gives to lines without a byte order mark.
 
-    It takes all such bytes for latin-1, so that it differs wherever they are UTF-8 beyond ASCII.
+    It takes them for windows-1252, so that it differs where they are UTF-8 beyond ASCII.
     """
-    lines = (line.rstrip() for line in _LINE_END.split(as_latin(data)))
+    lines = (line.rstrip() for line in _LINE_END.split(encoding.as_reference(data)))
     return of_lines(filter(counts, lines))[0]
 
 
-def as_reference(md5: str) -> str:
-    """Return an MD5 in the reference parser's form: base64 without padding."""
+def in_base64(md5: str) -> str:
+    """Return an MD5 as the reference parser writes it: in base64 without padding."""
     return base64.b64encode(bytes.fromhex(md5)).decode("ascii").rstrip("=")

@@ -84,16 +84,9 @@ def decoded(data: bytes, mark: str | None) -> tuple[str, str]:
     return "".join(texts), encoding
 
 
-def as_latin(data: bytes) -> str:
+def as_reference(data: bytes) -> str:
     """Return bytes without a byte order mark as the reference parser (ReDIF-perl 2.69) has them.
 
-    That is latin-1, with windows-1252 in place of the C1 controls, whatever they are in truth.
+    All of them are windows-1252 to it, and what this has not is left out.
     """
-    return data.decode("latin-1").translate(_C1)
-
-
-_C1 = {
-    code: character
-    for code in range(0x80, 0xA0)
-    if (character := bytes([code]).decode("cp1252", "ignore"))
-}
+    return data.decode("cp1252", "ignore")

@@ -44,7 +44,7 @@ class Template:
     """As ReDIF spells it, such as "ReDIF-Paper 1.0", None where it has no such type."""
     type_written: str
     handle: str | None
-    """The first one, in its canonical form; None where there is none."""
+    """The first one in its canonical form, whether or not it is a good one; None without any."""
     handle_written: str | None
     md5: str
     """Of the text, by `digest`, in hexadecimal digits."""
@@ -122,9 +122,9 @@ def _template(source: Source, stretch: Stretch, file: str) -> Template:
     diagnostics += arranged.diagnostics
     if len(diagnostics) > 1:
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
-    handles = arranged.structure.get("handle")
+    own = next((a.value for a in attributes if a.value and a.name.lower() == "handle"), None)
     md5, sha256 = digest.of_lines(kept)
-    same = source.mark is not None or encoding not in (UTF_8, MIXED)
+    other = source.mark is None and (encoding in (UTF_8, MIXED) or "\ufffd" in text)
     return Template(
         file,
         stretch.offset,
@@ -136,11 +136,11 @@ def _template(source: Source, stretch: Stretch, file: str) -> Template:
         arranged.structure,
         specification.type if specification else None,
         written,
-        handle.canonical(handles[0]) if handles else None,
-        handles[0] if handles else None,
+        handle.canonical(own) if own else None,
+        own,
         md5,
         sha256,
-        md5 if same else digest.of_reference(data),
+        digest.of_reference(data) if other else md5,
         tuple(diagnostics),
     )
 

@@ -15,6 +15,7 @@ _LINE_TAG = re.compile(r"<(?:br|p|li|div|tr|h[1-6]|/p|/div|/li)\b", re.IGNORECAS
 _SIZE = re.compile(
     r"([\d.,]+)\s*(bytes?|b|k|kb|kbytes?|kilobytes?|m|mb|mbytes?)?\.?", re.IGNORECASE
 )
+_SEPARATORS = re.compile(r"[,;:.\s]+")
 _CODE = r"[A-Za-z]\d{0,2}"
 
 _FORMS: dict[str, re.Pattern[str]] = {
@@ -67,11 +68,26 @@ def split_at_hyphen(value: str) -> bool:
     return any(part.endswith("-") for part in value.split()[:-1])
 
 
+def normal(value: str, kind: str) -> str:
+    """Return a value that matches its kind in the one form that says the same.
+
+    Dates get hyphens, JEL codes capitals and single spaces between, media types are in lower case,
+    handles canonical. Others, and what does not match, stay.
+    """
+    if kind == "date":
+        return value if "-" in value else "-".join(filter(None, (value[:4], value[4:6], value[6:])))
+    if kind == "jel":
+        return " ".join(_SEPARATORS.split(value.upper())).strip()
+    if kind == "mime":
+        return value.lower()
+    return handle.canonical(value) if kind in handle.FORMS else value
+
+
 def plain(value: str) -> str:
     """Return a value as plain text: tags of HTML removed, its entities resolved, one line.
 
-    Only tags that HTML has are removed, so that `a < b and c > d` stays. Entities are resolved once:
-    `&amp;lt;` is `&lt;`. Text without either is returned as it is.
+    Only tags that HTML has are removed, so that `a < b and c > d` stays. Entities are resolved
+    once: `&amp;lt;` is `&lt;`. Text without either is returned as it is.
     """
     if "<" in value:
         value = _TAG.sub("", _LINE_TAG.sub(lambda match: f" {match[0]}", value))
