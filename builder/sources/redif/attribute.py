@@ -1,11 +1,13 @@
 """Attributes: lines of the form `Name: value` with the lines that continue them."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from builder.sources.redif.digest import END_MARK
 
-_ATTRIBUTE = re.compile(r"([A-Za-z][A-Za-z0-9-]*):")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_SHORT = 64  # characters of a name that is remembered
 
 
 class Attribute(NamedTuple):
@@ -29,22 +31,27 @@ def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
     found: list[Attribute] = []
     kept: list[str] = []
     name, begun, more = "", line, [""]
-    match_attribute = _ATTRIBUTE.match
     for number, raw in enumerate(text.split("\n"), line):
         content = raw.rstrip()
         if not content or content[0] == "#" or content == END_MARK:
             continue
         kept.append(content)
-        match = match_attribute(content)
-        if match is None:
+        head, colon, tail = content.partition(":")
+        if not colon or not (_is_name(head) if len(head) <= _SHORT else _NAME.fullmatch(head)):
             more.append(content)
             continue
         if name:
             found.append(Attribute(name, begun, more[0] if len(more) == 1 else _joined(more)))
-        name, begun, more = match[1], number, [content[match.end() :].lstrip()]
+        name, begun, more = head, number, [tail.lstrip()]
     if name:
         found.append(Attribute(name, begun, _joined(more)))
     return found, kept
+
+
+@lru_cache(1 << 12)
+def _is_name(head: str) -> bool:
+    """Tell whether this, before a colon, is a name; there are few different ones."""
+    return _NAME.fullmatch(head) is not None
 
 
 def _joined(lines: list[str]) -> str:

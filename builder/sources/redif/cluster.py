@@ -10,7 +10,7 @@ from typing import Any
 from builder.sources.redif import value as values
 from builder.sources.redif.attribute import Attribute
 from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
-from builder.sources.redif.specification import Place, Specification
+from builder.sources.redif.specification import UNBOUNDED, Place, Specification
 from builder.sources.redif.suggestion import remembered
 
 Structure = dict[str, list[Any]]
@@ -47,7 +47,12 @@ class Arrangement:
                 continue
             if attribute.value:
                 present.add(name)
-            self._place(attribute, found)
+            place: Place | None = found[0]
+            assert place is not None
+            if place.key or place.path != self._open[-1][0]:
+                place = self._reach(attribute, found)
+            if place is not None:
+                self._put(attribute, place)
         for group in specification.required:
             if group.isdisjoint(present):
                 self._absent(group, attributes)
@@ -76,15 +81,8 @@ class Arrangement:
             f"{attribute.name} is no attribute of a {self._specification.type}", suggestion,
         )  # fmt: skip
 
-    def _place(self, attribute: Attribute, found: tuple[Place, ...]) -> None:
-        for place in found:
-            if place.path == self._open[-1][0] and not place.key:
-                break
-        else:
-            opened = self._reach(attribute, found)
-            if opened is None:
-                return
-            place = opened
+    def _put(self, attribute: Attribute, place: Place) -> None:
+        """File an attribute in the cluster that is open."""
         if place.deprecated and (place.key or not place.path):
             self._say(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
         text = attribute.value
@@ -92,11 +90,13 @@ class Arrangement:
             if place.key:
                 self._say(attribute, "key-empty", WARNING, f"{attribute.name} has no value")
             return
-        node = self._open[-1][1]
-        if place.kind is not None or len(text) > place.longest or len(text) == 1:
-            text = self._checked(attribute, place)
-        elif "\n" in text or "  " in text or "\t" in text:
+        if place.kind is not None:
+            text = self._formed(attribute, place, place.kind)
+        elif "\n" in text or "  " in text or "\t" in text or not text.isascii():
             text = values.collapsed(text)
+        if len(text) > place.longest or (len(text) == 1 and place.longest < UNBOUNDED):
+            self._say_length(attribute, place, len(text))
+        node = self._open[-1][1]
         listed = node.get(place.member)
         if listed is None:
             node[place.member] = [text]
@@ -110,10 +110,9 @@ class Arrangement:
 
     def _reach(self, attribute: Attribute, found: tuple[Place, ...]) -> Place | None:
         """Open or close clusters until the attribute has its place; None where it has none."""
-        paths = {path for path, _ in self._open}
         for place in found:
             target = place.path[:-1] if place.key else place.path
-            if target in paths:
+            if any(target == path for path, _ in self._open):
                 while self._open[-1][0] != target:
                     self._open.pop()
                 if place.key:
@@ -139,31 +138,30 @@ class Arrangement:
             if any(other.key and other.path == path for other in others):
                 yield self._specification.names[name]
 
-    def _checked(self, attribute: Attribute, place: Place) -> str:
-        """Return a value without needless white space, having looked at its form and length."""
-        written = attribute.value
-        severity = ERROR if place.key or place.required else WARNING
-        if place.kind == "url":
-            text = values.url(written)
+    def _formed(self, attribute: Attribute, place: Place, kind: str) -> str:
+        """Return a value in the form of its kind, or as it is where it has none."""
+        text = values.formed(attribute.value, kind)
+        if text is not None:
+            return text
+        if kind == "url":
+            cleaned = values.url(attribute.value)
             self._look_at_space(attribute)
         else:
-            text = values.collapsed(written)
-        if place.kind is not None:
-            if values.matches(text, place.kind):
-                text = values.normal(text, place.kind)
-            else:
-                self._say(
-                    attribute, "invalid-value", severity,
-                    f"{attribute.name} is not {values.KINDS[place.kind]}: {text[:80]}",
-                )  # fmt: skip
-        if len(text) > place.longest:
-            self._say(
-                attribute, "too-long", WARNING,
-                f"{attribute.name} has {len(text):,} characters, more than {place.longest:,}",
-            )  # fmt: skip
-        elif len(text) == 1 and place.longest < 1 << 30:
-            self._say(attribute, "too-short", WARNING, f"{attribute.name} is but {text}")
-        return text
+            cleaned = values.collapsed(attribute.value)
+        text = values.formed(cleaned, kind)
+        if text is not None:
+            return text
+        severity = ERROR if place.key or place.required else WARNING
+        called = f"{attribute.name} is not {values.KINDS[kind]}: {cleaned[:80]}"
+        self._say(attribute, "invalid-value", severity, called)
+        return cleaned
+
+    def _say_length(self, attribute: Attribute, place: Place, length: int) -> None:
+        if length == 1:
+            self._say(attribute, "too-short", WARNING, f"{attribute.name} has one character")
+        else:
+            message = f"{attribute.name} has {length:,} characters, more than {place.longest:,}"
+            self._say(attribute, "too-long", WARNING, message)
 
     def _look_at_space(self, attribute: Attribute) -> None:
         parts = attribute.value.split()

@@ -8,6 +8,7 @@ import re
 from typing import BinaryIO
 
 ASCII, UTF_8, WINDOWS, MIXED = "ascii", "utf-8", "windows-1252", "mixed"
+MARKED = "utf-8-bom"
 _UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = {b"\xff\xfe": "utf-16le", b"\xfe\xff": "utf-16be"}
 _LINE = re.compile(rb"[^\r\n]*[\r\n]*")
@@ -29,7 +30,7 @@ class Source:
         self.start = 0
         self._decoder: codecs.IncrementalDecoder | None = None
         if head == _UTF_8_MARK:
-            self.mark, self.start, head = UTF_8, 3, b""
+            self.mark, self.start, head = MARKED, 3, b""
         elif head[:2] in _UTF_16_MARKS:
             self.mark, self.start, head = _UTF_16_MARKS[head[:2]], 2, head[2:]
             self._decoder = codecs.getincrementaldecoder(self.mark)("replace")

@@ -83,6 +83,7 @@ OBSOLETE = {"redif-mirror": "ReDIF-Mirror 1.0", "redif-authority": "ReDIF-Author
 LONGEST = {"title": 1000, "abstract": 4200, "keywords": 1500, "handle": 120}
 """Characters of a value that are usual, by the attribute's own name; any URL has URL_LONGEST."""
 URL_LONGEST = 500
+UNBOUNDED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ class Place:
     required: bool
     deprecated: bool
     longest: int
+    """Characters of a value that are usual; UNBOUNDED where nothing is said."""
     filed: str
     """The name under which a cluster is filed, for the key of one."""
 
@@ -146,7 +148,7 @@ def _walk(
             "^" in flags,
             "!" in flags or (outer and bool(path) and "*" in flags),
             old,
-            URL_LONGEST if match["kind"] == "url" else LONGEST.get(own, 1 << 30),
+            URL_LONGEST if match["kind"] == "url" else LONGEST.get(own, UNBOUNDED),
             filed,
         )
         found.append((written + name, place))

@@ -14,7 +14,7 @@ from builder.sources.redif.border import LIMIT, Stretch, stretches
 from builder.sources.redif.cluster import Arrangement, Structure
 from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
 from builder.sources.redif.encoding import MIXED, UTF_8, Source, decoded
-from builder.sources.redif.specification import OBSOLETE, SPECIFICATIONS, Specification, meant
+from builder.sources.redif.specification import OBSOLETE, SPECIFICATIONS, meant
 
 _BLANK = " \t\r\n\x0b\x0c" + digest.END_MARK
 _CONTROLS = bytes(c for c in range(32) if c not in (9, 10, 13, 26)) + b"\x7f"
@@ -34,7 +34,8 @@ class Template:
     line: int
     """Of its Template-Type, from 1."""
     encoding: str
-    """ascii, utf-8, windows-1252, utf-16le, utf-16be; mixed: both UTF-8 and windows-1252."""
+    """By a byte order mark utf-8-bom, utf-16le or utf-16be; else ascii, utf-8, windows-1252, or
+    mixed, where some lines are UTF-8 and others windows-1252."""
     text: str
     """All of it, comments and blank lines within included, with LF as the end of lines."""
     attributes: tuple[Attribute, ...]
@@ -66,17 +67,19 @@ def read(stream: BinaryIO, file: str = "", limit: int = LIMIT) -> Iterator[Templ
     `file` is how diagnostics name it. Of a template at most `limit` bytes are read, and about as
     much of the file is held. Raises OSError as the stream does, and nothing else.
     """
-    empty, found = True, False
+    empty, told, found = True, False, False
     for source, stretch in stretches(stream, limit):
         empty = empty and not (stretch.data or source.start)
         if stretch.template:
             found = True
             yield _template(source, stretch, file)
         else:
-            yield from _before(source, stretch, file)
+            for diagnostic in _before(source, stretch, file):
+                told = told or diagnostic.code == "html"
+                yield diagnostic
     if empty:
         yield Diagnostic(file, 0, "empty-file", ERROR, "the file is empty")
-    elif not found:
+    elif not (found or told):
         yield Diagnostic(file, 0, "no-template", ERROR, "no Template-Type begins a line of it")
 
 
@@ -114,10 +117,9 @@ def _template(source: Source, stretch: Stretch, file: str) -> Template:
     attributes, kept = attributes_of(text, stretch.line)
     written = value.collapsed(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
-    diagnostics = [
-        *_of_text(data, text, stretch, file),
-        *_of_type(specification, written, stretch, file),
-    ]
+    diagnostics = _of_text(data, text, stretch, file)
+    if specification is None:
+        diagnostics.append(_of_type(written, stretch.line, file))
     arranged = Arrangement(specification or meant(written), attributes, file)
     diagnostics += arranged.diagnostics
     if len(diagnostics) > 1:
@@ -145,32 +147,24 @@ def _template(source: Source, stretch: Stretch, file: str) -> Template:
     )
 
 
-def _of_text(data: bytes, text: str, stretch: Stretch, file: str) -> Iterator[Diagnostic]:
+def _of_text(data: bytes, text: str, stretch: Stretch, file: str) -> list[Diagnostic]:
+    found: list[Diagnostic] = []
     if stretch.cut:
-        yield Diagnostic(
-            file, stretch.line, "template-too-large", ERROR,
-            f"the template was cut off behind {len(data):,} bytes",
-        )  # fmt: skip
+        message = f"the template was cut off behind {len(data):,} bytes"
+        found.append(Diagnostic(file, stretch.line, "template-too-large", ERROR, message))
     if "\ufffd" in text:
         line = stretch.line + text.count("\n", 0, text.index("\ufffd"))
-        many = text.count("\ufffd")
-        yield Diagnostic(
-            file, line, "undecodable", WARNING, f"{many:,} times U+FFFD in place of a character"
-        )
+        message = f"{text.count(chr(0xFFFD)):,} times U+FFFD in place of a character"
+        found.append(Diagnostic(file, line, "undecodable", WARNING, message))
     if len(data.translate(None, _CONTROLS)) != len(data):
-        yield Diagnostic(
-            file, stretch.line, "control-character", WARNING, "control characters in the text"
-        )
+        message = "control characters in the text"
+        found.append(Diagnostic(file, stretch.line, "control-character", WARNING, message))
+    return found
 
 
-def _of_type(
-    specification: Specification | None, written: str, stretch: Stretch, file: str
-) -> Iterator[Diagnostic]:
-    if specification is None:
-        likely = meant(written)
-        name = OBSOLETE.get(written.lower().partition(" ")[0])
-        message = f"{name} is obsolete" if name else f"there is no type {written[:80]!r}"
-        yield Diagnostic(
-            file, stretch.line, "unknown-template-type", ERROR, message,
-            likely.type if likely else "",
-        )  # fmt: skip
+def _of_type(written: str, line: int, file: str) -> Diagnostic:
+    likely = meant(written)
+    name = OBSOLETE.get(written.lower().partition(" ")[0])
+    message = f"{name} is obsolete" if name else f"there is no type {written[:80]!r}"
+    suggestion = likely.type if likely else ""
+    return Diagnostic(file, line, "unknown-template-type", ERROR, message, suggestion)

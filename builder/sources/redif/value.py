@@ -2,6 +2,7 @@
 
 import html
 import re
+from functools import lru_cache
 
 from builder.sources.redif import handle
 
@@ -15,17 +16,20 @@ _LINE_TAG = re.compile(r"<(?:br|p|li|div|tr|h[1-6]|/p|/div|/li)\b", re.IGNORECAS
 _SIZE = re.compile(
     r"([\d.,]+)\s*(bytes?|b|k|kb|kbytes?|kilobytes?|m|mb|mbytes?)?\.?", re.IGNORECASE
 )
+_SHORT = 120  # characters of a value that is remembered
 _SEPARATORS = re.compile(r"[,;:.\s]+")
 _CODE = r"[A-Za-z]\d{0,2}"
 
 _FORMS: dict[str, re.Pattern[str]] = {
-    "url": re.compile(r"(?:https?|ftp|gopher)://[^/?#\s:<>{}|\\^\[\]]+(?::\d+)?(?:[/?#].*)?", re.I),
+    "url": re.compile(
+        r"(?:https?|ftp|gopher)://[^/?#\s:<>{}|\\^\[\]]+(?::\d+)?(?:[/?#]\S*)?", re.I
+    ),
     "email": re.compile(r"[\w#+.=%&'*/!?^{|}~-]+@[\w.=-]+\.[\w=-]+"),
     "date": re.compile(r"\d{4}(?:-(?:0\d|1[0-2])(?:-[0-3]\d)?|(?:0\d|1[0-2])(?:[0-3]\d)?)?"),
     "jel": re.compile(rf"{_CODE}(?:[,;:.\s]+{_CODE})*[,;:.\s]*"),
     "mime": re.compile(r"[\w.+-]+/[\w.+-]*(?:\s*;.*)?"),
     "status": re.compile(r"(?:forthcoming|published).*", re.IGNORECASE),
-    "type": re.compile(r"ReDIF-(?:Paper|Article|Chapter|Book|Software)", re.IGNORECASE),
+    "type": re.compile(r"ReDIF-(?:Paper|Article|Chapter|Book|Software)(?: 1\.0)?", re.IGNORECASE),
     "doi": re.compile(r"(?:doi:\s*|https?://(?:dx\.)?doi\.org/)?10\.\d{4,9}/\S+", re.IGNORECASE),
     **handle.FORMS,
 }
@@ -47,9 +51,31 @@ KINDS: dict[str, str] = {
 """What each kind is called for people."""
 
 
-def matches(value: str, kind: str) -> bool:
-    """Tell whether a value, without needless white space, has the form of its kind."""
-    return _FORMS[kind].fullmatch(value) is not None
+def formed(value: str, kind: str) -> str | None:
+    """Return a value of its kind, in the one form that says the same, or None if it is none.
+
+    Dates get hyphens, JEL codes capitals and single spaces between, media types are in lower case,
+    handles canonical. White space around or within is the caller's to remove.
+    """
+    if kind == "url":
+        return value if _FORMS[kind].fullmatch(value) else None
+    return _formed(value, kind) if len(value) <= _SHORT else _form(value, kind)
+
+
+def _form(value: str, kind: str) -> str | None:
+    if _FORMS[kind].fullmatch(value) is None:
+        return None
+    if kind == "date":
+        return value if "-" in value else "-".join(filter(None, (value[:4], value[4:6], value[6:])))
+    if kind == "jel":
+        return " ".join(_SEPARATORS.split(value.upper())).strip()
+    if kind == "mime":
+        return value.lower()
+    return handle.canonical(value) if kind in handle.FORMS else value
+
+
+_formed = lru_cache(1 << 12)(_form)
+"""The same, remembered: most dates, media types and institutions come again."""
 
 
 def collapsed(value: str) -> str:
@@ -66,21 +92,6 @@ def url(value: str) -> str:
 def split_at_hyphen(value: str) -> bool:
     """Tell whether a URL has white space behind a hyphen: nobody knows whose the hyphen is."""
     return any(part.endswith("-") for part in value.split()[:-1])
-
-
-def normal(value: str, kind: str) -> str:
-    """Return a value that matches its kind in the one form that says the same.
-
-    Dates get hyphens, JEL codes capitals and single spaces between, media types are in lower case,
-    handles canonical. Others, and what does not match, stay.
-    """
-    if kind == "date":
-        return value if "-" in value else "-".join(filter(None, (value[:4], value[4:6], value[6:])))
-    if kind == "jel":
-        return " ".join(_SEPARATORS.split(value.upper())).strip()
-    if kind == "mime":
-        return value.lower()
-    return handle.canonical(value) if kind in handle.FORMS else value
 
 
 def plain(value: str) -> str:
