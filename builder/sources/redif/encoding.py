@@ -1,5 +1,7 @@
 """The encodings of ReDIF: a byte order mark wins, else each line is UTF-8 or windows-1252.
 
+UTF-16 is also known without a mark, by the NUL bytes of its first two characters.
+
 A file that is UTF-8 throughout is so line by line, so nothing has to be known of a whole file.
 """
 
@@ -11,29 +13,38 @@ ASCII, UTF_8, WINDOWS, MIXED = "ascii", "utf-8", "windows-1252", "mixed"
 MARKED = "utf-8-bom"
 _UTF_8_MARK = b"\xef\xbb\xbf"
 _UTF_16_MARKS = {b"\xff\xfe": "utf-16le", b"\xfe\xff": "utf-16be"}
+# Two characters of ASCII, without a mark: nothing else has a NUL byte in every second place.
+_UTF_16 = (
+    (re.compile(rb"(?:[\t\n\r -~]\x00){2}"), "utf-16le"),
+    (re.compile(rb"(?:\x00[\t\n\r -~]){2}"), "utf-16be"),
+)
 _LINE = re.compile(rb"[^\r\n]*[\r\n]*")
 
 
 class Source:
     """A stream as bytes of one byte a character's part: UTF-16 becomes UTF-8, all else stays.
 
-    `mark` is the encoding that a byte order mark named, None where there is none; the mark itself
-    is not given. `start` is how many bytes it takes.
+    `mark` is the encoding that a byte order mark names, or that is UTF-16 without one, else None.
+    The mark itself is not given; `start` is how many bytes it takes.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         head = b""
-        while len(head) < 3 and (piece := stream.read(3 - len(head))):
+        while len(head) < 4 and (piece := stream.read(4 - len(head))):
             head += piece
         self.mark: str | None = None
         self.start = 0
         self._decoder: codecs.IncrementalDecoder | None = None
-        if head == _UTF_8_MARK:
-            self.mark, self.start, head = MARKED, 3, b""
+        if head.startswith(_UTF_8_MARK):
+            self.mark, self.start = MARKED, 3
         elif head[:2] in _UTF_16_MARKS:
-            self.mark, self.start, head = _UTF_16_MARKS[head[:2]], 2, head[2:]
-            self._decoder = codecs.getincrementaldecoder(self.mark)("replace")
+            self.mark, self.start = _UTF_16_MARKS[head[:2]], 2
+        else:
+            self.mark = next((name for form, name in _UTF_16 if form.fullmatch(head)), None)
+        if self.mark in _UTF_16_MARKS.values():
+            self._decoder = codecs.getincrementaldecoder(self.mark or "")("replace")
+        head = head[self.start :]
         self._head = head
 
     def read(self, size: int) -> bytes:
