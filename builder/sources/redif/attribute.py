@@ -24,9 +24,9 @@ class Attribute(NamedTuple):
 def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
     """Return the attributes of a template that begins at `line`, and the lines that count.
 
-    A line that begins with a name and a colon, in the first column, begins an attribute; all others
-    continue the last one. Blank lines, comments (`#` in the first column) and lone end-of-file
-    marks end nothing and are no part of a value.
+    A line that begins with a name and a colon, in the first column, begins an attribute, unless it
+    is a URL; all others continue the last one. Blank lines, comments (`#` in the first column) and
+    lone end-of-file marks end nothing and are no part of a value.
     """
     found: list[Attribute] = []
     kept: list[str] = []
@@ -37,7 +37,11 @@ def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
             continue
         kept.append(content)
         head, colon, tail = content.partition(":")
-        if not colon or not (_is_name(head) if len(head) <= _SHORT else _NAME.fullmatch(head)):
+        if (
+            not colon
+            or tail.startswith("//")
+            or not (_is_name(head) if len(head) <= _SHORT else _NAME.fullmatch(head))
+        ):
             more.append(content)
             continue
         if name:

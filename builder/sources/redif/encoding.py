@@ -18,6 +18,8 @@ _UTF_16 = (
     (re.compile(rb"(?:[\t\n\r -~]\x00){2}"), "utf-16le"),
     (re.compile(rb"(?:\x00[\t\n\r -~]){2}"), "utf-16be"),
 )
+_CONTINUING = bytes(range(0x80, 0xC0))
+_FOUR = bytes(range(0xF0, 0xF8))  # first bytes of characters that are two units of UTF-16
 _LINE = re.compile(rb"[^\r\n]*[\r\n]*")
 
 
@@ -50,7 +52,7 @@ class Source:
     def read(self, size: int) -> bytes:
         """Return about `size` more bytes, none at the end. Raises OSError as the stream does.
 
-        A single byte behind the last character of UTF-16 is left out.
+        What is no whole character at the end of UTF-16 is left out.
         """
         head, self._head = self._head, b""
         while True:
@@ -67,7 +69,8 @@ class Source:
         """Return how many bytes of the file this stretch of what was read takes."""
         if self._decoder is None:
             return len(data)
-        return len(data.decode("utf-8", "ignore").encode("utf-16le"))
+        units = len(data.translate(None, _CONTINUING)) + len(data)
+        return 2 * (units - len(data.translate(None, _FOUR)))
 
 
 def decoded(data: bytes, mark: str | None) -> tuple[str, str]:

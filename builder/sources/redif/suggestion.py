@@ -27,11 +27,11 @@ def distance(left: str, right: str, most: int) -> int:
 def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the known names that are nearest to a name, in order, none where all are far.
 
-    Far is more than one character in four, or more than three.
+    Far is more than three characters, of names below 12 two, of such below 5 one.
     """
     if not _SHORTEST <= len(name) <= _LONGEST:
         return ()
-    most = min(3, max(1, len(name) // 4))
+    most = 1 if len(name) < 5 else 2 if len(name) < 12 else 3
     found: list[str] = []
     for other in known:
         apart = distance(name, other, most)
