@@ -63,7 +63,7 @@ def run(context: Context) -> int:
                 with _opened(path) as stream:
                     for event in template.read(stream, label, arguments.limit):
                         if isinstance(event, Template):
-                            line = _document(event, account.count(event), arguments.plain)
+                            line = document(event, account.count(event), arguments.plain)
                             print(encoder.encode(line))
                         else:
                             account.note(event)
@@ -106,7 +106,8 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:
+def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:
+    """Return the JSON line of a template, with its diagnostics and those that the run adds."""
     return {
         "file": found.file,
         "offset": found.offset,
