@@ -15,6 +15,7 @@ import importlib
 import io
 import json
 import random
+import re
 import resource
 import statistics
 import subprocess
@@ -28,39 +29,11 @@ from builder.commands import redif as command
 from builder.sources.redif.border import stretches
 from builder.sources.redif.template import Template, read
 
-_WORDS = [
-    "growth",
-    "labour",
-    "market",
-    "evidence",
-    "policy",
-    "rate",
-    "of",
-    "the",
-    "and",
-    "in",
-    "a",
-    "model",
-    "with",
-    "panel",
-    "data",
-    "from",
-    "trade",
-    "capital",
-    "income",
-    "risk",
-    "price",
-    "money",
-    "bank",
-    "public",
-    "choice",
-    "an",
-    "optimal",
-    "dynamic",
-    "effect",
-    "on",
-    "wages",
-]
+_WORDS = re.findall(
+    r"\w+",
+    """growth labour market evidence policy rate of the and in a model with panel data from trade
+    capital income risk price money bank public choice an optimal dynamic effect on wages""",
+)
 
 
 def paper(number: int, draw: random.Random) -> bytes:

@@ -40,7 +40,7 @@ def _is_template(event: object) -> bool:
     return isinstance(event, Template)
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(150), deadline=None)
 @given(texts(), st.sampled_from(["\n", "\r\n", "\r"]), st.data())
 def test_how_a_template_is_saved_changes_no_digest(
     lines: list[str], end: str, data: st.DataObject
@@ -61,14 +61,14 @@ def test_how_a_template_is_saved_changes_no_digest(
     ]
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100), deadline=None)
 @given(texts(), texts())
 def test_another_text_has_another_digest(left: list[str], right: list[str]) -> None:
     same = one("\n".join(left).encode()).sha256 == one("\n".join(right).encode()).sha256
     assert same == (left == right)
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100), deadline=None)
 @given(texts().map("\n".join))
 def test_windows_1252_is_read_where_it_is_no_utf_8(text: str) -> None:
     lines = [
@@ -97,7 +97,7 @@ _PIECES = st.lists(
 ).map(b"".join)  # fmt: skip
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(300), deadline=None)
 @given(_PIECES)
 def test_no_bytes_raise_and_each_border_is_a_template(data: bytes) -> None:
     found = events(data)
@@ -123,7 +123,7 @@ def test_no_bytes_raise_and_each_border_is_a_template(data: bytes) -> None:
         assert sum(map(_is_template, found)) == borders
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100), deadline=None)
 @given(_PIECES, st.integers(1024, 4096))
 def test_a_limit_leaves_the_borders_as_they_are(data: bytes, limit: int) -> None:
     long = data * 60
@@ -131,7 +131,7 @@ def test_a_limit_leaves_the_borders_as_they_are(data: bytes, limit: int) -> None
     assert [(t.offset, t.line) for t in templates(long, limit)] == wide
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.sampled_from(GOOD), min_size=1, max_size=6),
     st.sampled_from([b"", b"\n", b"\r\n\r\n", b"# between\n"]),

@@ -13,6 +13,7 @@ from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
 from builder.sources.redif.specification import UNBOUNDED, Place, Specification
 from builder.sources.redif.suggestion import remembered
 
+_SUGGESTED = 20  # unknown attributes of a template for which another name is looked for
 Structure = dict[str, list[Any]]
 """Values by attribute's name in lower case; clusters, as Structures, by their prefix."""
 
@@ -32,30 +33,44 @@ class Arrangement:
         self.diagnostics: list[Diagnostic] = []
         self._file = file
         self._specification = specification
+        self._unknown = 0
         self._open: list[tuple[tuple[str, ...], Structure]] = [((), self.structure)]
         if specification is None:
             for attribute in attributes:
                 self._file_plainly(attribute)
             return
         places = specification.places
-        present = set()
+        path, node = self._open[0]
         for attribute in attributes:
-            name = attribute.name.lower()
-            found = places.get(name)
+            name, _, text = attribute
+            found = places.get(name) or places.get(name.lower())
             if found is None:
-                self._unplaced(attribute, name)
+                self._unplaced(attribute, name.lower())
                 continue
-            if attribute.value:
-                present.add(name)
             place: Place | None = found[0]
             assert place is not None
-            if place.key or place.path != self._open[-1][0]:
+            if place.key or place.path is not path:
                 place = self._reach(attribute, found)
-            if place is not None:
+                path, node = self._open[-1]
+                if place is None:
+                    continue
+            if not text or not place.free:
                 self._put(attribute, place)
+                continue
+            if "\n" in text or "  " in text or "\t" in text or not text.isascii():
+                text = values.collapsed(text)
+            if place.member in node:
+                node[place.member].append(text)
+            else:
+                node[place.member] = [text]
         for group in specification.required:
-            if group.isdisjoint(present):
+            if not any(map(self._has, group)):
                 self._absent(group, attributes)
+
+    def _has(self, place: Place) -> bool:
+        """Tell whether an attribute of the template, or of a cluster of its, has a value."""
+        nodes = self.structure.get(place.filed, ()) if place.path else (self.structure,)
+        return any(place.member in node for node in nodes)
 
     def _say(
         self, attribute: Attribute, code: str, severity: str, message: str, suggestion: str = ""
@@ -74,15 +89,16 @@ class Arrangement:
         if name == "template-type" or name.startswith("x-") or "-x-" in name:
             self._file_plainly(attribute)
             return
-        likely = remembered(name, self._specification.known)
-        suggestion = " or ".join(self._specification.names[other] for other in likely)
+        self._unknown += 1
+        known = self._specification.known if self._unknown <= _SUGGESTED else frozenset()
+        suggestion = " or ".join(map(self._specification.named, remembered(name, known)))
         self._say(
             attribute, "unknown-attribute", ERROR,
             f"{attribute.name} is no attribute of a {self._specification.type}", suggestion,
         )  # fmt: skip
 
     def _put(self, attribute: Attribute, place: Place) -> None:
-        """File an attribute in the cluster that is open."""
+        """File an attribute in the cluster that is open, having looked at its value."""
         if place.deprecated and (place.key or not place.path):
             self._say(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
         text = attribute.value
@@ -92,7 +108,7 @@ class Arrangement:
             return
         if place.kind is not None:
             text = self._formed(attribute, place, place.kind)
-        elif "\n" in text or "  " in text or "\t" in text or not text.isascii():
+        else:
             text = values.collapsed(text)
         if len(text) > place.longest or (len(text) == 1 and place.longest < UNBOUNDED):
             self._say_length(attribute, place, len(text))
@@ -123,7 +139,7 @@ class Arrangement:
                 return place
         del self._open[1:]
         if attribute.value:
-            keys = " or ".join(sorted(self._keys(found[0])))
+            keys = " or ".join(sorted(set(self._keys(found[0]))))
             self._say(
                 attribute, "misplaced-attribute", ERROR,
                 f"{attribute.name} stands outside its cluster, which {keys} opens", keys,
@@ -134,9 +150,8 @@ class Arrangement:
         """Yield the names of the keys that would have to be open for a place."""
         assert self._specification is not None
         path = place.path[:-1] if place.key else place.path
-        for name, others in self._specification.places.items():
-            if any(other.key and other.path == path for other in others):
-                yield self._specification.names[name]
+        for others in self._specification.places.values():
+            yield from (other.name for other in others if other.key and other.path == path)
 
     def _formed(self, attribute: Attribute, place: Place, kind: str) -> str:
         """Return a value in the form of its kind, or as it is where it has none."""
@@ -172,9 +187,8 @@ class Arrangement:
         else:
             self._say(attribute, "url-space", WARNING, f"{attribute.name} has white space within")
 
-    def _absent(self, group: frozenset[str], attributes: Sequence[Attribute]) -> None:
-        assert self._specification is not None
-        names = " or ".join(sorted(self._specification.names[name] for name in group))
+    def _absent(self, group: tuple[Place, ...], attributes: Sequence[Attribute]) -> None:
+        names = " or ".join(sorted(place.name for place in group))
         line = attributes[0].line if attributes else 0
         self.diagnostics.append(
             Diagnostic(self._file, line, "required-absent", ERROR, f"{names} is missing", names)

@@ -74,8 +74,8 @@ _TEMPLATES = {
     """,
 }
 
-_EITHER = {"ReDIF-Book 1.0": (frozenset({"author-name", "editor-name"}),)}
-"""Where one of several is required."""
+_EITHER = {"ReDIF-Book 1.0": frozenset({"Author-Name", "Editor-Name"})}
+"""Where one of two is required."""
 
 OBSOLETE = {"redif-mirror": "ReDIF-Mirror 1.0", "redif-authority": "ReDIF-Authority 1.0"}
 """Types that were once in use, and are unknown to ReDIF-perl."""
@@ -90,6 +90,8 @@ UNBOUNDED = 1 << 30
 class Place:
     """Where an attribute belongs, and what holds of it."""
 
+    name: str
+    """The whole name as it is usually written."""
     path: tuple[str, ...]
     """The clusters that it lies in, from outside: ("author", "workplace")."""
     member: str
@@ -102,7 +104,9 @@ class Place:
     longest: int
     """Characters of a value that are usual; UNBOUNDED where nothing is said."""
     filed: str
-    """The name under which a cluster is filed, for the key of one."""
+    """The name under which its cluster is filed."""
+    free: bool
+    """Whether any value, any number of times, at any length, is as good as another."""
 
 
 @dataclass(frozen=True)
@@ -111,27 +115,29 @@ class Specification:
 
     type: str
     places: Mapping[str, tuple[Place, ...]] = field(repr=False)
-    """By the whole name in lower case; more than one where a cluster's attribute is also one of
-    the template."""
-    required: tuple[frozenset[str], ...] = ()
-    """Of each set one attribute has to be there."""
-    names: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The names as they are usually written, by the names in lower case."""
+    """By the whole name in lower case, and as it is usually written; more than one where a
+    cluster's attribute is also one of the template."""
+    required: tuple[tuple[Place, ...], ...] = ()
+    """Of each group one attribute has to be there."""
 
     @cached_property
     def known(self) -> frozenset[str]:
         """All names in lower case."""
-        return frozenset(self.places)
+        return frozenset(map(str.lower, self.places))
+
+    def named(self, name: str) -> str:
+        """Return a name in lower case as it is usually written."""
+        return self.places[name][0].name
 
 
 def _walk(
     notation: str, written: str, path: tuple[str, ...], filed: str, deprecated: bool, outer: bool
-) -> list[tuple[str, Place]]:
+) -> list[Place]:
     """Return the places of a type's or cluster's attributes, and those of clusters within."""
-    found: list[tuple[str, Place]] = []
+    found: list[Place] = []
     for match in _ENTRY.finditer(notation):
         name, flags, cluster = match["name"], match["flags"], match["cluster"]
-        own = name.lower()
+        own, kind = name.lower(), match["kind"]
         old = deprecated or "~" in flags
         if cluster:
             inner = (*path, own)
@@ -140,33 +146,27 @@ def _walk(
                 outer and "!" in flags,
             )  # fmt: skip
             continue
-        place = Place(
-            path,
-            own,
-            match["kind"],
-            "*" in flags,
-            "^" in flags,
-            "!" in flags or (outer and bool(path) and "*" in flags),
-            old,
-            URL_LONGEST if match["kind"] == "url" else LONGEST.get(own, UNBOUNDED),
-            filed,
+        longest = URL_LONGEST if kind == "url" else LONGEST.get(own, UNBOUNDED)
+        key, once = "*" in flags, "^" in flags
+        required = "!" in flags or (outer and bool(path) and key)
+        free = not (kind or key or once or old) and longest == UNBOUNDED
+        found.append(
+            Place(written + name, path, own, kind, key, once, required, old, longest, filed, free)
         )
-        found.append((written + name, place))
     return found
 
 
 def _specification(type_: str, notation: str) -> Specification:
     places: dict[str, tuple[Place, ...]] = {}
-    names: dict[str, str] = {}
-    required: list[frozenset[str]] = list(_EITHER.get(type_, ()))
-    either = frozenset().union(*required)
-    for name, place in _walk(notation, "", (), "", False, True):
-        key = name.lower()
-        places[key] = tuple(sorted((*places.get(key, ()), place), key=lambda p: -len(p.path)))
-        names[key] = name
-        if place.required and key not in either:
-            required.append(frozenset({key}))
-    return Specification(type_, places, tuple(required), names)
+    for place in _walk(notation, "", (), "", False, True):
+        for name in {place.name, place.name.lower()}:
+            both = (*places.get(name, ()), place)
+            places[name] = tuple(sorted(both, key=lambda place: -len(place.path)))
+    either = _EITHER.get(type_, frozenset())
+    required = [(place,) for (place, *_) in places.values() if place.required]
+    alone = [group for group in dict.fromkeys(required) if group[0].name not in either]
+    together = [tuple(places[name][0] for name in sorted(either))] if either else []
+    return Specification(type_, places, (*together, *alone))
 
 
 SPECIFICATIONS = {

@@ -16,7 +16,7 @@ from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
 from builder.sources.redif.encoding import MIXED, UTF_8, Source, decoded
 from builder.sources.redif.specification import OBSOLETE, SPECIFICATIONS, meant
 
-_BLANK = " \t\r\n\x0b\x0c" + digest.END_MARK
+_BLANK = b" \t\r\n\x0b\x0c\x1a"  # with DOS's mark of the end
 _CONTROLS = bytes(c for c in range(32) if c not in (9, 10, 13, 26)) + b"\x7f"
 _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|h\d|br|b>|script|meta|title)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9-]*:")
@@ -109,7 +109,7 @@ def _lines(text: str) -> str:
 
 
 def _template(source: Source, stretch: Stretch, file: str) -> Template:
-    data = stretch.data.rstrip(_BLANK.encode())
+    data = stretch.data.rstrip(_BLANK)
     if stretch.cut:  # whole lines alone
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decoded(data, source.mark)
@@ -124,7 +124,7 @@ def _template(source: Source, stretch: Stretch, file: str) -> Template:
     diagnostics += arranged.diagnostics
     if len(diagnostics) > 1:
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
-    own = next((a.value for a in attributes if a.value and a.name.lower() == "handle"), None)
+    own = next((text for name, _, text in attributes if text and name.lower() == "handle"), None)
     md5, sha256 = digest.of_lines(kept)
     other = source.mark is None and (encoding in (UTF_8, MIXED) or "\ufffd" in text)
     return Template(
