@@ -1,13 +1,13 @@
 """Attributes: lines of the form `Name: value` with the lines that continue them."""
 
 import re
-from functools import lru_cache
+from functools import partial
 from typing import NamedTuple
 
 from builder.sources.redif.digest import END_MARK
+from builder.sources.redif.specification import NAMES
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-_SHORT = 64  # characters of a name that is remembered
 
 
 class Attribute(NamedTuple):
@@ -19,6 +19,9 @@ class Attribute(NamedTuple):
     """Of the name, in the file."""
     value: str
     """Its lines, each without trailing white space, joined by LF; the first without leading."""
+
+
+_made = partial(tuple.__new__, Attribute)  # in half the time of Attribute itself
 
 
 def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
@@ -37,25 +40,15 @@ def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
             continue
         kept.append(content)
         head, colon, tail = content.partition(":")
-        if (
-            not colon
-            or tail.startswith("//")
-            or not (_is_name(head) if len(head) <= _SHORT else _NAME.fullmatch(head))
-        ):
+        if not colon or not (head in NAMES or _NAME.fullmatch(head)) or tail[:2] == "//":
             more.append(content)
             continue
         if name:
-            found.append(Attribute(name, begun, more[0] if len(more) == 1 else _joined(more)))
+            found.append(_made((name, begun, more[0] if len(more) == 1 else _joined(more))))
         name, begun, more = head, number, [tail.lstrip()]
     if name:
-        found.append(Attribute(name, begun, _joined(more)))
+        found.append(_made((name, begun, _joined(more))))
     return found, kept
-
-
-@lru_cache(1 << 12)
-def _is_name(head: str) -> bool:
-    """Tell whether this, before a colon, is a name; there are few different ones."""
-    return _NAME.fullmatch(head) is not None
 
 
 def _joined(lines: list[str]) -> str:

@@ -54,10 +54,20 @@ class Arrangement:
                 path, node = self._open[-1]
                 if place is None:
                     continue
-            if not text or not place.free:
+            length, kind = len(text), place.kind
+            if length < 2 or length > place.longest or place.watched:
                 self._put(attribute, place)
                 continue
-            if "\n" in text or "  " in text or "\t" in text or not text.isascii():
+            if kind is not None:
+                if kind == "url" or length > values.SHORT:
+                    form = values.formed(text, kind)
+                else:
+                    form = values.remembered(text, kind)
+                if form is None:
+                    self._put(attribute, place)
+                    continue
+                text = form
+            elif "\n" in text or "  " in text or "\t" in text or not text.isascii():
                 text = values.collapsed(text)
             if place.member in node:
                 node[place.member].append(text)
@@ -86,7 +96,7 @@ class Arrangement:
 
     def _unplaced(self, attribute: Attribute, name: str) -> None:
         assert self._specification is not None
-        if name == "template-type" or name.startswith("x-") or "-x-" in name:
+        if name.startswith("x-") or "-x-" in name:
             self._file_plainly(attribute)
             return
         self._unknown += 1
@@ -128,13 +138,12 @@ class Arrangement:
         """Open or close clusters until the attribute has its place; None where it has none."""
         for place in found:
             target = place.path[:-1] if place.key else place.path
-            if any(target == path for path, _ in self._open):
-                while self._open[-1][0] != target:
-                    self._open.pop()
+            depth = len(target)  # of the open clusters each lies in the one before
+            if depth < len(self._open) and self._open[depth][0] == target:
+                del self._open[depth + 1 :]
                 if place.key:
                     node: Structure = {}
-                    name = place.filed
-                    self._open[-1][1].setdefault(name, []).append(node)
+                    self._open[-1][1].setdefault(place.filed, []).append(node)
                     self._open.append((place.path, node))
                 return place
         del self._open[1:]

@@ -42,7 +42,7 @@ class Source:
             self.mark, self.start = MARKED, 3
         elif head[:2] in _UTF_16_MARKS:
             self.mark, self.start = _UTF_16_MARKS[head[:2]], 2
-        else:
+        elif b"\x00" in head:
             self.mark = next((name for form, name in _UTF_16 if form.fullmatch(head)), None)
         if self.mark in _UTF_16_MARKS.values():
             self._decoder = codecs.getincrementaldecoder(self.mark or "")("replace")

@@ -105,8 +105,8 @@ class Place:
     """Characters of a value that are usual; UNBOUNDED where nothing is said."""
     filed: str
     """The name under which its cluster is filed."""
-    free: bool
-    """Whether any value, any number of times, at any length, is as good as another."""
+    watched: bool
+    """Whether more is to be looked at than the value's form and length."""
 
 
 @dataclass(frozen=True)
@@ -149,16 +149,18 @@ def _walk(
         longest = URL_LONGEST if kind == "url" else LONGEST.get(own, UNBOUNDED)
         key, once = "*" in flags, "^" in flags
         required = "!" in flags or (outer and bool(path) and key)
-        free = not (kind or key or once or old) and longest == UNBOUNDED
+        watched = once or (old and (key or not path))
         found.append(
-            Place(written + name, path, own, kind, key, once, required, old, longest, filed, free)
+            Place(
+                written + name, path, own, kind, key, once, required, old, longest, filed, watched
+            )
         )
     return found
 
 
 def _specification(type_: str, notation: str) -> Specification:
     places: dict[str, tuple[Place, ...]] = {}
-    for place in _walk(notation, "", (), "", False, True):
+    for place in _walk(f"Template-Type {notation}", "", (), "", False, True):
         for name in {place.name, place.name.lower()}:
             both = (*places.get(name, ()), place)
             places[name] = tuple(sorted(both, key=lambda place: -len(place.path)))
@@ -173,6 +175,14 @@ SPECIFICATIONS = {
     type_.lower(): _specification(type_, notation) for type_, notation in _TEMPLATES.items()
 }
 """By the type in lower case, with its version."""
+
+NAMES = frozenset().union(
+    *(
+        {place.name for places in specification.places.values() for place in places}
+        for specification in SPECIFICATIONS.values()
+    )
+)
+"""The names of all attributes as they are usually written."""
 
 _BY_WORD = {
     type_.partition("-")[2].partition(" ")[0]: specification

@@ -16,7 +16,6 @@ _LINE_TAG = re.compile(r"<(?:br|p|li|div|tr|h[1-6]|/p|/div|/li)\b", re.IGNORECAS
 _SIZE = re.compile(
     r"([\d.,]+)\s*(bytes?|b|k|kb|kbytes?|kilobytes?|m|mb|mbytes?)?\.?", re.IGNORECASE
 )
-_SHORT = 120  # characters of a value that is remembered
 _SEPARATORS = re.compile(r"[,;:.\s]+")
 _CODE = r"[A-Za-z]\d{0,2}"
 
@@ -57,14 +56,10 @@ def formed(value: str, kind: str) -> str | None:
     Dates get hyphens, JEL codes capitals and single spaces between, media types are in lower case,
     handles canonical. White space around or within is the caller's to remove.
     """
-    if kind == "url":
-        return value if _FORMS[kind].fullmatch(value) else None
-    return _formed(value, kind) if len(value) <= _SHORT else _form(value, kind)
-
-
-def _form(value: str, kind: str) -> str | None:
     if _FORMS[kind].fullmatch(value) is None:
         return None
+    if kind == "url":
+        return value
     if kind == "date":
         return value if "-" in value else "-".join(filter(None, (value[:4], value[4:6], value[6:])))
     if kind == "jel":
@@ -74,8 +69,10 @@ def _form(value: str, kind: str) -> str | None:
     return handle.canonical(value) if kind in handle.FORMS else value
 
 
-_formed = lru_cache(1 << 12)(_form)
-"""The same, remembered: most dates, media types and institutions come again."""
+remembered = lru_cache(1 << 12)(formed)
+"""The same, remembered, for short values: most dates, media types and institutions come again."""
+SHORT = 120
+"""Characters of a value that is worth remembering."""
 
 
 def collapsed(value: str) -> str:
