@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import tracemalloc
 
 import pytest
 
@@ -129,7 +130,31 @@ def test_a_template_is_cut_off_at_a_line_and_the_next_one_is_whole() -> None:
     assert found[1].md5 == one(SERIES).md5
 
 
-def test_a_line_without_an_end_costs_no_memory() -> None:
+class Endless(io.RawIOBase):
+    """A stream that gives the same piece many times, between a template's head and another one."""
+
+    def __init__(self, piece: bytes, times: int) -> None:
+        self._pieces = iter([PAPER, *[piece] * times, b"\n", SERIES])
+
+    def read(self, size: int = -1) -> bytes:
+        return next(self._pieces, b"")
+
+
+@pytest.mark.parametrize("piece", [b"a" * 65536, b"Note: a\n" * 8192, b"#\xff\xff\r" * 16384])
+def test_of_a_template_no_more_than_the_limit_is_held(piece: bytes) -> None:
+    tracemalloc.start()
+    try:
+        found = list(read(Endless(piece, 600), limit=10_000))  # type: ignore[arg-type]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 << 20  # of 39 MB
+    assert [event.handle for event in found if isinstance(event, Template)] == [
+        "RePEc:aaa:wpaper:98-01", "RePEc:aaa:wpaper",
+    ]  # fmt: skip
+
+
+def test_borders_are_sought_at_the_beginning_of_a_line_alone() -> None:
     found = templates(PAPER + b"Note: " + b"Template-Type: x " * 1_000_000 + b"\n" + SERIES, 5000)
     assert [template.handle for template in found] == ["RePEc:aaa:wpaper:98-01", "RePEc:aaa:wpaper"]
     assert found[1].line == 14

@@ -4,7 +4,7 @@ The first attribute of a cluster, its key, opens it; the next key of the same na
 one. An attribute that is none of the open cluster closes it, and is tried one level out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from builder.sources.redif import value as values
@@ -148,19 +148,14 @@ class Arrangement:
                 return place
         del self._open[1:]
         if attribute.value:
-            keys = " or ".join(sorted(set(self._keys(found[0]))))
+            assert self._specification is not None
+            place = found[0]
+            keys = self._specification.openers[place.path[:-1] if place.key else place.path]
             self._say(
                 attribute, "misplaced-attribute", ERROR,
                 f"{attribute.name} stands outside its cluster, which {keys} opens", keys,
             )  # fmt: skip
         return None
-
-    def _keys(self, place: Place) -> Iterator[str]:
-        """Yield the names of the keys that would have to be open for a place."""
-        assert self._specification is not None
-        path = place.path[:-1] if place.key else place.path
-        for others in self._specification.places.values():
-            yield from (other.name for other in others if other.key and other.path == path)
 
     def _formed(self, attribute: Attribute, place: Place, kind: str) -> str:
         """Return a value in the form of its kind, or as it is where it has none."""

@@ -125,6 +125,16 @@ class Specification:
         """All names in lower case."""
         return frozenset(map(str.lower, self.places))
 
+    @cached_property
+    def openers(self) -> dict[tuple[str, ...], str]:
+        """The names of the keys that open the clusters of each path, for people."""
+        found: dict[tuple[str, ...], set[str]] = {}
+        for places in self.places.values():
+            for place in places:
+                if place.key:
+                    found.setdefault(place.path, set()).add(place.name)
+        return {path: " or ".join(sorted(names)) for path, names in found.items()}
+
     def named(self, name: str) -> str:
         """Return a name in lower case as it is usually written."""
         return self.places[name][0].name
