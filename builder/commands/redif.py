@@ -15,7 +15,8 @@ from builder import stretch
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import Bytes
-from builder.sources.redif import template, value
+from builder.sources.redif import template
+from builder.sources.redif import value as values
 from builder.sources.redif.border import LEAST, LIMIT
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.diagnostic import CODES, ERROR, Diagnostic
@@ -123,7 +124,9 @@ def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[s
         "sha256": found.sha256,
         "reference_md5": found.reference_md5,
         "structure": _plain(found.structure) if plain else found.structure,
-        "attributes": [attribute._asdict() for attribute in found.attributes],
+        "attributes": [
+            {"name": name, "line": line, "value": value} for name, line, value in found.attributes
+        ],
         "diagnostics": [
             {key: entry for key, entry in diagnostic._asdict().items() if key != "file"}
             for diagnostic in (*found.diagnostics, *repeated)
@@ -135,7 +138,7 @@ def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[s
 def _plain(structure: Structure) -> Structure:
     return {
         name: [
-            _plain(entry) if isinstance(entry, dict) else value.plain(entry) for entry in entries
+            _plain(entry) if isinstance(entry, dict) else values.plain(entry) for entry in entries
         ]
         for name, entries in structure.items()
     }

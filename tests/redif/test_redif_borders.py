@@ -45,7 +45,8 @@ def test_the_case_of_template_type_is_free(case: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b" Template-Type: x", b"A Template-Type: x", b"Template-Type : x"]
+    "line",
+    [b" Template-Type: x", b"A Template-Type: x", b"Template-Type : x", b"Template-Type://x"],
 )
 def test_what_begins_no_template(line: bytes) -> None:
     assert len(templates(PAPER + line + b"\n")) == 1

@@ -33,7 +33,8 @@ def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
     """
     found: list[Attribute] = []
     kept: list[str] = []
-    name, begun, more = "", line, [""]
+    more: list[str] = []
+    name, begun, value = "", line, ""
     for number, raw in enumerate(text.split("\n"), line):
         content = raw.rstrip()
         if not content or content[0] == "#" or content == END_MARK:
@@ -43,13 +44,13 @@ def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
         if not colon or not (head in NAMES or _NAME.fullmatch(head)) or tail[:2] == "//":
             more.append(content)
             continue
-        if name:
-            found.append(_made((name, begun, more[0] if len(more) == 1 else _joined(more))))
-        name, begun, more = head, number, [tail.lstrip()]
-    if name:
-        found.append(_made((name, begun, _joined(more))))
-    return found, kept
+        if more:
+            value, more = _joined(value, more), []
+        found.append(_made((name, begun, value)))
+        name, begun, value = head, number, tail.lstrip()
+    found.append(_made((name, begun, _joined(value, more))))
+    return found[1:], kept
 
 
-def _joined(lines: list[str]) -> str:
-    return "\n".join(lines).lstrip() if not lines[0] else "\n".join(lines)
+def _joined(value: str, more: list[str]) -> str:
+    return "\n".join((value, *more)) if value else "\n".join(more).lstrip()

@@ -1,7 +1,7 @@
 """The borders of templates in a file: a template runs from its Template-Type to the next one.
 
-A border is a line that begins with `Template-Type:`, in any case; indented ones are none. CRLF, LF
-and CR each end a line.
+A border is a line that begins with `Template-Type:`, in any case; indented ones are none, nor is
+what would be a URL. CRLF, LF and CR each end a line.
 """
 
 from collections.abc import Iterator
@@ -109,6 +109,7 @@ def _borders(block: bytes, begins: bool) -> Iterator[int]:
     lower = block.lower()
     at = lower.find(_KEY)
     while at >= 0:
-        if lower[at - 1] in b"\r\n" if at else begins:
+        end = at + len(_KEY)
+        if (lower[at - 1] in b"\r\n" if at else begins) and lower[end : end + 2] != b"//":
             yield at
-        at = lower.find(_KEY, at + len(_KEY))
+        at = lower.find(_KEY, end)
