@@ -191,10 +191,12 @@ def main() -> None:
             pass
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
         return
+    # First, for a process begins with what the one that starts it has held.
+    peaks = {count: peak(count) for count in (arguments.templates // 10, arguments.templates * 5)}
     files = [path.read_bytes() for path in arguments.files] or corpus(arguments.templates)
     _measure(files, arguments.rounds)
-    for count in (arguments.templates // 10, arguments.templates * 5):
-        print(f"\n{count:,} templates in one file: {peak(count):,} MB at most", end="")
+    for count, most in peaks.items():
+        print(f"\n{count:,} templates in one file: {most:,} MB at most", end="")
     print()
 
 
