@@ -66,7 +66,7 @@ class _Held:
         if room := max(0, self._limit - self.size):
             self._parts.append(data[:room] if len(data) > room else data)
         self.size += len(data)
-        self._width += self._source.width(data)
+        self._width += len(data) if self._source.plain else self._source.width(data)
         self._lines += data.count(b"\n")
         if b"\r" in data:
             self._lines += data.count(b"\r") - data.count(b"\r\n")

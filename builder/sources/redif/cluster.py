@@ -13,6 +13,7 @@ from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
 from builder.sources.redif.specification import UNBOUNDED, Place, Specification
 from builder.sources.redif.suggestion import remembered
 
+_HANDLE = "handle"
 _SUGGESTED = 20  # unknown attributes of a template for which another name is looked for
 Structure = dict[str, list[Any]]
 """Values by attribute's name in lower case; clusters, as Structures, by their prefix."""
@@ -31,6 +32,8 @@ class Arrangement:
     ) -> None:
         self.structure: Structure = {}
         self.diagnostics: list[Diagnostic] = []
+        self.handle: str | None = None
+        """The template's first handle, as written."""
         self._file = file
         self._specification = specification
         self._unknown = 0
@@ -91,8 +94,10 @@ class Arrangement:
 
     def _file_plainly(self, attribute: Attribute) -> None:
         if attribute.value:
-            text = values.collapsed(attribute.value)
-            self.structure.setdefault(attribute.name.lower(), []).append(text)
+            name = attribute.name.lower()
+            if name == _HANDLE:
+                self.handle = self.handle or attribute.value
+            self.structure.setdefault(name, []).append(values.collapsed(attribute.value))
 
     def _unplaced(self, attribute: Attribute, name: str) -> None:
         assert self._specification is not None
@@ -116,6 +121,8 @@ class Arrangement:
             if place.key:
                 self._say(attribute, "key-empty", WARNING, f"{attribute.name} has no value")
             return
+        if place.member == _HANDLE:
+            self.handle = self.handle or text
         if place.kind is not None:
             text = self._formed(attribute, place, place.kind)
         else:

@@ -46,8 +46,9 @@ class Source:
             self.mark = next((name for form, name in _UTF_16 if form.fullmatch(head)), None)
         if self.mark in _UTF_16_MARKS.values():
             self._decoder = codecs.getincrementaldecoder(self.mark or "")("replace")
-        head = head[self.start :]
-        self._head = head
+        self._head = head[self.start :]
+        self.plain = self._decoder is None
+        """Whether what is read is as long as it is in the file."""
 
     def read(self, size: int) -> bytes:
         """Return about `size` more bytes, none at the end. Raises OSError as the stream does.

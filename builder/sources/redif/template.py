@@ -124,7 +124,7 @@ def _template(source: Source, stretch: Stretch, file: str) -> Template:
     diagnostics += arranged.diagnostics
     if len(diagnostics) > 1:
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
-    own = next((t for n, _, t in attributes if len(n) == 6 and t and n.lower() == "handle"), None)
+    own = arranged.handle
     md5, sha256 = digest.of_lines(kept)
     other = source.mark is None and (encoding in (UTF_8, MIXED) or "\ufffd" in text)
     return Template(

@@ -76,8 +76,18 @@ SHORT = 120
 
 
 def collapsed(value: str) -> str:
-    """Return a value with every stretch of white space, line ends included, as one space."""
-    return " ".join(value.split())
+    """Return a value with every stretch of white space, line ends included, as one space.
+
+    White space is that of keyboards: spaces, tabs, line ends, and spaces that do not break.
+    """
+    if "\n" in value:
+        value = " ".join(map(str.strip, value.split("\n")))
+    for character in "\t\r\u00a0":
+        if character in value:
+            value = value.replace(character, " ")
+    while "  " in value:
+        value = value.replace("  ", " ")
+    return value.strip(" ")
 
 
 def url(value: str) -> str:
