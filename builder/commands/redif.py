@@ -1,7 +1,6 @@
 """`sheaf redif`."""
 
 import argparse
-import contextlib
 import json
 import os
 import sys
@@ -9,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from builder import stretch
 from builder.context import Context
@@ -57,24 +56,16 @@ def run(context: Context) -> int:
     account = Account()
     escape = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     encoder = json.JSONEncoder(ensure_ascii=escape)
-    with Bytes(sum(path.stat().st_size for path in paths if path.exists())) as bar:
+    with Bytes(sum(map(_size, paths))) as bar:
         for path in paths:
-            label = os.fsencode(path).decode("utf-8", "replace")
-            try:
-                with _opened(path) as stream:
-                    for event in template.read(stream, label, arguments.limit):
-                        if isinstance(event, Template):
-                            line = document(event, account.count(event), arguments.plain)
-                            print(encoder.encode(line))
-                        else:
-                            account.note(event)
-                    account.files += 1
-                    bar(0 if str(path) == _STDIN else path.stat().st_size)
-            except BrokenPipeError:
-                raise
-            except OSError as error:
-                reason = error.strerror or str(error)
-                account.note(Diagnostic(label, 0, "unreadable", ERROR, reason))
+            for event in _events(path, arguments.limit):
+                if isinstance(event, Template):
+                    line = document(event, account.count(event), arguments.plain)
+                    print(encoder.encode(line))
+                else:
+                    account.note(event)
+            account.files += 1
+            bar(_size(path))
     if arguments.json:
         print(encoder.encode(account.document()))
     else:
@@ -98,13 +89,24 @@ def _found(sources: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    if str(path) == _STDIN:
-        yield sys.stdin.buffer
-        return
-    with path.open("rb") as stream:
-        yield stream
+def _size(path: Path) -> int:
+    try:
+        return 0 if str(path) == _STDIN else path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _events(path: Path, limit: int) -> Iterator[Template | Diagnostic]:
+    """Yield what a file holds; that it cannot be read, or not to its end, is a diagnostic too."""
+    label = os.fsencode(path).decode("utf-8", "replace")
+    try:
+        if str(path) == _STDIN:
+            yield from template.read(sys.stdin.buffer, label, limit)
+            return
+        with path.open("rb") as stream:
+            yield from template.read(stream, label, limit)
+    except OSError as error:
+        yield Diagnostic(label, 0, "unreadable", ERROR, error.strerror or str(error))
 
 
 def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:

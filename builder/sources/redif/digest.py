@@ -7,14 +7,17 @@ to another file make no difference.
 
 import base64
 import hashlib
-import re
 from collections.abc import Iterable
 
 from builder.sources.redif import encoding
 
 END_MARK = "\x1a"
 """^Z, with which DOS ended a text. A line of it alone is left out."""
-_LINE_END = re.compile("\r\n|\r|\n")
+
+
+def with_line_feeds(text: str) -> str:
+    """Return a text in which CRLF, LF or CR end a line with LF for each."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def counts(line: str) -> bool:
@@ -24,8 +27,8 @@ def counts(line: str) -> bool:
 
 def of_lines(lines: Iterable[str]) -> tuple[str, str]:
     """Return the MD5 and the SHA-256 of lines that count, in hexadecimal digits."""
-    data = ("\n".join(lines) + "\n").encode("utf-8", "replace")
-    return hashlib.md5(data, usedforsecurity=False).hexdigest(), hashlib.sha256(data).hexdigest()
+    data = _joined(lines)
+    return _md5(data), hashlib.sha256(data).hexdigest()
 
 
 def of_reference(data: bytes) -> str:
@@ -33,10 +36,19 @@ def of_reference(data: bytes) -> str:
 
     It takes them for windows-1252, so that it differs where they are UTF-8 beyond ASCII.
     """
-    lines = (line.rstrip() for line in _LINE_END.split(encoding.as_reference(data)))
-    return of_lines(filter(counts, lines))[0]
+    text = with_line_feeds(encoding.as_reference(data))
+    lines = map(str.rstrip, text.split("\n"))
+    return _md5(_joined(filter(counts, lines)))
 
 
 def in_base64(md5: str) -> str:
     """Return an MD5 as the reference parser writes it: in base64 without padding."""
     return base64.b64encode(bytes.fromhex(md5)).decode("ascii").rstrip("=")
+
+
+def _joined(lines: Iterable[str]) -> bytes:
+    return ("\n".join(lines) + "\n").encode("utf-8", "replace")
+
+
+def _md5(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()

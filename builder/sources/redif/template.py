@@ -90,7 +90,7 @@ def _before(source: Source, stretch: Stretch, file: str) -> Iterator[Diagnostic]
         return
     text, _ = decoded(stretch.data, source.mark)
     told: set[str] = set()
-    for number, line in enumerate(_lines(text).split("\n"), 1):
+    for number, line in enumerate(digest.with_line_feeds(text).split("\n"), 1):
         content = line.rstrip()
         if not digest.counts(content):
             continue
@@ -104,16 +104,12 @@ def _before(source: Source, stretch: Stretch, file: str) -> Iterator[Diagnostic]
             )
 
 
-def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
 def _template(source: Source, stretch: Stretch, file: str) -> Template:
     data = stretch.data.rstrip(_BLANK)
     if stretch.cut:  # whole lines alone
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
     text, encoding = decoded(data, source.mark)
-    text = _lines(text)
+    text = digest.with_line_feeds(text)
     attributes, kept = attributes_of(text, stretch.line)
     written = value.collapsed(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
