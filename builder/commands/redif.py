@@ -19,6 +19,7 @@ from builder.sources.redif import value as values
 from builder.sources.redif.border import LEAST, LIMIT
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.diagnostic import CODES, ERROR, Diagnostic
+from builder.sources.redif.digest import in_base64
 from builder.sources.redif.handle import Handles
 from builder.sources.redif.template import Template
 from builder.tally import tally
@@ -124,7 +125,7 @@ def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[s
         "valid": found.valid,
         "md5": found.md5,
         "sha256": found.sha256,
-        "reference_md5": found.reference_md5,
+        "reference_md5sum": in_base64(found.reference_md5),
         "structure": _plain(found.structure) if plain else found.structure,
         "attributes": [
             {"name": name, "line": line, "value": value} for name, line, value in found.attributes

@@ -1,5 +1,7 @@
 """`sheaf redif`."""
 
+import base64
+import hashlib
 import io
 import json
 import sys
@@ -51,6 +53,9 @@ def test_a_line_a_template_and_a_summary_of_faults(tmp_path: Path) -> None:
     assert paper["structure"]["author"][0]["workplace"] == [{"name": ["Bowling Alley"]}]
     assert paper["attributes"][5] == {"name": "Title", "line": 6, "value": "On Rugs"}
     assert (paper["valid"], paper["diagnostics"]) == (True, [])
+    digest = hashlib.md5(PAPER).digest()
+    assert paper["md5"] == digest.hex()
+    assert paper["reference_md5sum"] == base64.b64encode(digest).decode().rstrip("=")
     assert [line["code"] for line in found[3]["diagnostics"]] == [
         "required-absent", "repeated-handle",
     ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from builder.sources.redif import value
 from builder.sources.redif.digest import in_base64
 from builder.sources.redif.template import Template, read
 
@@ -51,8 +52,10 @@ def verdicts() -> Iterator[tuple[Template, dict[str, Any]]]:
 def structure(verdict: Any) -> Any:
     """Return a verdict as a structure is, white space collapsed."""
     if isinstance(verdict, dict):
-        kept = {k: v for k, v in verdict.items() if not (k.isupper() or k[0] == "_")}
-        return {name: structure(entries) for name, entries in kept.items() if entries}
+        kept = {k: v for k, v in verdict.items() if v and not (k.isupper() or k[0] == "_")}
+        if verdict.get("TYPE") == "file" and "size" in kept:
+            kept["size"] = [value.formed(size, "size") for size in kept["size"]]
+        return {name: structure(entries) for name, entries in kept.items()}
     if isinstance(verdict, list):
         return [structure(entry) for entry in verdict]
     return " ".join(verdict.split()) if isinstance(verdict, str) else verdict

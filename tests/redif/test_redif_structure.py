@@ -137,11 +137,13 @@ def test_a_url_label_alone_is_no_white_space_within() -> None:
     [
         ("12", 12288), ("12 kB", 12288), ("12 Kb.", 12288), ("1,234 bytes", 1234), ("1 byte", 1),
         ("0.5", 512), ("2 MB", 2 << 20), ("7 B", 7), ("", None), ("some", None), ("1.2.3", None),
-        ("12 pages", None),
+        ("12 pages", None), ("9" * 400, None),
     ],
 )  # fmt: skip
 def test_a_size_is_in_kilobytes_unless_it_says_otherwise(written: str, size: int | None) -> None:
     assert value.size(written) == size
+    found = one(with_line(f"File-Size: {written}", at=9)).structure["file"][0]
+    assert found.get("size", [""]) == [written if size is None else f"{size} bytes"]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ _CLUSTERS = {
         Name* Name-First Name-Last Email:email Fax Phone Postal Homepage:url Person:person
         WorkPlace>organization
     """,
-    "file": "URL:url* Format:mime Function Size Restriction",
+    "file": "URL:url* Format:mime Function Size:size Restriction",
 }
 
 _RESOURCE = """

@@ -54,8 +54,12 @@ def formed(value: str, kind: str) -> str | None:
     """Return a value of its kind, in the one form that says the same, or None if it is none.
 
     Dates get hyphens, JEL codes capitals and single spaces between, media types are in lower case,
-    handles canonical. White space around or within is the caller's to remove.
+    handles canonical, sizes in bytes where they are any. White space around or within is the
+    caller's to remove.
     """
+    if kind == "size":
+        in_bytes = size(value)
+        return collapsed(value) if in_bytes is None else f"{in_bytes} bytes"
     if _FORMS[kind].fullmatch(value) is None:
         return None
     if kind == "url":
