@@ -14,7 +14,7 @@ _TAG = re.compile(
 )
 _LINE_TAG = re.compile(r"<(?:br|p|li|div|tr|h[1-6]|/p|/div|/li)\b", re.IGNORECASE)
 _SIZE = re.compile(
-    r"([\d.,]+)\s*(bytes?|b|k|kb|kbytes?|kilobytes?|m|mb|mbytes?)?\.?", re.IGNORECASE
+    r"([\d.,]{1,20})\s*(bytes?|b|k|kb|kbytes?|kilobytes?|m|mb|mbytes?)?\.?", re.IGNORECASE
 )
 _SEPARATORS = re.compile(r"[,;:.\s]+")
 _CODE = r"[A-Za-z]\d{0,2}"
