@@ -45,43 +45,42 @@ def stretches(stream: BinaryIO, limit: int = LIMIT) -> Iterator[tuple[Source, St
         for border in _borders(block, begins):
             held.add(block[at:border])
             if held.size:
-                yield source, held.take()
-            held.begin()
+                yield source, held.taken()
+            held.template = True
             at = border
         held.add(block[at:])
-    yield source, held.take()
+    yield source, held.taken()
 
 
 class _Held:
-    """The stretch that is being read: its first `limit` bytes, and how far all of it reaches."""
+    """The stretch that is being read: its first `limit` bytes, and how far all was read."""
 
     def __init__(self, source: Source, limit: int) -> None:
         self._source, self._limit = source, limit
-        self.template = False
-        self._offset, self._line = source.start, 1
+        self._offset, self._line = source.start, 1  # behind what was read
+        self._begin = (self._offset, self._line)
         self._parts: list[bytes] = []
-        self.size = self._width = self._lines = 0
+        self.template = False
+        self.size = 0
 
     def add(self, data: bytes) -> None:
-        if room := max(0, self._limit - self.size):
-            self._parts.append(data[:room] if len(data) > room else data)
-        self.size += len(data)
-        self._width += len(data) if self._source.plain else self._source.width(data)
-        self._lines += data.count(b"\n")
+        size = len(data)
+        self._offset += size if self._source.plain else self._source.width(data)
+        self._line += data.count(b"\n")
         if b"\r" in data:
-            self._lines += data.count(b"\r") - data.count(b"\r\n")
+            self._line += data.count(b"\r") - data.count(b"\r\n")
+        if self.size < self._limit:
+            self._parts.append(data[: self._limit - self.size])
+        self.size += size
 
-    def take(self) -> Stretch:
+    def taken(self) -> Stretch:
+        """Return the stretch; what is added from now on is the next one."""
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        return Stretch(self.template, self._offset, self._line, data, self.size > self._limit)
-
-    def begin(self) -> None:
-        """Begin the template that follows."""
-        self.template = True
-        self._offset += self._width
-        self._line += self._lines
+        found = Stretch(self.template, *self._begin, data, self.size > self._limit)
+        self._begin = (self._offset, self._line)
         self._parts = []
-        self.size = self._width = self._lines = 0
+        self.size = 0
+        return found
 
 
 def _blocks(source: Source, limit: int) -> Iterator[tuple[bytes, bool]]:
