@@ -187,6 +187,16 @@ def test_what_may_have_been_meant_is_suggested(data: bytes, suggestion: str) -> 
     assert diagnostics(data)[0].suggestion == suggestion
 
 
+def test_what_is_long_or_frequent_makes_no_long_diagnostics() -> None:
+    (long,) = diagnostics(with_line("A" * 100_000 + ": x"))
+    assert (len(long.message) < 200, long.suggestion) == (True, "")
+    large = diagnostics(PAPER.replace(b"http://", b"x" * 100_000))
+    assert [d.code for d in large] == ["invalid-value", "too-long"]
+    assert max(len(d.message) for d in large) < 200
+    many = diagnostics(PAPER + b"Titel: x\n" * 100)
+    assert [d.suggestion for d in many] == ["Title"] * 20 + [""] * 80
+
+
 def test_a_diagnostic_names_its_file() -> None:
     assert {d.file for data, _ in DEFECTS.values() for d in diagnostics(data)} == {"a.rdf"}
 

@@ -109,7 +109,7 @@ class Arrangement:
         suggestion = " or ".join(map(self._specification.named, remembered(name, known)))
         self._say(
             attribute, "unknown-attribute", ERROR,
-            f"{attribute.name} is no attribute of a {self._specification.type}", suggestion,
+            f"{attribute.name[:80]} is no attribute of a {self._specification.type}", suggestion,
         )  # fmt: skip
 
     def _put(self, attribute: Attribute, place: Place) -> None:

@@ -42,7 +42,11 @@ def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-@lru_cache(1 << 12)
 def remembered(name: str, known: frozenset[str]) -> tuple[str, ...]:
     """Return the same as `nearest`, remembered: what is misspelt once mostly is so often."""
+    return _remembered(name, known) if len(name) <= _LONGEST else ()
+
+
+@lru_cache(1 << 12)
+def _remembered(name: str, known: frozenset[str]) -> tuple[str, ...]:
     return nearest(name, known)
