@@ -126,6 +126,7 @@ def test_a_template_is_cut_off_at_a_line_and_the_next_one_is_whole() -> None:
     assert found[0].offset == 0
     assert found[0].text == long[: found[0].length].decode().replace("\r\n", "\n")
     assert 4980 < found[0].length <= 5000
+    assert found[0].text.endswith("Note: 000332")
     assert found[1].offset == len(long)
     assert found[1].line == 12 + 100_000 + 1
     assert found[1].md5 == one(SERIES).md5
