@@ -46,6 +46,7 @@ bench: $(READY)
 	$(BIN)/python -m bench.publish $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.pages $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.change $(if $(CAPTURES),--captures $(CAPTURES))
+	$(BIN)/python -m bench.redif
 	$(BIN)/python -m bench.harvest $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.cold $(if $(CAPTURES),--captures $(CAPTURES))
 

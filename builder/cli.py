@@ -17,6 +17,7 @@ from builder.commands import (
     init,
     publish,
     query,
+    redif,
     serve,
     status,
     verify,
@@ -24,7 +25,20 @@ from builder.commands import (
 )
 from functions.snapshot.errors import SheafError
 
-COMMANDS = (init, ingest, publish, serve, status, query, withdraw, expire, verify, export, demo)
+COMMANDS = (
+    init,
+    ingest,
+    publish,
+    serve,
+    status,
+    query,
+    withdraw,
+    expire,
+    verify,
+    export,
+    redif,
+    demo,
+)
 
 
 class Terminated(KeyboardInterrupt):

@@ -9,6 +9,7 @@ from builder import finding as findings
 from builder import views
 from builder.cli import COMMANDS
 from builder.sources.fault import CODES
+from builder.sources.redif import diagnostic
 from functions.oai import engine
 from functions.snapshot import keys
 from functions.snapshot.manifest import UNSTAMPED, Manifest, Sequence
@@ -30,7 +31,7 @@ def test_every_key_of_the_configuration_is_described() -> None:
 
 
 def test_every_fault_is_described() -> None:
-    assert set(CODES) <= rows("docs/sources.md")
+    assert set(CODES) | set(diagnostic.CODES) <= rows("docs/sources.md")
 
 
 def test_every_finding_is_described() -> None:

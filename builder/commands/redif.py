@@ -1,0 +1,215 @@
+"""`sheaf redif`."""
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder import stretch
+from builder.context import Context
+from builder.errors import UsageError
+from builder.progress import Bytes
+from builder.sources.redif import template
+from builder.sources.redif import value as values
+from builder.sources.redif.border import LEAST, LIMIT
+from builder.sources.redif.cluster import Structure
+from builder.sources.redif.diagnostic import CODES, ERROR, Diagnostic
+from builder.sources.redif.digest import in_base64
+from builder.sources.redif.handle import Handles
+from builder.sources.redif.template import Template
+from builder.tally import tally
+
+_SUFFIXES = {".rdf", ".redif"}
+_STDIN = "-"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE",
+        help="ReDIF files; folders, for all .rdf and .redif below them; - for stdin",
+    )  # fmt: skip
+    parser.add_argument(
+        "--plain", action="store_true",
+        help="take HTML's tags and entities out of the values in `structure`",
+    )  # fmt: skip
+    parser.add_argument(
+        "--limit", type=int, default=LIMIT, metavar="BYTES",
+        help=f"cut off templates that are longer (default: {LIMIT:,})",
+    )  # fmt: skip
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are errors")
+
+
+def run(context: Context) -> int:
+    """Read ReDIF: a JSON line for each template, and a summary of what is wrong.
+
+    The summary goes to standard error; with --json it is the last line instead.
+    """
+    arguments = context.arguments
+    if arguments.limit < LEAST:
+        raise UsageError(f"--limit {arguments.limit}: expected a number from {LEAST:,}")
+    paths = _found(arguments.files)
+    account = Account()
+    escape = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
+    encoder = json.JSONEncoder(ensure_ascii=escape)
+    with Bytes(sum(map(_size, paths))) as bar:
+        for path in paths:
+            for event in _events(path, arguments.limit):
+                if isinstance(event, Template):
+                    line = document(event, account.count(event), arguments.plain)
+                    print(encoder.encode(line))
+                else:
+                    account.note(event)
+            account.files += 1
+            bar(_size(path))
+    if arguments.json:
+        print(encoder.encode(account.document()))
+    else:
+        context.say(account.text())
+    return 1 if arguments.strict and account.errors else 0
+
+
+def _found(sources: Sequence[str]) -> list[Path]:
+    """Return the files that the sources name, each once, in order; those of a folder by suffix."""
+    found: list[Path] = []
+    for source in sources:
+        if source == _STDIN:
+            found.append(Path(_STDIN))
+        elif Path(source).is_dir():
+            inside = [p for p in stretch.find([source]) if p.suffix.lower() in _SUFFIXES]
+            if not inside:
+                raise UsageError(f"{source} holds no .rdf and no .redif file")
+            found += inside
+        else:
+            found += stretch.find([source])
+    return list(dict.fromkeys(found))
+
+
+def _size(path: Path) -> int:
+    try:
+        return 0 if str(path) == _STDIN else path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _events(path: Path, limit: int) -> Iterator[Template | Diagnostic]:
+    """Yield what a file holds; that it cannot be read, or not to its end, is a diagnostic too."""
+    label = os.fsencode(path).decode("utf-8", "replace")
+    try:
+        if str(path) == _STDIN:
+            yield from template.read(sys.stdin.buffer, label, limit)
+            return
+        with path.open("rb") as stream:
+            yield from template.read(stream, label, limit)
+    except OSError as error:
+        yield Diagnostic(label, 0, "unreadable", ERROR, error.strerror or str(error))
+
+
+def document(found: Template, repeated: list[Diagnostic], plain: bool) -> dict[str, Any]:
+    """Return the JSON line of a template, with its diagnostics and those that the run adds."""
+    return {
+        "file": found.file,
+        "offset": found.offset,
+        "length": found.length,
+        "line": found.line,
+        "encoding": found.encoding,
+        "type": found.type,
+        "type_written": found.type_written,
+        "handle": found.handle,
+        "handle_written": found.handle_written,
+        "valid": found.valid,
+        "md5": found.md5,
+        "sha256": found.sha256,
+        "reference_md5sum": in_base64(found.reference_md5),
+        "structure": _plain(found.structure) if plain else found.structure,
+        "attributes": [
+            {"name": name, "line": line, "value": value} for name, line, value in found.attributes
+        ],
+        "diagnostics": [
+            {key: entry for key, entry in diagnostic._asdict().items() if key != "file"}
+            for diagnostic in (*found.diagnostics, *repeated)
+        ],
+        "text": found.text,
+    }
+
+
+def _plain(structure: Structure) -> Structure:
+    return {
+        name: [
+            _plain(entry) if isinstance(entry, dict) else values.plain(entry) for entry in entries
+        ]
+        for name, entries in structure.items()
+    }
+
+
+@dataclass
+class Account:
+    """What was read, and what is wrong with it."""
+
+    files: int = 0
+    templates: int = 0
+    invalid: int = 0
+    distinct: int = 0
+    codes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By severity and code."""
+    of_files: list[Diagnostic] = field(default_factory=list)
+    handles: Handles = field(default_factory=Handles)
+
+    @property
+    def errors(self) -> int:
+        """How many diagnostics are errors."""
+        return sum(many for (severity, _), many in self.codes.items() if severity == ERROR)
+
+    def note(self, diagnostic: Diagnostic) -> None:
+        """Count what is wrong with a file."""
+        self.codes[diagnostic.severity, diagnostic.code] += 1
+        self.of_files.append(diagnostic)
+
+    def count(self, found: Template) -> list[Diagnostic]:
+        """Count a template and its diagnostics; return one more if its handle was there before."""
+        self.templates += 1
+        self.invalid += not found.valid
+        repeated: list[Diagnostic] = []
+        if found.handle is not None:
+            earlier = self.handles.add(found.handle, found.file, found.line)
+            self.distinct += earlier is None
+            if earlier is not None:
+                message = f"{found.handle} is also in {earlier[0]}, line {earlier[1]}"
+                repeated.append(
+                    Diagnostic(found.file, found.line, "repeated-handle", ERROR, message)
+                )
+        for diagnostic in (*found.diagnostics, *repeated):
+            self.codes[diagnostic.severity, diagnostic.code] += 1
+        return repeated
+
+    def document(self) -> dict[str, Any]:
+        """Return the summary as a document."""
+        return {
+            "files": self.files,
+            "templates": self.templates,
+            "invalid": self.invalid,
+            "handles": self.distinct,
+            "codes": [
+                {"code": code, "severity": severity, "count": many}
+                for (severity, code), many in sorted(self.codes.items())
+            ],
+            "of_files": [diagnostic._asdict() for diagnostic in self.of_files],
+        }
+
+    def text(self) -> str:
+        """Return the summary for people."""
+        lines = [f"{d.file}: {d.message} ({d.code})" for d in self.of_files]
+        lines.append(
+            f"{tally(self.templates, 'template')} in {tally(self.files, 'file')}, "
+            f"{self.invalid:,} with errors; {tally(self.distinct, 'handle')}"
+        )
+        lines += (
+            f"    {many:,} {severity} {code}: {CODES[code]}"
+            for (severity, code), many in sorted(self.codes.items(), key=lambda e: (e[0][0], -e[1]))
+        )
+        return "\n".join(lines)

@@ -1,0 +1,206 @@
+"""Clusters: what of a template's attributes belongs together, and whether all is in its place.
+
+The first attribute of a cluster, its key, opens it; the next key of the same name opens another
+one. An attribute that is none of the open cluster closes it, and is tried one level out.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from builder.sources.redif import value as values
+from builder.sources.redif.attribute import Attribute
+from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
+from builder.sources.redif.specification import UNBOUNDED, Place, Specification
+from builder.sources.redif.suggestion import remembered
+
+_HANDLE = "handle"
+_SUGGESTED = 20  # unknown attributes of a template for which another name is looked for
+Structure = dict[str, list[Any]]
+"""Values by attribute's name in lower case; clusters, as Structures, by their prefix."""
+
+
+class Arrangement:
+    """The structure of one template, and what is wrong with it.
+
+    Values in it are of one line, URLs without white space. It holds every attribute that has a
+    value and a place; local ones (`X-...`) by their whole name. What is unknown or misplaced is
+    left to the list of attributes, since nobody knows where it belongs.
+    """
+
+    def __init__(
+        self, specification: Specification | None, attributes: Sequence[Attribute], file: str
+    ) -> None:
+        self.structure: Structure = {}
+        self.diagnostics: list[Diagnostic] = []
+        self.handle: str | None = None
+        """The template's first handle, as written."""
+        self._file = file
+        self._specification = specification
+        self._unknown = 0
+        self._open: list[tuple[tuple[str, ...], Structure]] = [((), self.structure)]
+        if specification is None:
+            for attribute in attributes:
+                self._file_plainly(attribute)
+            return
+        places = specification.places
+        path, node = self._open[0]
+        for attribute in attributes:
+            name, _, text = attribute
+            found = places.get(name) or places.get(name.lower())
+            if found is None:
+                self._unplaced(attribute, name.lower())
+                continue
+            place: Place | None = found[0]
+            assert place is not None
+            if place.key or place.path is not path:
+                place = self._reach(attribute, found)
+                path, node = self._open[-1]
+                if place is None:
+                    continue
+            length, kind = len(text), place.kind
+            if length < 2 or length > place.longest or place.watched:
+                self._put(attribute, place)
+                continue
+            if kind is not None:
+                if kind == "url" or length > values.SHORT:
+                    form = values.formed(text, kind)
+                else:
+                    form = values.remembered(text, kind)
+                if form is None:
+                    self._put(attribute, place)
+                    continue
+                text = form
+            elif "\n" in text or "  " in text or "\t" in text or not text.isascii():
+                text = values.collapsed(text)
+            if place.member in node:
+                node[place.member].append(text)
+            else:
+                node[place.member] = [text]
+        for group in specification.required:
+            if not any(map(self._has, group)):
+                self._absent(group, attributes)
+
+    def _has(self, place: Place) -> bool:
+        """Tell whether an attribute of the template, or of a cluster of its, has a value."""
+        nodes = self.structure.get(place.filed, ()) if place.path else (self.structure,)
+        return any(place.member in node for node in nodes)
+
+    def _say(
+        self, attribute: Attribute, code: str, severity: str, message: str, suggestion: str = ""
+    ) -> None:
+        self.diagnostics.append(
+            Diagnostic(self._file, attribute.line, code, severity, message, suggestion)
+        )
+
+    def _file_plainly(self, attribute: Attribute) -> None:
+        if attribute.value:
+            name = attribute.name.lower()
+            if name == _HANDLE:
+                self.handle = self.handle or attribute.value
+            self.structure.setdefault(name, []).append(values.collapsed(attribute.value))
+
+    def _unplaced(self, attribute: Attribute, name: str) -> None:
+        assert self._specification is not None
+        if name.startswith("x-") or "-x-" in name:
+            self._file_plainly(attribute)
+            return
+        self._unknown += 1
+        known = self._specification.known if self._unknown <= _SUGGESTED else frozenset()
+        suggestion = " or ".join(map(self._specification.named, remembered(name, known)))
+        self._say(
+            attribute, "unknown-attribute", ERROR,
+            f"{attribute.name[:80]} is no attribute of a {self._specification.type}", suggestion,
+        )  # fmt: skip
+
+    def _put(self, attribute: Attribute, place: Place) -> None:
+        """File an attribute in the cluster that is open, having looked at its value."""
+        if place.deprecated and (place.key or not place.path):
+            self._say(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
+        text = attribute.value
+        if not text:
+            if place.key:
+                self._say(attribute, "key-empty", WARNING, f"{attribute.name} has no value")
+            return
+        if place.member == _HANDLE:
+            self.handle = self.handle or text
+        if place.kind is not None:
+            text = self._formed(attribute, place, place.kind)
+        else:
+            text = values.collapsed(text)
+        if len(text) > place.longest or (len(text) == 1 and place.longest < UNBOUNDED):
+            self._say_length(attribute, place, len(text))
+        node = self._open[-1][1]
+        listed = node.get(place.member)
+        if listed is None:
+            node[place.member] = [text]
+            return
+        if place.once:
+            self._say(
+                attribute, "cannot-repeat", ERROR,
+                f"{attribute.name} stands here again: a Template-Type may be missing before",
+            )  # fmt: skip
+        listed.append(text)
+
+    def _reach(self, attribute: Attribute, found: tuple[Place, ...]) -> Place | None:
+        """Open or close clusters until the attribute has its place; None where it has none."""
+        for place in found:
+            target = place.path[:-1] if place.key else place.path
+            depth = len(target)  # of the open clusters each lies in the one before
+            if depth < len(self._open) and self._open[depth][0] == target:
+                del self._open[depth + 1 :]
+                if place.key:
+                    node: Structure = {}
+                    self._open[-1][1].setdefault(place.filed, []).append(node)
+                    self._open.append((place.path, node))
+                return place
+        del self._open[1:]
+        if attribute.value:
+            assert self._specification is not None
+            place = found[0]
+            keys = self._specification.openers[place.path[:-1] if place.key else place.path]
+            self._say(
+                attribute, "misplaced-attribute", ERROR,
+                f"{attribute.name} stands outside its cluster, which {keys} opens", keys,
+            )  # fmt: skip
+        return None
+
+    def _formed(self, attribute: Attribute, place: Place, kind: str) -> str:
+        """Return a value in the form of its kind, or as it is where it has none."""
+        text = values.formed(attribute.value, kind)
+        if text is not None:
+            return text
+        if kind == "url":
+            cleaned = values.url(attribute.value)
+            self._look_at_space(attribute)
+        else:
+            cleaned = values.collapsed(attribute.value)
+        text = values.formed(cleaned, kind)
+        if text is not None:
+            return text
+        severity = ERROR if place.key or place.required else WARNING
+        called = f"{attribute.name} is not {values.KINDS[kind]}: {cleaned[:80]}"
+        self._say(attribute, "invalid-value", severity, called)
+        return cleaned
+
+    def _say_length(self, attribute: Attribute, place: Place, length: int) -> None:
+        if length == 1:
+            self._say(attribute, "too-short", WARNING, f"{attribute.name} has one character")
+        else:
+            message = f"{attribute.name} has {length:,} characters, more than {place.longest:,}"
+            self._say(attribute, "too-long", WARNING, message)
+
+    def _look_at_space(self, attribute: Attribute) -> None:
+        parts = attribute.value.split()
+        if len(parts) < 2 or (len(parts) == 2 and parts[0].upper() == "URL:"):
+            return
+        if values.split_at_hyphen(attribute.value):
+            self._say(attribute, "url-split", ERROR, f"{attribute.name} is broken after a hyphen")
+        else:
+            self._say(attribute, "url-space", WARNING, f"{attribute.name} has white space within")
+
+    def _absent(self, group: tuple[Place, ...], attributes: Sequence[Attribute]) -> None:
+        names = " or ".join(sorted(place.name for place in group))
+        line = attributes[0].line if attributes else 0
+        self.diagnostics.append(
+            Diagnostic(self._file, line, "required-absent", ERROR, f"{names} is missing", names)
+        )

@@ -1,0 +1,210 @@
+"""The types of templates and clusters that ReDIF 1.0 has, with their attributes, as a table.
+
+After the specification of ReDIF-perl (July 2000), the document "ReDIF version 1" (2015), what
+ReDIF-perl 2.69 knows besides, and the DOI, which IDEAS documents.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+# NAME, :KIND of value, >CLUSTER that the name is a prefix of, and flags: ! required, ^ at most
+# once, * the key that opens a cluster, ~ deprecated, =NAME that it is filed as.
+_ENTRY = re.compile(
+    r"(?P<name>[A-Za-z][A-Za-z0-9-]*)(?::(?P<kind>\w+))?(?:>(?P<cluster>\w+))?"
+    r"(?P<flags>[!^*~]*)(?:=(?P<filed>\w+))?"
+)
+
+_CLUSTERS = {
+    "organization": """
+        Name* Name-English Homepage:url Postal Location Email:email Phone Fax
+        Institution:institution Share
+    """,
+    "person": """
+        Name* Name-First Name-Last Email:email Fax Phone Postal Homepage:url Person:person
+        WorkPlace>organization
+    """,
+    "file": "URL:url* Format:mime Function Size:size Restriction",
+}
+
+_RESOURCE = """
+    Title! Author>person! File>file Abstract Classification-JEL:jel Classification-ACM-1998
+    Classification-MSC-1991 Classification-MSC-2000 Classification-arXiv Keywords Keywords-Attent
+    Keywords-CogPrints Creation-Date:date Revision-Date:date Publication-Status:status
+    Publication-Type Note Language Length Number Series Price Restriction Notification
+    Availability Contact-Email:email Order-URL:url DOI:doi Article-Handle:document
+    Book-Handle:document Chapter-Handle:document Paper-Handle:document Software-Handle:document
+    Handle:document!^
+"""
+_SERIAL = "Journal Volume Issue Year Month Pages"
+_BOUND = """
+    Editor>person Provider>organization Publisher>organization~=provider Volume Issue Edition Year
+    Month Pages ISBN Publication-Date:date
+"""
+_MAINTAINED = "Maintainer-Email:email! Maintainer-Name Maintainer-Phone Maintainer-Fax"
+
+_TEMPLATES = {
+    "ReDIF-Paper 1.0": f"{_RESOURCE} {_SERIAL} Editor>person Comments-Paper",
+    "ReDIF-Article 1.0": f"{_RESOURCE} {_SERIAL} Editor>person Publication-Date:date~",
+    "ReDIF-Chapter 1.0": f"{_RESOURCE} {_BOUND} Book-Title In-Book:document Chapter",
+    "ReDIF-Book 1.0": f"{_RESOURCE} {_BOUND} HasChapter:document",
+    "ReDIF-Software 1.0": f"{_RESOURCE} Programming-Language Requires Size Version",
+    "ReDIF-Archive 1.0": f"""
+        Name! URL:url! Homepage:url Description {_MAINTAINED} Access-Policy Restriction
+        Notification Classification-JEL:jel Handle:archive!^
+    """,
+    "ReDIF-Series 1.0": f"""
+        Name! Type:type Description {_MAINTAINED} Editor>person Provider>organization
+        Publisher>organization~=provider Provider-Institution:institution~ Classification-JEL:jel
+        Classification-ILA Keywords Order-Email:email Order-Homepage:url Order-Postal Price
+        Restriction Notification ISSN Followup:series Predecessor:series Handle:series!^
+    """,
+    "ReDIF-Person 1.0": """
+        Name-Full! Name-First Name-Middle Name-Last Name-Prefix Name-Suffix Name-ASCII
+        Email:email Homepage:url Fax Phone Postal Workplace>organization
+        Workplace-Organization Workplace-Institution:institution Classification-JEL:jel
+        Author-Paper Author-Article Author-Software Author-Book Author-Chapter Editor-Book
+        Editor-Series Short-Id Last-Login-Date Registered-Date Handle:person!^
+    """,
+    "ReDIF-Institution 1.0": """
+        Primary>organization Primary-Area Primary-Defunct Secondary>organization Secondary-Area
+        Secondary-Defunct Tertiary>organization Tertiary-Area Tertiary-Defunct
+        Quaternary>organization Quaternary-Area Quaternary-Defunct Handle:institution!^
+    """,
+}
+
+_EITHER = {"ReDIF-Book 1.0": frozenset({"Author-Name", "Editor-Name"})}
+"""Where one of two is required."""
+
+OBSOLETE = {"redif-mirror": "ReDIF-Mirror 1.0", "redif-authority": "ReDIF-Authority 1.0"}
+"""Types that were once in use, and are unknown to ReDIF-perl."""
+
+LONGEST = {"title": 1000, "abstract": 4200, "keywords": 1500, "handle": 120}
+"""Characters of a value that are usual, by the attribute's own name; any URL has URL_LONGEST."""
+URL_LONGEST = 500
+UNBOUNDED = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an attribute belongs, and what holds of it."""
+
+    name: str
+    """The whole name as it is usually written."""
+    path: tuple[str, ...]
+    """The clusters that it lies in, from outside: ("author", "workplace")."""
+    member: str
+    """Its own name there, in lower case; for a key with the cluster's name in `path`."""
+    kind: str | None
+    key: bool
+    once: bool
+    required: bool
+    deprecated: bool
+    longest: int
+    """Characters of a value that are usual; UNBOUNDED where nothing is said."""
+    filed: str
+    """The name under which its cluster is filed."""
+    watched: bool
+    """Whether more is to be looked at than the value's form and length."""
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a type of template may hold."""
+
+    type: str
+    places: Mapping[str, tuple[Place, ...]] = field(repr=False)
+    """By the whole name in lower case, and as it is usually written; more than one where a
+    cluster's attribute is also one of the template."""
+    required: tuple[tuple[Place, ...], ...] = ()
+    """Of each group one attribute has to be there."""
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """All names in lower case."""
+        return frozenset(map(str.lower, self.places))
+
+    @cached_property
+    def openers(self) -> dict[tuple[str, ...], str]:
+        """The names of the keys that open the clusters of each path, for people."""
+        found: dict[tuple[str, ...], set[str]] = {}
+        for places in self.places.values():
+            for place in places:
+                if place.key:
+                    found.setdefault(place.path, set()).add(place.name)
+        return {path: " or ".join(sorted(names)) for path, names in found.items()}
+
+    def named(self, name: str) -> str:
+        """Return a name in lower case as it is usually written."""
+        return self.places[name][0].name
+
+
+def _walk(
+    notation: str, written: str, path: tuple[str, ...], filed: str, deprecated: bool, outer: bool
+) -> list[Place]:
+    """Return the places of a type's or cluster's attributes, and those of clusters within."""
+    found: list[Place] = []
+    for match in _ENTRY.finditer(notation):
+        name, flags, cluster = match["name"], match["flags"], match["cluster"]
+        own, kind = name.lower(), match["kind"]
+        old = deprecated or "~" in flags
+        if cluster:
+            inner = (*path, own)
+            found += _walk(
+                _CLUSTERS[cluster], f"{written}{name}-", inner, match["filed"] or own, old,
+                outer and "!" in flags,
+            )  # fmt: skip
+            continue
+        longest = URL_LONGEST if kind == "url" else LONGEST.get(own, UNBOUNDED)
+        key, once = "*" in flags, "^" in flags
+        required = "!" in flags or (outer and bool(path) and key)
+        watched = once or (old and (key or not path))
+        found.append(
+            Place(
+                written + name, path, own, kind, key, once, required, old, longest, filed, watched
+            )
+        )
+    return found
+
+
+def _specification(type_: str, notation: str) -> Specification:
+    places: dict[str, tuple[Place, ...]] = {}
+    for place in _walk(f"Template-Type {notation}", "", (), "", False, True):
+        for name in {place.name, place.name.lower()}:
+            both = (*places.get(name, ()), place)
+            places[name] = tuple(sorted(both, key=lambda place: -len(place.path)))
+    either = _EITHER.get(type_, frozenset())
+    required = [(place,) for (place, *_) in places.values() if place.required]
+    alone = [group for group in dict.fromkeys(required) if group[0].name not in either]
+    together = [tuple(places[name][0] for name in sorted(either))] if either else []
+    return Specification(type_, places, (*together, *alone))
+
+
+SPECIFICATIONS = {
+    type_.lower(): _specification(type_, notation) for type_, notation in _TEMPLATES.items()
+}
+"""By the type in lower case, with its version."""
+
+NAMES = frozenset().union(
+    *(
+        {place.name for places in specification.places.values() for place in places}
+        for specification in SPECIFICATIONS.values()
+    )
+)
+"""The names of all attributes as they are usually written."""
+
+_BY_WORD = {
+    type_.partition("-")[2].partition(" ")[0]: specification
+    for type_, specification in SPECIFICATIONS.items()
+}
+_LOOSE = re.compile(r"redif[-_ ]*([a-z]+)", re.IGNORECASE)
+
+
+def meant(written: str) -> Specification | None:
+    """Return the type that a Template-Type most likely means, None where there is no telling.
+
+    `ReDIF-Paper`, `ReDIF-Article1.0` and `ReDIF-Series 1.0<br />` are no types, but say enough.
+    """
+    match = _LOOSE.match(written)
+    return _BY_WORD.get(match[1].lower()) if match else None
