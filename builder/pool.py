@@ -15,6 +15,8 @@ from typing import Any
 from builder.reading import Advance, Reading, Task, carry_out
 from functions.snapshot.errors import StoreError
 
+_ENDS = (signal.SIGTERM, signal.SIGINT)
+
 _reports: Any = None  # in a worker process: where it reports its progress
 
 
@@ -33,7 +35,7 @@ def _side_by_side(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterato
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
     try:
-        with _uninterrupted():  # which workers inherit: their parent ends them
+        with uninterrupted():  # which workers inherit: their parent ends them
             futures = [pool.submit(_work, task) for task in tasks]
         for future in futures:
             while not future.done() or not reports.empty():
@@ -56,13 +58,26 @@ def _side_by_side(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterato
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put an interrupt or a request to end off until the context ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+def uninterrupted() -> Iterator[None]:
+    """Put an interrupt or a request to end off until the context ends.
+
+    Both are blocked, and what begins meanwhile has them blocked for good. But another thread may
+    take one, a database's for instance; then Python has the main thread hear of it all the same.
+    """
+    heard: list[int] = []
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDS)
+    is_main = threading.current_thread() is threading.main_thread()
+    held = [(n, signal.signal(n, lambda it, _: heard.append(it))) for n in _ENDS if is_main]
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        try:
+            for end, handler in held:
+                signal.signal(end, handler)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number in heard[:1]:
+            signal.raise_signal(number)
 
 
 def _begin(reports: Any) -> None:
