@@ -178,6 +178,18 @@ def test_a_run_of_the_intake_starts_a_publish() -> None:
     assert not re.fullmatch(pattern, f"store/{run}sources.parquet")
 
 
+def test_the_rule_of_the_intake_may_tell_of_what_it_could_not_start() -> None:
+    """The rule has no role; a timer goes by its own."""
+    assert not STACKS["defaults"].resources("AWS::SQS::QueuePolicy")
+    policy = STACKS["all"].resources("AWS::SQS::QueuePolicy")["PublishFailuresPolicy"]
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"Service": "events.amazonaws.com"}
+    (target,) = STACKS["all"].resources("AWS::Events::Rule")["IntakeRule"]["Targets"]
+    assert statement["Resource"] == target["DeadLetterConfig"]["Arn"]
+    (arn,) = statement["Condition"]["ArnEquals"].values()
+    assert arn.endswith(":IntakeRule")
+
+
 def test_every_parameter_is_described_with_its_default() -> None:
     text = (ROOT / "docs" / "deploy.md").read_text("utf-8")
     table = text.partition("| parameter |")[2].partition("\n\n")[0]
