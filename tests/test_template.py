@@ -53,6 +53,14 @@ def test_every_name_is_one_of_the_template() -> None:
     assert set(references(WHOLE)) <= known
 
 
+def test_the_log_of_the_api_knows_a_request_as_the_function_s_does() -> None:
+    (stage,) = STACKS["defaults"].resources("AWS::ApiGatewayV2::Stage").values()
+    entry = json.loads(stage["AccessLogSettings"]["Format"])
+    assert entry["request"] == "$context.awsEndpointRequestId"
+    assert "$context.requestId" in entry.values()
+    assert not [value for value in entry.values() if "identity" in value]  # no address of a client
+
+
 def test_the_alias_takes_every_change_along() -> None:
     """A version that SAM makes is named by what the template says, not by parameters' values."""
     assert "AutoPublishAlias:" not in TEXT
