@@ -238,6 +238,8 @@ def test_the_environments_of_sam_set_parameters_that_there_are() -> None:
         given = environments[name].get("deploy", {}).get("parameters", {})
         for setting in given.get("parameter_overrides", []):
             assert setting.partition("=")[0] in WHOLE["Parameters"], setting
+            # A namespace is for good, and goes before that of the operator's own sheaf.toml.
+            assert setting.partition("=")[0] not in ("RepositoryName", "AdminEmail", "Namespace")
 
 
 # What is packed
