@@ -303,13 +303,25 @@ def test_the_operator_s_own_files_are_packed(
     assert [path.as_posix() for path in package._configuration(tmp_path)] == packed
 
 
-@pytest.mark.parametrize("own", ["nowhere", "../elsewhere"])
+def test_templates_are_packed_by_the_name_that_the_function_looks_for(
+    package: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "formats-2").mkdir()
+    (tmp_path / "formats").symlink_to("formats-2")
+    (tmp_path / "sheaf.toml").write_text('[formats]\ntemplates = "formats"\n', "utf-8")
+    assert Path("formats") in package._configuration(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "own", ["nowhere", "../elsewhere", "{root}/own", "own/../own", "../root/own", "."]
+)
 def test_templates_that_would_be_missing_on_aws_are_refused(
     package: ModuleType, tmp_path: Path, own: str
 ) -> None:
     root = tmp_path / "root"
-    root.mkdir()
+    (root / "own").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
+    own = own.format(root=root)
     (root / "sheaf.toml").write_text(f'[formats]\ntemplates = "{own}"\n', "utf-8")
     with pytest.raises(ValueError, match=re.escape(own)):
         list(package._configuration(root))
