@@ -128,7 +128,8 @@ def _install(packages: Sequence[str], architecture: str, target: Path) -> None:
 def _configuration(root: Path) -> Iterator[Path]:
     """Yield the operator's own files in `root`: sheaf.toml, and the folder of templates it names.
 
-    Raises ValueError where that folder lies elsewhere, for it would be missed only in the function.
+    It goes where the function will look for it, by the same name as seen from sheaf.toml. Raises
+    ValueError for a folder that has no such name, for it would be missed only in the function.
     """
     path = root / CONFIGURATION
     if not path.exists():
@@ -136,10 +137,13 @@ def _configuration(root: Path) -> Iterator[Path]:
     yield Path(CONFIGURATION)
     own = tomllib.loads(path.read_text("utf-8-sig")).get("formats", {}).get("templates", "")
     if own:
-        folder = (root / own).resolve()
-        if not folder.is_dir() or root not in folder.parents:
-            raise ValueError(f"formats.templates is {own}, expected a folder below {root}")
-        yield folder.relative_to(root)
+        folder = Path(own)
+        named = folder.parts and not folder.is_absolute() and ".." not in folder.parts
+        if not named or not (root / folder).is_dir():
+            raise ValueError(
+                f"formats.templates is {own}, expected a folder below {root}, as seen from there"
+            )
+        yield folder
 
 
 def _copy(source: Path, target: Path) -> None:

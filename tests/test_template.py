@@ -53,6 +53,14 @@ def test_every_name_is_one_of_the_template() -> None:
     assert set(references(WHOLE)) <= known
 
 
+def test_the_log_of_the_api_knows_a_request_as_the_function_s_does() -> None:
+    (stage,) = STACKS["defaults"].resources("AWS::ApiGatewayV2::Stage").values()
+    entry = json.loads(stage["AccessLogSettings"]["Format"])
+    assert entry["request"] == "$context.awsEndpointRequestId"
+    assert "$context.requestId" in entry.values()
+    assert not [value for value in entry.values() if "identity" in value]  # no address of a client
+
+
 def test_the_alias_takes_every_change_along() -> None:
     """A version that SAM makes is named by what the template says, not by parameters' values."""
     assert "AutoPublishAlias:" not in TEXT
@@ -178,6 +186,18 @@ def test_a_run_of_the_intake_starts_a_publish() -> None:
     assert not re.fullmatch(pattern, f"store/{run}sources.parquet")
 
 
+def test_the_rule_of_the_intake_may_tell_of_what_it_could_not_start() -> None:
+    """The rule has no role; a timer goes by its own."""
+    assert not STACKS["defaults"].resources("AWS::SQS::QueuePolicy")
+    policy = STACKS["all"].resources("AWS::SQS::QueuePolicy")["PublishFailuresPolicy"]
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"Service": "events.amazonaws.com"}
+    (target,) = STACKS["all"].resources("AWS::Events::Rule")["IntakeRule"]["Targets"]
+    assert statement["Resource"] == target["DeadLetterConfig"]["Arn"]
+    (arn,) = statement["Condition"]["ArnEquals"].values()
+    assert arn.endswith(":IntakeRule")
+
+
 def test_every_parameter_is_described_with_its_default() -> None:
     text = (ROOT / "docs" / "deploy.md").read_text("utf-8")
     table = text.partition("| parameter |")[2].partition("\n\n")[0]
@@ -218,6 +238,8 @@ def test_the_environments_of_sam_set_parameters_that_there_are() -> None:
         given = environments[name].get("deploy", {}).get("parameters", {})
         for setting in given.get("parameter_overrides", []):
             assert setting.partition("=")[0] in WHOLE["Parameters"], setting
+            # A namespace is for good, and goes before that of the operator's own sheaf.toml.
+            assert setting.partition("=")[0] not in ("RepositoryName", "AdminEmail", "Namespace")
 
 
 # What is packed
@@ -281,13 +303,25 @@ def test_the_operator_s_own_files_are_packed(
     assert [path.as_posix() for path in package._configuration(tmp_path)] == packed
 
 
-@pytest.mark.parametrize("own", ["nowhere", "../elsewhere"])
+def test_templates_are_packed_by_the_name_that_the_function_looks_for(
+    package: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "formats-2").mkdir()
+    (tmp_path / "formats").symlink_to("formats-2")
+    (tmp_path / "sheaf.toml").write_text('[formats]\ntemplates = "formats"\n', "utf-8")
+    assert Path("formats") in package._configuration(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "own", ["nowhere", "../elsewhere", "{root}/own", "own/../own", "../root/own", "."]
+)
 def test_templates_that_would_be_missing_on_aws_are_refused(
     package: ModuleType, tmp_path: Path, own: str
 ) -> None:
     root = tmp_path / "root"
-    root.mkdir()
+    (root / "own").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
+    own = own.format(root=root)
     (root / "sheaf.toml").write_text(f'[formats]\ntemplates = "{own}"\n', "utf-8")
     with pytest.raises(ValueError, match=re.escape(own)):
         list(package._configuration(root))

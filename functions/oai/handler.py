@@ -81,7 +81,7 @@ class Application:
     ) -> dict[str, Any]:
         """Answer one event, by 503 where the answer is not ready within `seconds`.
 
-        `request` is by what the gateway knows it, for the log.
+        `request` is by what Lambda knows it, for the log.
         """
         return gateway.packed(self.unpacked(event, seconds, request))
 

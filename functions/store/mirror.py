@@ -43,10 +43,14 @@ class _Held:
         """Return a file of its own for an extent that is here. Raises OSError."""
         if one not in self.cuts:
             path = self.path.with_name(f"{self.path.name}-{one.end}")
-            with self.path.open("rb") as source, path.open("wb") as target:
-                source.seek(one.start)
-                target.seek(one.start)
-                target.write(source.read(one.length))
+            try:
+                with self.path.open("rb") as source, path.open("wb") as target:
+                    source.seek(one.start)
+                    target.seek(one.start)
+                    target.write(source.read(one.length))
+            except OSError:
+                path.unlink(missing_ok=True)  # on a full disk, what was written is in the way
+                raise
             self.cuts[one] = path
         return self.cuts[one]
 

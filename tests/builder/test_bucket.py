@@ -1,6 +1,7 @@
 """A bucket when things go wrong: each fault ends well, or in one line that says what is wrong."""
 
 import io
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -496,6 +497,22 @@ def test_a_small_object_comes_whole_whichever_part_is_asked_for(
     assert bucket.parts("x", len(data), [(7, 9)])[0].read_bytes() == data
     assert bucket.parts("x", len(data), [(99, 1000)])[0].read_bytes() == data
     assert len(proxy.seen) == 1
+
+
+def test_a_part_that_does_not_fit_leaves_nothing_on_the_disk(bucket: Bucket) -> None:
+    data = DATA * 2  # 4 MB
+    bucket.put("x", io.BytesIO(data))
+    whole = bucket.local("x")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, before[1]))  # as a disk with as much room
+    try:
+        with pytest.raises(StoreError, match="cannot be written: File too large"):
+            bucket.parts("x", len(data), [(2_000_000, 1_500_000)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [*whole.parent.glob("*x*")] == []
+    (path,) = bucket.parts("x", len(data), [(2_000_000, 1_500_000)])
+    assert path.read_bytes()[2_000_000:] == data[2_000_000:3_500_000]
 
 
 def test_many_threads_cut_the_same_parts_once(bucket: Bucket, proxy: Proxy) -> None:

@@ -14,8 +14,11 @@ import pytest
 
 from functions.snapshot.address import Address
 from functions.snapshot.errors import StoreError, StoreUnavailable
+from functions.store import credentials
 from functions.store.client import Client
 from functions.store.connection import Connection
+from functions.store.credentials import ADDRESS, PASSWORD
+from functions.store.profile import Profile
 from tests.bucket import fresh
 
 ROLE = "/latest/meta-data/iam/security-credentials/"
@@ -201,6 +204,17 @@ def test_a_thawed_function_gets_its_keys_from_an_address(machine: Machine) -> No
     time.sleep(2)  # they expire
     client.get("x")
     assert [path for path, _ in machine.seen].count(f"{ROLE}keys") == 2
+
+
+def test_no_proxy_is_asked_for_keys(machine: Machine) -> None:
+    provider = credentials.provider(
+        {ADDRESS: f"{machine.url}{ROLE}keys", PASSWORD: "password"}, Profile()
+    )
+    assert provider is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("http_proxy", "http://127.0.0.1:9")
+        patch.delenv("no_proxy", raising=False)
+        assert provider()["access_key_id"] == "role"
 
 
 @pytest.mark.parametrize(
