@@ -228,7 +228,7 @@ def test_the_views_tell_the_same(world: World) -> None:
     connection.close()
 
 
-@settings(max_examples=examples(4), deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(st.integers(0, 2**32))
 def test_any_history(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     """Publishes, withdrawals, restorations at random: each is what its captures say."""

@@ -138,7 +138,7 @@ steps = st.one_of(
 
 
 @settings(
-    max_examples=examples(5),
+    max_examples=examples(4),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
