@@ -2,7 +2,7 @@
 
     python -m bench.cold [--captures 1000000] [--runs 5] [--store FOLDER]
 
-The artefact is put together as the function's zip is, bytecode included, and run by python3.13 (of
+The artefact is the function's own, packed by infra/package.py, and run by python3.13 (of
 PATH, or named by PYTHON313). Each cold start is a process of its own, in a cgroup with the share of
 a processor that Lambda gives for 1,769 and for 512 MB; the bucket (bench.latency) is outside of it.
 Baseline in the same run: DuckDB alone, which fetches a row group whose place it is told and reads
@@ -12,8 +12,6 @@ Baseline in the same run: DuckDB alone, which fetches a row group whose place it
 import argparse
 import json
 import os
-import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -27,6 +25,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from bench import artefact, httpfs
+from bench.artefact import Skipped, install
 from bench.generate import fill
 from bench.latency import BUCKET, COUNTS
 from bench.quota import Quota
@@ -43,54 +43,7 @@ from functions.store.catalog import Catalogue
 _ROOT = Path(__file__).parents[1]
 _NAMESPACE = "bench.example.org"
 _SHARES = (1.0, 0.3)
-_PACKAGES = ("duckdb", "jinja2", "markupsafe", "obstore")
 _FIRST = "verb=ListRecords&metadataPrefix=oai_dc"
-_HTTPFS = ("duckdb==1.5.5", "duckdb-extension-httpfs==1.5.5")
-
-
-class Skipped(Exception):
-    """It cannot be measured here, and why."""
-
-
-def python() -> str:
-    """Return the interpreter that stands for Lambda's. Raises Skipped."""
-    found = shutil.which(os.environ.get("PYTHON313") or "python3.13")
-    there = found and not subprocess.run([found, "--version"], capture_output=True).returncode
-    if not found or not there:
-        raise Skipped("there is no python3.13 on PATH (PYTHON313 may name one)")
-    return found
-
-
-def install(interpreter: str, target: Path, *packages: str) -> str | None:
-    """Install packages into a folder, with bytecode; return why not, where it fails."""
-    command = [interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    done = subprocess.run(
-        [*command, "--target", str(target), *packages], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        return (done.stderr.strip().splitlines() or ["pip failed"])[-1]
-    compiled(interpreter, target)
-    return None
-
-
-def compiled(interpreter: str, folder: Path) -> None:
-    line = ["-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(folder)]
-    subprocess.run([interpreter, *line], check=True)
-
-
-def artefact(interpreter: str, target: Path) -> None:
-    """Put the function's files together: what is ours, and the packages as they are pinned."""
-    for name in ("functions", "templates"):
-        shutil.copytree(_ROOT / name, target / name, ignore=shutil.ignore_patterns("__pycache__"))
-    pinned = re.findall(r"^([a-z0-9-]+==[^ \\]+)", (_ROOT / "requirements.lock").read_text(), re.M)
-    wanted = [one for one in pinned if one.partition("==")[0] in _PACKAGES]
-    if failed := install(interpreter, target, "--no-deps", *wanted):
-        raise Skipped(f"the packages cannot be installed: {failed}")
-    compiled(interpreter, target)
-
-
-def megabytes(folder: Path) -> float:
-    return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) / 1e6
 
 
 class Bench:
@@ -252,70 +205,6 @@ def starts(bench: Bench, named: dict[str, tuple[str, str]], address: str, runs: 
             )
 
 
-_WITH_HTTPFS = """
-import sys, time, json, duckdb
-site, endpoint, url = sys.argv[1:]
-c = duckdb.connect(config={"threads": 1})
-c.execute(f"LOAD '{site}/duckdb_extension_httpfs/extensions/v1.5.5/httpfs.duckdb_extension'")
-c.execute("CREATE SECRET s (TYPE s3, KEY_ID 'k', SECRET 's', REGION 'us-east-1', "
-          f"ENDPOINT '{endpoint}', URL_STYLE 'path', USE_SSL false)")
-ready = time.time()
-def page(first):
-    n = len(c.execute("SELECT position, identifier, sets, url, fetch_date, content_digest, "
-        "content_mime_type, title FROM read_parquet(?) WHERE position BETWEEN ? AND ?",
-        [url, first, first + 999]).fetchall())
-    assert n == 1000, n
-    return time.time()
-at = page(1)
-new = page(80001) - at
-print(json.dumps({"ready": ready, "at": at, "new": new}))
-"""
-
-
-def httpfs(bench: Bench, folder: Path, key: str, runs: int) -> None:
-    """Print the same of DuckDB's own reader of S3, where it can be installed."""
-    site = folder / "httpfs"
-    if failed := install(bench.interpreter, site, "--no-deps", *_HTTPFS):
-        print(f"\nhttpfs: skipped, {' '.join(_HTTPFS)} cannot be installed: {failed}")
-        return
-    print(
-        "\n| httpfs, told the file's key | ready | first page | in all | requests of both pages "
-        "| MB | page of a new row group |"
-    )
-    print("|---|---|---|---|---|---|---|")
-    script = folder / "with_httpfs.py"
-    script.write_text(_WITH_HTTPFS)
-    host = bench.endpoint.partition("//")[2]
-    for share in _SHARES:
-        bench.quota.set(share)
-        rows, counted = [], {"requests": 0, "bytes": 0}
-        for run in range(runs + 1):
-            bench.counts()
-            begun = time.time()
-            line = [bench.interpreter, str(script), str(site), host, f"s3://{BUCKET}/{key}"]
-            told = json.loads(subprocess.run(
-                line, env={**bench.environment, "PYTHONPATH": str(site)}, check=True,
-                preexec_fn=bench.quota.enter, stdout=subprocess.PIPE, text=True,
-            ).stdout)  # fmt: skip
-            counted = bench.counts()
-            if run:
-                rows.append(
-                    (
-                        told["ready"] - begun,
-                        told["at"] - told["ready"],
-                        told["at"] - begun,
-                        told["new"],
-                    )
-                )
-        ready, first, whole, new = (
-            1000 * statistics.median(column) for column in zip(*rows, strict=True)
-        )
-        print(
-            f"| {share:g} vCPU, ms | {ready:.0f} | {first:.0f} | {whole:.0f} "
-            f"| {counted['requests']} | {counted['bytes'] / 1e6:.2f} | {new:.0f} |"
-        )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--captures", type=int, default=1_000_000)
@@ -323,7 +212,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, help="the folder of a store that is there")
     arguments = parser.parse_args()
     try:
-        interpreter = python()
+        interpreter = artefact.python()
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             root = arguments.store or generated(folder, arguments.captures)
@@ -334,7 +223,7 @@ def main() -> None:
 
 def measure(interpreter: str, folder: Path, root: Path, runs: int) -> None:
     tree, extra = folder / "artefact", folder / "extra"
-    artefact(interpreter, tree)
+    artefact.pack(interpreter, tree)
     extra.mkdir()
     if failed := install(interpreter, extra, "boto3"):
         raise Skipped(f"boto3 cannot be installed: {failed}")
@@ -348,7 +237,8 @@ def measure(interpreter: str, folder: Path, root: Path, runs: int) -> None:
     limited = (
         f"a share by {quota.folder}" if quota.folder else "NO LIMIT of the processor: no cgroup"
     )
-    print(f"{manifest.last_position:,} captures; artefact of {megabytes(tree):.1f} MB; {limited}\n")
+    size = artefact.megabytes(tree)
+    print(f"{manifest.last_position:,} captures; artefact of {size:.1f} MB; {limited}\n")
     try:
         with bucket(root) as endpoint:
             bench = Bench(interpreter, tree, extra, endpoint, quota)
@@ -356,7 +246,7 @@ def measure(interpreter: str, folder: Path, root: Path, runs: int) -> None:
             offset, size = file.groups[0].span
             address = f"{endpoint}/{BUCKET}/{file.key}#{offset}-{size}"
             starts(bench, named, address, runs)
-            httpfs(bench, folder, file.key, runs)
+            httpfs.measure(bench, folder, file.key, runs, _SHARES)
     finally:
         quota.close()
 

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import http.client
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +21,7 @@ from functions.store.connection import Connection
 from functions.store.object import Piece
 
 
-class _Client:
+class _Client(ABC):
     def __init__(
         self, address: Address, connection: Connection, environment: Mapping[str, str]
     ) -> None:
@@ -46,8 +47,9 @@ class _Client:
         data, size, found = self.fetched(key, f"bytes={offset}-{offset + length - 1}")
         return Piece(data, size, found)
 
+    @abstractmethod
     def fetched(self, key: str, span: str | None) -> tuple[bytes, int, str]:
-        raise NotImplementedError
+        """Return bytes of an object (a range, or all), its size and its tag."""
 
 
 class Signed(_Client):

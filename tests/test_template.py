@@ -313,18 +313,18 @@ def test_templates_are_packed_by_the_name_that_the_function_looks_for(
 
 
 @pytest.mark.parametrize(
-    "own", ["nowhere", "../elsewhere", "{root}/own", "own/../own", "../root/own", "."]
+    "own", ["nowhere", "../elsewhere", "{here}/own", "own/../own", "../here/own", "."]
 )
 def test_templates_that_would_be_missing_on_aws_are_refused(
     package: ModuleType, tmp_path: Path, own: str
 ) -> None:
-    root = tmp_path / "root"
-    (root / "own").mkdir(parents=True)
+    here = tmp_path / "here"
+    (here / "own").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
-    own = own.format(root=root)
-    (root / "sheaf.toml").write_text(f'[formats]\ntemplates = "{own}"\n', "utf-8")
+    own = own.format(here=here)
+    (here / "sheaf.toml").write_text(f'[formats]\ntemplates = "{own}"\n', "utf-8")
     with pytest.raises(ValueError, match=re.escape(own)):
-        list(package._configuration(root))
+        list(package._configuration(here))
 
 
 def test_keys_that_the_template_names_are_described() -> None:

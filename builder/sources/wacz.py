@@ -9,7 +9,8 @@ from typing import IO, BinaryIO
 from builder.sources.event import Fault
 
 _DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
-"""What zipfile raises for files that are none, or damaged; ValueError for names and offsets."""
+"""What zipfile raises for files that are none, or damaged: NotImplementedError where a header
+asks for a later version of zip, ValueError for names and offsets."""
 
 
 class Inner(RawIOBase):
