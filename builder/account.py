@@ -14,7 +14,8 @@ def text(built: Built) -> str:
     account = (
         f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
         f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} "
-        f"({built.new:,} new, {built.changed:,} changed, {built.unchanged:,} ingested again, "
+        f"({built.new:,} new, {built.changed:,} changed, {_deleted(built)}"
+        f"{built.unchanged:,} ingested again, "
         f"{tally(built.copies, 'further copy', 'further copies')}; "
         f"{tally(built.faults, 'new fault')})"
     )
@@ -27,6 +28,10 @@ def text(built: Built) -> str:
     return account
 
 
+def _deleted(built: Built) -> str:
+    return f"{built.deleted:,} of these deleted, " if built.deleted else ""
+
+
 def document(built: Built) -> dict[str, object]:
     """Return the account as --json prints it; `snapshot` is None where there is no new one."""
     manifest = built.manifest
@@ -36,6 +41,7 @@ def document(built: Built) -> dict[str, object]:
         "records": built.records,
         "new": built.new,
         "changed": built.changed,
+        "deleted": built.deleted,
         "unchanged": built.unchanged,
         "copies": built.copies,
         "faults": built.faults,

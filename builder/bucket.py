@@ -7,7 +7,9 @@ publishers overwrite each other in silence, so it is put to the proof before the
 
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,6 +19,10 @@ from functions.snapshot.store import Entry
 from functions.store.bucket import BucketReader
 from functions.store.connection import Connection
 from functions.store.object import Listed
+
+_LONGEST = 1024  # bytes of a key of S3; not every server that speaks its language refuses more
+_THREADS = 16
+_AHEAD = 64  # small objects that are in memory at a time
 
 PROOF = ".conditional"
 """Key of the object by which a server shows that it honours conditions; never listed."""
@@ -42,7 +48,7 @@ class BucketStore(BucketReader):
         One larger than a part is written in parts, a few of which are in memory at a time. A file
         of this machine is kept besides, for a publish reads again what it wrote.
         """
-        name = self._address.key(key)
+        name = self._name(key)
         if self._client.has(name):
             return
         start = source.tell()
@@ -60,9 +66,43 @@ class BucketStore(BucketReader):
 
     def create(self, key: str, data: bytes) -> None:
         """Write an object that must not be there yet. Raises Conflict if it is."""
-        name = self._address.key(key)
+        name = self._name(key)
         self._prove()
         self._client.put_if(name, data, None)
+
+    def create_file(self, key: str, path: Path) -> None:
+        """Write an object out of a file; it must not be there yet. Raises Conflict if it is.
+
+        A write on condition is one request, be the object large, of which little is in memory.
+        """
+        name = self._name(key)
+        self._prove()
+        self._client.put_file_if_absent(name, path)
+
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        """Write objects that must not be there yet, 16 at a time; tell of each if it was."""
+        pending: deque[Future[bool]] = deque()
+        pool = ThreadPoolExecutor(_THREADS)
+        try:
+            for key, data in objects:
+                pending.append(pool.submit(self._created, key, data))
+                if len(pending) == _AHEAD:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _created(self, key: str, data: bytes) -> bool:
+        try:
+            self.create(key, data)
+        except Conflict:
+            return False
+        return True
+
+    def folds_case(self) -> bool:
+        """No bucket does."""
+        return False
 
     def tag(self, key: str) -> str | None:
         """Return the object's ETag, or None where there is none."""
@@ -73,7 +113,7 @@ class BucketStore(BucketReader):
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`; return the new one. Raises Conflict."""
-        name = self._address.key(key)
+        name = self._name(key)
         self._prove()
         return self._client.put_if(name, data, tag)
 
@@ -101,6 +141,21 @@ class BucketStore(BucketReader):
         for entry in sorted(found, key=lambda entry: entry.key.encode()):
             if entry.key.startswith(prefix) and not entry.key.startswith("."):
                 yield entry
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return what lies directly below a folder: objects, and folders with `/` at the end."""
+        root = f"{self._address.prefix}/" if self._address.prefix else ""
+        return sorted(name.removeprefix(root) for name in self._client.folders(root + prefix))
+
+    def _name(self, key: str) -> str:
+        """Return the bucket's key of what is to be written. Raises StoreError for a longer one."""
+        name = self._address.key(key)
+        if len(name.encode()) > _LONGEST:
+            raise StoreError(
+                f"{self.address}: the key {key} would be longer than the {_LONGEST:,} bytes that "
+                "S3 allows; use a shorter prefix"
+            )
+        return name
 
     def _marks_a_folder(self, one: Listed) -> bool:
         """Tell whether it is the empty object by which S3's console shows a folder.

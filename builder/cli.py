@@ -13,8 +13,10 @@ from builder.commands import (
     demo,
     expire,
     export,
+    gather,
     ingest,
     init,
+    obi,
     publish,
     query,
     redif,
@@ -28,6 +30,7 @@ from functions.snapshot.errors import SheafError
 COMMANDS = (
     init,
     ingest,
+    gather,
     publish,
     serve,
     status,
@@ -37,6 +40,7 @@ COMMANDS = (
     verify,
     export,
     redif,
+    obi,
     demo,
 )
 

@@ -148,6 +148,10 @@ def succession(older: Manifest, newer: Manifest) -> Iterator[Finding]:
         yield Finding("manifest-wrong", key, f"it takes effect before snapshot {older.snapshot}")
     if newer.namespace != older.namespace:
         yield Finding("manifest-wrong", key, f"its namespace is {newer.namespace}")
+    if newer.prefix != older.prefix and older.prefix:
+        yield Finding("manifest-wrong", key, f"its templates' identifiers begin {newer.prefix}")
+    if newer.run < older.run:
+        yield Finding("manifest-wrong", key, f"it shows no run behind {newer.run}")
     if len(newer.sequences) < len(older.sequences):
         yield Finding("manifest-wrong", key, f"it lacks sequences of snapshot {older.snapshot}")
     for before, after in zip(older.sequences, newer.sequences, strict=False):

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,6 +66,16 @@ class Context:
         if self.arguments.store is not None:
             return self.arguments.store, Path.cwd()
         return self.configuration["store.uri"], self.configuration_path.parent
+
+    def scratch(self) -> Path:
+        """Return where to keep what is not finished: in a store's folder, else in a cache."""
+        if isinstance(self.store, FolderStore):
+            return self.store.root / layout.TEMPORARY
+        if self.environment.get("XDG_CACHE_HOME"):
+            return Path(self.environment["XDG_CACHE_HOME"]) / "sheaf"
+        if self.environment.get("HOME"):
+            return Path(self.environment["HOME"]) / ".cache" / "sheaf"
+        return Path(tempfile.gettempdir())
 
     def now(self) -> datetime:
         """Return the time, in UTC."""

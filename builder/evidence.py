@@ -80,16 +80,24 @@ _REFERS = (
     "if(refers_to IS NULL, NULL, hash(refers_to)), dated, digested, mark, moment "
     f"FROM ({tie.sought(_REVISITS, 'position, refers_to')})"
 )
-_FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CAPTURE)
+_FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CONTENT)
 _FULL = (
     f"SELECT count(*), min(position) FROM {_FILE} "
     f"WHERE (deleted AND ({_FIELDS})) OR (NOT deleted AND reason IS NOT NULL)"
 )
-_HELD_PREFIXES = "CREATE TABLE held_prefixes (file INTEGER, prefix VARCHAR, position BIGINT)"
-# Of identifiers, all but the local part: one a file, where nothing is wrong.
+_UNREADABLE = (
+    f"SELECT count(*), min(position) FROM {_FILE} "
+    "WHERE (kind = 'template' AND NOT deleted) != coalesce(json_valid(document), false)"
+)
+_HELD_PREFIXES = (
+    "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"
+)
+# Of identifiers, all but the local part, a handle of a template: one a file, if nothing is wrong.
+_HANDLED = r"^oai:([A-Za-z][A-Za-z0-9-]*([.][A-Za-z][A-Za-z0-9-]*)+:)?"
 _PREFIXES = (
-    "INSERT INTO held_prefixes SELECT $number, regexp_replace(identifier, '[^:]*$', '') AS prefix, "
-    f"min(position) FROM {_FILE} GROUP BY prefix"
+    "INSERT INTO held_prefixes SELECT $number, kind = 'template' AS handled, if(handled, "
+    f"regexp_extract(identifier, '{_HANDLED}'), regexp_replace(identifier, '[^:]*$', '')) "
+    f"AS prefix, min(position) FROM {_FILE} GROUP BY ALL"
 )
 _MAGIC = b"PAR1"
 _GROUPS = """
@@ -171,6 +179,13 @@ class Evidence:
                         "metadata, or records with the reason of a withdrawal"
                     )
                     yield Finding("tombstone-full", file.key, problem)
+                ((count, first),) = self._rows(_UNREADABLE)
+                if count:
+                    problem = (
+                        f"{count:,} rows, the first at position {first}, are templates without "
+                        "what they hold, or hold it and are none"
+                    )
+                    yield Finding("template-wrong", file.key, problem)
             if keep and table in _TABLES:
                 number, columns = len(self.keys), _TABLES[table][1]
                 self.keys.append(file.key)

@@ -1,8 +1,9 @@
 """Export: a store is copied to another place, as it is by one value of its pointer.
 
-Data files go first, then leaves, views, manifests, and the pointer last, by a conditional write, so
-the target holds a whole store or none at any time. Numbers, positions and instants stay, so that
-harvests go on at the copy. What the target has already, in its right size, is not copied again.
+The runs of the obi store go first, then data files, leaves, views, manifests, and the pointer last,
+by a conditional write, so the target holds a whole store or none at any time. Numbers, positions
+and instants stay, so that harvests go on at the copy. What the target has already, in its right
+size, is not copied again.
 """
 
 import hashlib
@@ -15,6 +16,8 @@ from datetime import datetime, timedelta
 from builder import consistency
 from builder.evidence import chunks
 from builder.expire import completed, retire, snapshots
+from builder.obi import key as obi
+from builder.obi.copy import Carriage
 from builder.surroundings import Advance, Progress, Surroundings
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import (
@@ -144,6 +147,7 @@ class _Copy:
         """Copy. Raises MissingObject where the source was expired, Conflict if the target moved."""
         earlier, tag = completed(self._target, self._outside)
         kept = self._earlier(earlier)
+        runs = Carriage(self._source, self._target)
         manifests = [self._catalogue.manifest(number) for number in self._numbers]
         leaves = {r.key for m in manifests for some in m.tables.values() for r in some}
         files = {
@@ -154,7 +158,10 @@ class _Copy:
         }
         there = {e.key: e.bytes for p in _PREFIXES for e in self._target.entries(p)}
         wanted = {key: size for key, size in files.items() if there.get(key) != size}
-        with progress(sum(wanted.values())) as advance:
+        with progress(sum(wanted.values()) + runs.bytes) as advance:
+            runs(advance)
+            self._objects += runs.objects
+            self._bytes += runs.bytes
             for key in sorted(wanted):
                 self._put(key, key in there, advance)
         for key in sorted(leaves):
@@ -177,7 +184,7 @@ class _Copy:
             tuple(sorted(kept.union(self._numbers) - set(retired))),
             self._objects,
             self._bytes,
-            count - self._objects,
+            count + runs.objects + runs.there - self._objects,
             retired,
         )
 
@@ -186,7 +193,7 @@ class _Copy:
         newest, address = pointer.newest(), self._target.address
         if newest is None:
             for key in self._target.keys(""):
-                if not key.startswith((*_PREFIXES, layout.POINTER)):
+                if not key.startswith((*_PREFIXES, obi.ROOT, layout.POINTER)):
                     raise ForeignTarget(f"{address} holds {key}: name an empty place")
             if any(key.endswith(_SETTLED) for key in self._target.keys(layout.SNAPSHOTS)):
                 raise ForeignTarget(

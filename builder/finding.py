@@ -7,6 +7,7 @@ DAMAGE = "damage"
 NOTE = "note"
 
 _REPLACE = "put it back from a copy; where no later snapshot names it, expire those that do"
+_COPY = "put it back from a copy of the store: nothing of the obi store is ever changed"
 _POINTER = "write that into current.json, then verify again"
 _REBUILD = "put the store back from a copy, or publish its archives into a new one"
 
@@ -32,6 +33,8 @@ CODES: Mapping[str, tuple[str, str]] = {
     "rows-unsorted": (DAMAGE, _REBUILD),
     "position-wrong": (DAMAGE, _REBUILD),
     "tombstone-full": (DAMAGE, _REBUILD),
+    "template-wrong": (DAMAGE, _REBUILD),
+    "obi-tables": (DAMAGE, _REBUILD),
     "records-count": (DAMAGE, _REBUILD),
     "set-count": (DAMAGE, _REBUILD),
     "set-range": (DAMAGE, _REBUILD),
@@ -45,6 +48,13 @@ CODES: Mapping[str, tuple[str, str]] = {
     "tie-wrong": (DAMAGE, _REBUILD),
     "tie-missing": (DAMAGE, _REBUILD),
     "intake-damaged": (DAMAGE, "remove that run, and ingest its archives again"),
+    "obi-missing": (DAMAGE, _COPY),
+    "obi-altered": (DAMAGE, _COPY),
+    "obi-key": (DAMAGE, _COPY),
+    "obi-log-edited": (DAMAGE, _COPY),
+    "obi-documents-edited": (DAMAGE, _COPY),
+    "obi-run-edited": (DAMAGE, _COPY),
+    "obi-run-removed": (DAMAGE, "put the run back from a copy, all that lies below that place"),
     "pointer-unsettled": (NOTE, "a publish died; `sheaf publish` completes it"),
     "expiry-unfinished": (NOTE, "an expiry died; `sheaf publish` or `sheaf expire` completes it"),
     "export-unfinished": (NOTE, "an export to this copy goes on or died; run it again"),
@@ -55,6 +65,11 @@ CODES: Mapping[str, tuple[str, str]] = {
     "ingest-unfinished": (
         NOTE,
         "an ingest goes on or was interrupted: give its command again, or remove that folder",
+    ),
+    "obi-stray": (NOTE, "no reader sees it; find out who put it there"),
+    "obi-run-unfinished": (
+        NOTE,
+        "it goes on or died: give its command again, or end it with `sheaf obi --abandon`",
     ),
     "temporary": (NOTE, "remove it unless a command is writing to the store"),
 }

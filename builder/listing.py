@@ -135,12 +135,12 @@ FROM (SELECT listing FROM cells UNION SELECT listing FROM counts)
 ASOF JOIN homes ON listing >= first ORDER BY home
 """
 
-_TURNS = "CREATE TABLE earlier (listing VARCHAR, turns INTEGER[])"
+_TURNS = "CREATE TABLE earlier (listing VARCHAR, turns INTEGER[], name VARCHAR)"
 _EARLIER = f"""
 INSERT INTO counts SELECT set_spec, c.sequence, c.kind, c.records, c.live
 FROM (SELECT set_spec, unnest(counts) AS c FROM {_SETS});
 """
-_EARLIER_TURNS = f"INSERT INTO earlier SELECT set_spec, turns FROM {_SETS}"
+_EARLIER_TURNS = f"INSERT INTO earlier SELECT set_spec, turns, name FROM {_SETS}"
 _EARLIER_RANGES = f"""
 INSERT INTO ranges SELECT set_spec, r.first, r.last, r.copied
 FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS})
@@ -150,10 +150,21 @@ WHERE NOT EXISTS (SELECT 1 FROM rewritten w WHERE r.first BETWEEN w.first AND w.
 # An odd number of turns says that a set had live records before.
 _SUMMED = """
 CREATE TABLE summed AS
-SELECT listing, live, CASE WHEN (live > 0) = (coalesce(len(turns), 0) % 2 = 1) THEN turns
+SELECT listing, live, coalesce(called.name, earlier.name) AS name,
+    CASE WHEN (live > 0) = (coalesce(len(turns), 0) % 2 = 1) THEN turns
     ELSE list_append(coalesce(turns, []), $sequence::INTEGER) END AS turns
 FROM (SELECT listing, sum(live)::BIGINT AS live FROM counts GROUP BY listing)
-LEFT JOIN earlier USING (listing)
+LEFT JOIN earlier USING (listing) LEFT JOIN called USING (listing)
+"""
+# A template of a series, or of an archive, tells how the set is named in which it is.
+_TOLD = """
+CREATE TABLE called AS
+SELECT listing, max(name) AS name FROM (
+    SELECT unnest(list_filter(sets, lambda s: NOT starts_with(s, 'type:'))) AS listing,
+        document ->> '$.fields.name[0]' AS name
+    FROM fresh WHERE kind = 'template' AND NOT deleted
+        AND list_has_any(sets, ['type:series', 'type:archive'])
+) WHERE name IS NOT NULL GROUP BY listing
 """
 _EMPTIED = (
     "SELECT (SELECT count(*) FROM summed WHERE live = 0), "
@@ -172,8 +183,9 @@ WITH listed AS (
     GROUP BY listing
 ),
 found AS (
-    SELECT set_spec, records, live, counts, ranges, turns
-    FROM listed JOIN (SELECT listing AS set_spec, live, turns FROM summed) USING (set_spec) JOIN (
+    SELECT set_spec, records, live, counts, ranges, turns, name
+    FROM listed JOIN (SELECT listing AS set_spec, live, turns, name FROM summed) USING (set_spec)
+    JOIN (
         SELECT listing AS set_spec,
             list({'first': first, 'last': last, 'copied': copied} ORDER BY first) AS ranges
         FROM ranges GROUP BY listing
@@ -185,7 +197,7 @@ placed AS (
     FROM found ASOF JOIN homes ON set_spec >= homes.first
 )
 SELECT home * 1000000 + number * ceil(size / $most)::BIGINT // size AS part,
-    set_spec, records, live, counts, ranges, turns
+    set_spec, records, live, counts, ranges, turns, name
 FROM placed ORDER BY set_spec
 """
 PART = "part"
@@ -246,6 +258,7 @@ class Index:
             if earlier:
                 for sql in (_EARLIER, _EARLIER_RANGES, _EARLIER_TURNS):
                     self._connection.execute(sql, values)
+            self._connection.execute(_TOLD)
             self._connection.execute(_SUMMED, {"sequence": self._sequence})
         return _ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}
 

@@ -24,6 +24,7 @@ from functions.snapshot.manifest import DataFile, Manifest, RowGroup
 
 _CAPTURE = tuple(column.name for column in schema.CAPTURE)
 _COLUMNS = ", ".join(_CAPTURE)
+_PUBLISHED = f"{_COLUMNS}, NULL::VARCHAR AS document"
 _DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
 WITHIN_KIND = "url_surtkey, fetch_date NULLS LAST, identifier"
 NATURAL_ORDER = f"kind, {WITHIN_KIND}"
@@ -72,7 +73,7 @@ UNION ALL SELECT identifier, sets, {_COLUMNS} FROM apart
 """
 _NEW = (
     "SELECT identifier, 'capture' AS kind, false AS deleted, NULL::VARCHAR AS reason, sets, "
-    f"[]::VARCHAR[] AS left_sets, {_COLUMNS} FROM incoming"
+    f"[]::VARCHAR[] AS left_sets, {_PUBLISHED} FROM incoming"
 )
 FRESH = "CREATE VIEW fresh AS SELECT * FROM altered UNION ALL SELECT * FROM unaltered"
 """Makes the view `fresh` of what the tables or views `altered` and `unaltered` have."""
@@ -279,7 +280,7 @@ def _revise(connection: engine.Connection) -> None:
     unknown = "WHERE identifier NOT IN (SELECT identifier FROM old)" if known else "WHERE false"
     connection.execute(
         f"CREATE TABLE altered AS {_NEW} {unknown} UNION ALL "
-        f"SELECT identifier, 'capture', false, NULL, sets, left_sets, {_COLUMNS} FROM revised "
+        f"SELECT identifier, 'capture', false, NULL, sets, left_sets, {_PUBLISHED} FROM revised "
         "WHERE changed"
     )
     connection.execute(NONE_UNALTERED if known else f"CREATE VIEW unaltered AS {_NEW}")

@@ -5,15 +5,18 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from queue import Empty
-from typing import Any
+from typing import Any, TypeVar
 
 from builder.reading import Advance, Reading, Task, carry_out
 from functions.snapshot.errors import StoreError
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 
@@ -22,21 +25,34 @@ _reports: Any = None  # in a worker process: where it reports its progress
 
 def carried_out(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[list[Reading]]:
     """Carry the tasks out, up to `jobs` of them side by side; yield what each gave, in order."""
+    return given(_read, tasks, jobs, advance)
+
+
+def given(
+    work: Callable[[T, Advance], R], tasks: Sequence[T], jobs: int, advance: Advance
+) -> Iterator[R]:
+    """Do the work on each task, up to `jobs` of them side by side; yield what it gave, in order.
+
+    `work` is a function of a module. It calls what it is given besides with numbers, which
+    `advance` gets.
+    """
     if jobs > 1 and len(tasks) > 1:
-        yield from _side_by_side(tasks, min(jobs, len(tasks)), advance)
+        yield from _side_by_side(work, tasks, min(jobs, len(tasks)), advance)
     else:
         for task in tasks:
-            yield carry_out(task, advance)
+            yield work(task, advance)
 
 
-def _side_by_side(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[list[Reading]]:
+def _side_by_side(
+    work: Callable[[T, Advance], R], tasks: Sequence[T], jobs: int, advance: Advance
+) -> Iterator[R]:
     context = multiprocessing.get_context("spawn")
     reports = context.Queue()
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
     try:
         with uninterrupted():  # which workers inherit: their parent ends them
-            futures = [pool.submit(_work, task) for task in tasks]
+            futures = [pool.submit(_done, work, task) for task in tasks]
         for future in futures:
             while not future.done() or not reports.empty():
                 try:
@@ -96,5 +112,9 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(task: Task) -> list[Reading]:
-    return carry_out(task, lambda *report: _reports.put(report))
+def _read(task: Task, advance: Advance) -> list[Reading]:
+    return carry_out(task, advance)
+
+
+def _done(work: Callable[[T, Advance], R], task: T) -> R:
+    return work(task, lambda *report: _reports.put(report))

@@ -1,4 +1,4 @@
-"""A preview of a selection: which captures it names, for a person to look over beforehand."""
+"""A preview of a selection: which items it names, for a person to look over beforehand."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,10 @@ from builder.merge import NATURAL_ORDER
 from functions.oai import engine
 
 _HOSTS = 10
+_IS_TEMPLATE = "kind = 'template'"
+_TITLE = (
+    "coalesce(title, document ->> '$.fields.title[0]', document ->> '$.fields.name[0]') AS title"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,31 +20,38 @@ class Item:
     url: str | None
     date: str | None
     host: str | None
+    kind: str = "capture"
+    title: str | None = None
+    """Of an archive or series of RePEc its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
     """How many items there are, the first of them by kind, SURT and date, and hosts with most.
 
-    A host is None where it is not known; it comes with the number of its items.
+    A host is None where it is not known; it comes with the number of its items. `templates` are
+    not among these.
     """
 
     count: int
     items: tuple[Item, ...]
     hosts: tuple[tuple[str | None, int], ...]
+    templates: int = 0
 
 
 def preview(connection: engine.Connection, table: str, most: int | None) -> Preview:
     """Return a preview of a table with the columns of `records`, with at most so many items."""
     with engine.reading("the items"):
-        ((count,),) = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+        ((count, templates),) = connection.execute(
+            f"SELECT count(*), count(*) FILTER ({_IS_TEMPLATE}) FROM {table}"
+        ).fetchall()
         rows = connection.execute(
-            "SELECT identifier, url, fetch_date, url_host_name "
+            f"SELECT identifier, url, fetch_date, url_host_name, kind, {_TITLE} "
             f"FROM {table} ORDER BY {NATURAL_ORDER} LIMIT $most",
             {"most": count if most is None else most},
         ).fetchall()
         hosts = connection.execute(
-            f"SELECT url_host_name, count(*) AS items FROM {table} "
+            f"SELECT url_host_name, count(*) AS items FROM {table} WHERE NOT ({_IS_TEMPLATE}) "
             f"GROUP BY ALL ORDER BY items DESC, url_host_name LIMIT {_HOSTS}"
         ).fetchall()
-    return Preview(count, tuple(Item(*row) for row in rows), tuple(hosts))
+    return Preview(count, tuple(Item(*row) for row in rows), tuple(hosts), templates)

@@ -19,7 +19,7 @@ EVERY = 60.0
 class _Bar:
     """A bar that is there for as long as its context."""
 
-    def __init__(self, total: int, unit: str, **options: Any) -> None:
+    def __init__(self, total: int | None, unit: str, **options: Any) -> None:
         self._bar = tqdm(
             total=total,
             unit=unit,
@@ -140,3 +140,17 @@ class Bytes(_Count):
 
     def __init__(self, total: int) -> None:
         super().__init__(total, "B", leave=False)
+
+
+class Phase(_Count):
+    """A bar over `total` of a unit, None where that is not known, in a phase of longer work."""
+
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        super().__init__(total, unit, desc=what, leave=False)
+
+
+class Files(_Count):
+    """A bar over `total` files that are being fetched."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__(total, " files", leave=False)

@@ -11,7 +11,7 @@ from builder.evidence import Evidence
 from builder.finding import Finding
 from builder.inventory import Held
 from functions.oai import engine
-from functions.snapshot import identifier, layout
+from functions.snapshot import layout
 from functions.snapshot.manifest import DataFile
 
 PROVED = ("records", "copies", "sets", "lookup", "dead", "originals", "revisits")
@@ -132,8 +132,8 @@ _BY_LEAF = (
     "LEFT JOIN superseded USING (position) WHERE position >= last OR heir < first GROUP BY leaf",
 )
 _FOREIGN = (
-    "SELECT prefix, min(position) FROM held_prefixes SEMI JOIN chosen USING (file) "
-    "WHERE prefix != $prefix GROUP BY prefix ORDER BY ALL LIMIT 1"
+    "SELECT prefix, min(position) FROM held_prefixes SEMI JOIN chosen USING (file) WHERE NOT "
+    "if(handled, starts_with(prefix, $begin), prefix = $own) GROUP BY prefix ORDER BY 1 LIMIT 1"
 )
 
 _COUNTED = "SELECT sequence, kind, count(*) FROM live GROUP BY ALL"
@@ -232,8 +232,8 @@ class Proof:
                 yield Finding("leaf-wrong", reference.key, problem)
 
     def _named(self) -> Iterator[Finding]:
-        namespace = self._manifest.namespace
-        for prefix, position in self._rows(_FOREIGN, prefix=identifier.to_oai(namespace, "")):
+        namespace, begin = self._manifest.namespace, self._manifest.prefix
+        for prefix, position in self._rows(_FOREIGN, own=f"oai:{namespace}:", begin=begin):
             problem = f"its namespace is {namespace}, but the item at {position} is {prefix}..."
             yield Finding("manifest-wrong", self._key, problem)
 

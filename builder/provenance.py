@@ -19,12 +19,21 @@ _FULL = layout.LEAF_FILES * layout.FILE_GROUPS * layout.GROUP_ROWS
 _FILES = engine.table("$files")
 
 
-def add(connection: engine.Connection, draft: Draft, table: str, intake: Sequence[str]) -> int:
-    """Add the rows of the intake's files that the last snapshot lacks; return how many."""
-    if not intake:
+def add(
+    connection: engine.Connection,
+    draft: Draft,
+    table: str,
+    intake: Sequence[str],
+    more: str = "",
+) -> int:
+    """Add the rows of the intake's files that the last snapshot lacks; return how many.
+
+    `more` is a query of further rows.
+    """
+    if not intake and not more:
         return 0
     with engine.reading("the intake"):
-        count = _gather(connection, draft, table, list(intake))
+        count = _gather(connection, draft, table, list(intake), more)
     if not count:
         return 0
     leaves = draft.tables.get(table, ())
@@ -35,21 +44,29 @@ def add(connection: engine.Connection, draft: Draft, table: str, intake: Sequenc
     return count
 
 
-def _gather(connection: engine.Connection, draft: Draft, table: str, intake: list[str]) -> int:
+def _gather(
+    connection: engine.Connection, draft: Draft, table: str, intake: list[str], more: str
+) -> int:
     """Make the table `added_<table>` and return how many rows it has."""
-    key = KEYS[table]
-    sources: Query = (f"SELECT DISTINCT source FROM {_FILES}", {"files": intake})
+    key, names = KEYS[table], ", ".join(schema.names(table))
+    queries = [f"SELECT {names} FROM {_FILES}"] if intake else []
+    queries += [f"SELECT {names} FROM ({more})"] if more else []
+    connection.execute(
+        f"CREATE TABLE given_{table} AS {' UNION ALL '.join(queries)}",
+        {"files": intake} if intake else {},
+    )
+    sources: Query = (f"SELECT DISTINCT source FROM given_{table}", {})
     earlier = draft.paths(narrowed(connection, draft, table, sources))
-    values = {"files": intake}
+    values = {}
     known = ""
     if earlier:
         values["earlier"] = earlier
         same = " AND ".join(f"e.{name} IS NOT DISTINCT FROM i.{name}" for name in key)
         known = f"WHERE NOT EXISTS (SELECT 1 FROM {engine.table('$earlier')} e WHERE {same})"
-    rows = f"SELECT * FROM {_FILES}"
+    rows = f"SELECT * FROM given_{table}"
     if table == "faults":
         connection.execute("CREATE TABLE IF NOT EXISTS hushed (source VARCHAR, place BIGINT)")
-        rows = f"SELECT * REPLACE ({DETAIL} AS detail) FROM {_FILES} f"
+        rows = f"SELECT * REPLACE ({DETAIL} AS detail) FROM given_{table} f"
     connection.execute(
         f"CREATE TABLE added_{table} AS SELECT DISTINCT ON ({', '.join(key)}) * FROM ({rows}) i "
         f"{known} ORDER BY {order(table)}",

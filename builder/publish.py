@@ -1,12 +1,20 @@
-"""Publish: the intake becomes the next snapshot, which takes effect at an instant just ahead."""
+"""Publish: the intake becomes the next snapshot, which takes effect at an instant just ahead.
 
-from collections.abc import Mapping
-from dataclasses import replace
+So do the runs of the obi store that came since the last one: what they did to templates are changes
+of items, and what all runs come to are tables of the snapshot.
+"""
 
-from builder import collection, intake, merge, provenance, revisit
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from builder import collection, intake, merge, provenance, revisit, template
 from builder.build import Build
+from builder.obi import fold, table
+from builder.obi.history import Committed, history
 from builder.revision import Base, Built, revise
+from builder.snapshot import Draft
 from builder.surroundings import Surroundings
+from builder.tally import tally
 from functions.oai import engine
 from functions.snapshot import schema
 from functions.snapshot.configuration import Configuration
@@ -33,14 +41,59 @@ def publish(
 
     Raises NothingToPublish and what revision.revise raises.
     """
-    return revise(store, configuration, outside, _Intake(store, outside, formats or {}))
+    change = _Intake(store, configuration, outside, formats or {})
+    return revise(store, configuration, outside, change)
+
+
+@dataclass
+class _Changes:
+    """What the parts of a publish come to: of captures, revisits, collections and templates."""
+
+    merged: merge.Merged
+    moved: int = 0
+    restated: int = 0
+    revised: template.Revised = field(default_factory=template.Revised)
+
+    @property
+    def new(self) -> int:
+        return self.merged.new + self.revised.new
+
+    @property
+    def changed(self) -> int:
+        return self.merged.changed + self.moved + self.revised.changed
+
+    def account(
+        self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
+    ) -> Built:
+        return Built(
+            manifest,
+            records,
+            self.new,
+            self.changed - self.moved,
+            self.merged.unchanged,
+            self.merged.copies,
+            faults,
+            moved=self.moved,
+            keys=tuple(keys),
+            deleted=self.revised.deleted,
+        )
 
 
 class _Intake:
-    """The change that the finished runs of the intake are; implements revision.Change."""
+    """The change that the finished runs of the intake are, and the runs of the obi store.
 
-    def __init__(self, store: Writer, outside: Surroundings, formats: Mapping[str, str]) -> None:
+    Implements revision.Change.
+    """
+
+    def __init__(
+        self,
+        store: Writer,
+        configuration: Configuration,
+        outside: Surroundings,
+        formats: Mapping[str, str],
+    ) -> None:
         self._store = store
+        self._configuration = configuration
         self._digests = formats
         self._outside = outside
         self._runs: list[intake.Run] = []
@@ -48,16 +101,18 @@ class _Intake:
     def build(self, base: Base) -> Built:
         """Build on the newest snapshot out of the runs that are there now."""
         self._runs = list(intake.runs(self._store))
-        if not self._runs and base.before.snapshot == 0:
+        found = history(self._store)
+        news = found if found and found[-1].tist > base.before.run else ()
+        if not self._runs and not news and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
-        if not self._runs:
+        if not self._runs and not news:
             formats = self._formats(base.before)
             same = formats == base.before.formats
             changed = None if same else replace(base.before, formats=formats)
             return Built(changed, sum(base.before.kinds().values()))
         held = intake.held(self._store, self._runs)
         try:
-            return self._built(base)
+            return self._built(base, news)
         except StoreError as error:
             if held != intake.held(self._store, self._runs):
                 raise Conflict("the intake was published by somebody else") from error
@@ -71,44 +126,65 @@ class _Intake:
         except StoreError as error:  # it is published; the next publish will find it unchanged
             self._outside.say(f"the intake could not be removed: {error}")
 
-    def _built(self, base: Base) -> Built:
-        captures, before = self._files("captures"), base.before
+    def _built(self, base: Base, news: Sequence[Committed]) -> Built:
+        """Build what the intake brings and, where runs of the obi store are new, all of them."""
+        before = base.before
+        begin = template.prefix(self._configuration, before) if news else before.prefix
         with base.draft() as (connection, draft):
             self._outside.say("comparing the intake with the last snapshot")
             merged = merge.Merged(0, 0, 0, 0)
-            if captures:
+            if captures := self._files("captures"):
                 merged = merge.merge(connection, captures, before, draft)
-            faults, sources = (
-                provenance.add(connection, draft, table, self._files(table))
-                for table in ("faults", "sources")
-            )
-            restated = moved = 0
-            if sources and not captures:
-                _nothing(connection)
-            if sources or captures:
-                moved = revisit.resolve(connection, draft)
+            if news:
+                self._outside.say(f"folding {tally(len(news), 'run')} of the obi store")
+                fold.fold(connection, self._store, news, draft.folder)
+                table.write(draft)
+            faults, sources = self._provenance(base, connection, draft, news)
+            changes = _Changes(merged)
+            if sources or captures or news:
+                if not captures:
+                    _nothing(connection)
+                changes.moved = revisit.resolve(connection, draft)
                 added = "added_sources" if sources else ""
-                restated = collection.restate(connection, draft, base, added)
+                changes.restated = collection.restate(connection, draft, base, added)
+            if news:
+                changes.revised = template.revise(
+                    connection, draft, self._store, news, begin, before.run
+                )
             after = before
-            if merged.new or merged.changed or moved or restated:
+            if changes.new or changes.changed or changes.restated:
                 self._outside.say(
-                    f"writing {merged.new:,} new and {merged.changed + moved:,} changed records"
+                    f"writing {changes.new:,} new and {changes.changed:,} changed records"
                 )
                 after = Build(connection, draft, before).items(self._outside.progress)
             manifest, formats = None, self._formats(before)
-            if after is not before or faults or sources or formats != before.formats:
-                manifest = base.manifest(replace(after, formats=formats), draft)
-        return Built(
-            manifest,
-            sum(after.kinds().values()),
-            merged.new,
-            merged.changed,
-            merged.unchanged,
-            merged.copies,
-            faults,
-            moved=moved,
-            keys=tuple(draft.written),
+            if after is not before or faults or sources or news or formats != before.formats:
+                shown = news[-1].tist if news else before.run
+                begun = before.prefix or (begin if changes.revised.new else "")
+                after = replace(after, formats=formats, run=shown, prefix=begun)
+                manifest = base.manifest(after, draft)
+        return changes.account(manifest, sum(after.kinds().values()), faults, draft.written)
+
+    def _provenance(
+        self,
+        base: Base,
+        connection: engine.Connection,
+        draft: Draft,
+        news: Sequence[Committed],
+    ) -> tuple[int, int]:
+        """Add what was wrong, and what was read; return how many rows of each are new."""
+        queries = {"faults": template.FAULTS, "sources": template.SOURCES} if news else {}
+        faults, sources = (
+            provenance.add(
+                connection,
+                draft,
+                name,
+                self._files(name),
+                queries.get(name, "").format(run=base.before.run),
+            )
+            for name in ("faults", "sources")
         )
+        return faults, sources
 
     def _formats(self, before: Manifest) -> Mapping[str, Making]:
         """Return what makes the formats now; one that was made otherwise is so from now on."""

@@ -6,7 +6,7 @@ tombstone, without a reason, and comes back with the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
-from builder import collection, revisit
+from builder import collection, revisit, template
 from builder.build import Build
 from builder.expire import snapshots
 from builder.merge import FRESH, LEFT, NONE_UNALTERED, find
@@ -22,7 +22,7 @@ from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Writer
 
-_FIELDS = ", ".join(f"r.{column.name}" for column in schema.CAPTURE)
+_FIELDS = ", ".join(f"r.{column.name}" for column in schema.CONTENT)
 
 
 def restore(
@@ -120,6 +120,7 @@ def tombstones(
             "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NOT NULL"
         )
     _recover(base, connection, draft)
+    template.recover(connection, draft, base)
     with engine.reading("the last snapshot"):
         connection.execute(f"DELETE FROM recovered WHERE ({condition}) IS NOT TRUE", values)
         others = "false" if values else "true"

@@ -43,7 +43,8 @@ class Built:
     """What a change comes to; `manifest` is None where it changes nothing at all.
 
     `records` are all listed ones, tombstones included; `moved` are published revisits that have
-    another original now, or none any more; `keys` the objects that were written.
+    another original now, or none any more; `deleted` are templates that are lost, which count as
+    changed; `keys` the objects that were written.
     """
 
     manifest: Manifest | None
@@ -57,6 +58,7 @@ class Built:
     restored: int = 0
     moved: int = 0
     keys: tuple[str, ...] = ()
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,11 @@ class Draft:
         self._sound = {} if sound is None else sound
         self._threads = threads
 
+    @property
+    def folder(self) -> Path:
+        """A folder of this machine for what is only needed while the snapshot is made."""
+        return self._folder
+
     def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
         """Return a draft over another snapshot's tables, with the same store and database."""
         return Draft(

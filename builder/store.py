@@ -9,13 +9,14 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from builder.bucket import BucketStore
-from builder.temporary import sweep, temporary
+from builder.bulk import gathered, sync_system
+from builder.temporary import folder_beside, sweep, temporary
 from functions.snapshot import layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
@@ -72,6 +73,46 @@ class FolderStore(FolderReader):
                 _place(path, target, os.link)
             except FileExistsError as error:
                 raise Conflict(f"{target} is there already") from error
+
+    def create_file(self, key: str, path: Path) -> None:
+        """Write an object out of another file; it must not be there yet. Raises Conflict."""
+        target = self.path(key)
+        with self._written(key) as (out, scratch):
+            with path.open("rb") as source:
+                shutil.copyfileobj(source, out, 1 << 20)
+            _sync(out)
+            try:
+                _place(scratch, target, os.link)
+            except FileExistsError as error:
+                raise Conflict(f"{target} is there already") from error
+
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        """Write objects that must not be there yet; tell of each whether it was written.
+
+        To sync each by itself would take most of the time. So all of a batch are written, the file
+        system is synced, and then they take their places: none can be there and be torn.
+        """
+        for some in gathered(objects):
+            yield from self._create_some(some)
+        with self._wrapped(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            sync_system(self.root)
+
+    def _create_some(self, objects: Sequence[tuple[str, bytes]]) -> list[bool]:
+        written = []
+        with self._written(objects[0][0]) as (_, beside), folder_beside(beside) as folder:
+            for number, (key, data) in enumerate(objects):
+                if not self.path(key).exists():
+                    (folder / str(number)).write_bytes(data)
+            sync_system(folder)
+            for number, (key, _) in enumerate(objects):
+                written.append(_linked(folder / str(number), self.path(key)))
+        return written
+
+    def folds_case(self) -> bool:
+        """Tell whether names that differ by case alone are one on this disk."""
+        with self._written(layout.POINTER) as (_, path):
+            return path.with_name(path.name.swapcase()).exists()
 
     def tag(self, key: str) -> str | None:
         """Return the digest of the object, or None where there is none."""
@@ -131,6 +172,15 @@ class FolderStore(FolderReader):
                 raise StoreError(f"{key} cannot be read: {error.strerror}") from error
             yield Entry(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
+    def folders(self, prefix: str) -> list[str]:
+        """Return what lies directly below a folder: objects, and folders with `/` at the end."""
+        with self._wrapped(self.root / prefix):
+            try:
+                with os.scandir(self.root / prefix) as found:
+                    return sorted(prefix + e.name + "/" * e.is_dir() for e in found)
+            except FileNotFoundError:
+                return []
+
     @contextlib.contextmanager
     def _written(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
         """Give a temporary file for the object, opened for writing, and where it lies."""
@@ -175,6 +225,24 @@ def _unless_missing(error: OSError) -> None:
 def _sync(out: BinaryIO) -> None:
     out.flush()
     os.fsync(out.fileno())
+
+
+def _linked(path: Path, target: Path) -> bool:
+    """Give the file its place, without a sync, if there is one and the place is free."""
+    for left in reversed(range(_TRIES)):
+        try:
+            os.link(path, target)
+        except FileExistsError:
+            return False
+        except FileNotFoundError:
+            if not path.exists():
+                return False  # its place was taken before it was written
+            if not left:
+                raise
+            target.parent.mkdir(parents=True, exist_ok=True)
+        else:
+            return True
+    raise AssertionError("unreachable")
 
 
 def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:

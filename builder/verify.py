@@ -1,7 +1,8 @@
 """Verify: a whole store is read and held against itself.
 
 Every kept snapshot's manifest, views and leaves are read, and each data file once, however many
-snapshots share it. What was retired while it was read is no damage.
+snapshots share it; then the obi store's runs and their objects. What was retired while it was read
+is no damage.
 """
 
 import math
@@ -17,6 +18,9 @@ from builder import reference
 from builder.evidence import Evidence
 from builder.finding import DAMAGE, Finding
 from builder.inventory import Inventory, leftovers
+from builder.obi import audit, rebuilt
+from builder.obi.audit import Audit
+from builder.obi.history import history
 from builder.proof import PROVED, Proof
 from builder.surroundings import Advance
 from functions.oai import engine
@@ -47,13 +51,19 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was checked: snapshots, data files there should be, files and bytes that were read."""
+    """What was checked: snapshots, data files there should be, files and bytes that were read.
+
+    Of the obi store: runs, objects there should be, and those that were read.
+    """
 
     snapshots: tuple[int, ...]
     files: int
     read: int
     bytes: int
     findings: tuple[Finding, ...]
+    runs: int = 0
+    objects: int = 0
+    objects_read: int = 0
 
     @property
     def damaged(self) -> bool:
@@ -69,6 +79,7 @@ def verify(
     Raises NewerSchema, and StoreError where the store does not answer or scratch space runs out.
     """
     inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
+    obi = Audit.none(store) if newest_only else Audit.begin(store, _drawn(sample))
     files = inventory.files()
     findings = [*inventory.findings, *_sizes(store, files)]
     lacking = {finding.object for finding in findings}
@@ -76,16 +87,27 @@ def verify(
     size = sum(files[key][1].bytes for key in chosen)
     with _evidence(means) as evidence:
         evidence.broken |= lacking
-        with means.progress(size) as advance:
+        with means.progress(size + obi.bytes) as advance:
             for key in chosen:
                 findings += evidence.add(store, *files[key], advance, keep=sample is None)
+            obi.finish(advance)
         if sample is None:
             findings += _proved(evidence, inventory)
+    if sample is None:
+        findings += _rebuilt(store, inventory, means)
     findings = _lasting(store, inventory, findings)
     whole = inventory.complete and not newest_only
+    findings += obi.findings
     findings += leftovers(store, inventory.names() if whole else None, means.clock())
     return Verified(
-        tuple(inventory.numbers), len(files), len(chosen), size, tuple(dict.fromkeys(findings))
+        tuple(inventory.numbers),
+        len(files),
+        len(chosen),
+        size,
+        tuple(dict.fromkeys(findings)),
+        len(obi.chain.runs),
+        obi.objects,
+        obi.read,
     )
 
 
@@ -97,16 +119,40 @@ def drawn(keys: list[str], sample: Sample | None) -> list[str]:
     return sorted(random.Random(sample.seed).sample(keys, count))
 
 
+def _drawn(sample: Sample | None) -> Callable[[str], bool]:
+    return (lambda where: True) if sample is None else audit.drawn(sample.percent, sample.seed)
+
+
 @contextmanager
 def _evidence(means: Means) -> Iterator[Evidence]:
+    with _database(means) as (connection, scratch):
+        yield Evidence(connection, scratch)
+
+
+@contextmanager
+def _database(means: Means) -> Iterator[tuple[engine.Connection, Path]]:
     with tempfile.TemporaryDirectory(prefix="sheaf-verify-") as scratch:
         connection = engine.connect(
             threads=means.threads, memory_megabytes=means.memory, scratch=Path(scratch)
         )
         try:
-            yield Evidence(connection, Path(scratch))
+            yield connection, Path(scratch)
         finally:
             connection.close()
+
+
+def _rebuilt(store: Writer, inventory: Inventory, means: Means) -> Iterator[Finding]:
+    """Hold the obi store's tables in the newest sound snapshot against the logs of its runs."""
+    number = max(inventory.sound(), default=None)
+    try:
+        manifest = number and inventory.held(number).manifest
+        if not manifest or not manifest.run:
+            return
+        runs = history(store)
+        with _database(means) as (connection, scratch):
+            yield from rebuilt.findings(store, manifest, runs, connection, scratch)
+    except (DamagedStore, MissingObject) as error:
+        yield Finding("obi-tables", layout.manifest_key(number or 0), str(error))
 
 
 def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator[Finding]:

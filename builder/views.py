@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from functions.oai import engine
-from functions.snapshot import instant, schema
+from functions.snapshot import instant, obi, schema
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.store.catalog import Catalogue
 
@@ -18,6 +18,8 @@ TABLES = {
     "sources": ("sources",),
     "collections": ("records", "dead", "documents"),
     "tallies": ("tallies",),
+    "templates": ("records", "dead"),
+    **{table: (table,) for table in obi.TABLES},
 }
 
 _TEMPLATE = Path(__file__).parents[1] / "templates" / "sql" / "views.sql"

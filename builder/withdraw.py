@@ -22,7 +22,7 @@ from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import REMEMBERED
 from functions.snapshot.store import Writer
 
-EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CAPTURE)
+EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CONTENT)
 SUPERSEDED = f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM "
 
 

@@ -2,6 +2,10 @@
 
 import atexit
 import os
+import signal
+from collections.abc import Iterator
+
+import pytest
 
 pytest_plugins = ["tests.bucket"]
 
@@ -16,3 +20,11 @@ def _end_quietly() -> None:
 
 
 atexit.register(_end_quietly)
+
+
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Interrupts are heard, which a shell lets what runs in its background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

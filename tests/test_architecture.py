@@ -15,21 +15,26 @@ ALLOWED = {
     "functions.oai": {"functions.snapshot", "functions.store"},
     "builder.sources": {"functions.snapshot"},
     "builder.demo": {"functions.snapshot"},
+    "builder.gather": {"builder", "functions.snapshot", "functions.oai"},
     "builder.commands": {"builder", "functions.snapshot", "functions.store", "functions.oai"},
     "builder": {"functions.snapshot", "functions.store", "functions.oai"},
 }
 DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
+    "ada_url": "builder/obi/url.py",
     "duckdb": "functions/oai/engine.py",
     "jinja2": "functions/oai/program.py functions/oai/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
+    "httpcore2": "builder/gather/wire.py",
     "isal": "builder/server.py builder/sources/inflate.py",
     "lxml": "builder/sources/html.py",
+    "protego": "builder/gather/robots.py",
     "publicsuffixlist": "builder/sources/domain.py",
+    "pypdfium2": "builder/gather/pdf.py",
     "waitress": "builder/server.py",
-    "warcio": "builder/demo/crawl.py",
+    "warcio": "builder/demo/crawl.py builder/preserve/warc.py",
     "tqdm": "builder/progress.py",
     "zstandard": "builder/sources/zstd.py",
 }

@@ -8,10 +8,12 @@ import pytest
 from builder import finding as findings
 from builder import views
 from builder.cli import COMMANDS
+from builder.obi.outcome import OUTCOMES
+from builder.redif import fault as redif
 from builder.sources.fault import CODES
 from builder.sources.redif import diagnostic
 from functions.oai import engine
-from functions.snapshot import keys
+from functions.snapshot import keys, obi
 from functions.snapshot.manifest import UNSTAMPED, Manifest, Sequence
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +33,12 @@ def test_every_key_of_the_configuration_is_described() -> None:
 
 
 def test_every_fault_is_described() -> None:
-    assert set(CODES) | set(diagnostic.CODES) <= rows("docs/sources.md")
+    codes = set(CODES) | set(diagnostic.CODES) | set(redif.CODES)
+    assert codes <= rows("docs/sources.md")
+
+
+def test_every_outcome_of_gathering_is_described() -> None:
+    assert rows("docs/gather.md") == set(OUTCOMES)
 
 
 def test_every_finding_is_described() -> None:
@@ -52,6 +59,15 @@ def test_the_columns_of_the_views_are_those_described() -> None:
         }
     assert captures == described["captures"]
     assert sorted(captures + more) == sorted(described["records"])
+
+
+def test_the_tables_of_the_obi_store_are_described_with_their_columns() -> None:
+    lines = re.findall(
+        r"^\| `(\w+)` \| [^|]+ \| (`id`.*|`\w+`, .*) \|$", text("docs/store.md"), re.M
+    )
+    described = {table: re.findall(r"`(\w+)`", columns) for table, columns in lines}
+    for table, columns in obi.TABLES.items():
+        assert described[table] == [column.name for column in columns], table
 
 
 def test_every_command_is_in_the_readme() -> None:

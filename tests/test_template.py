@@ -11,6 +11,8 @@ from types import ModuleType
 import pytest
 
 from builder.bucket import PROOF
+from builder.obi.history import COMMIT, LOG
+from builder.obi.key import run as key_of_run
 from functions.oai import request
 from functions.snapshot import configuration, keys, layout
 from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
@@ -177,13 +179,18 @@ def test_the_bucket_is_nobody_s_business_and_outlives_the_stack() -> None:
     assert statement["Resource"] == ["arn:aws:s3:::storebucket", "arn:aws:s3:::storebucket/*"]
 
 
-def test_a_run_of_the_intake_starts_a_publish() -> None:
+def test_a_run_of_the_intake_or_of_the_obi_store_starts_a_publish() -> None:
     rule = STACKS["all"].resources("AWS::Events::Rule")["IntakeRule"]
-    (key,) = rule["EventPattern"]["detail"]["object"]["key"]
+    keys = rule["EventPattern"]["detail"]["object"]["key"]
+    patterns = [re.escape(key["wildcard"]).replace(r"\*", ".*") for key in keys]
     run = layout.run_prefix("20260301T120000Z-0123abcd")
-    pattern = re.escape(key["wildcard"]).replace(r"\*", ".*")
-    assert re.fullmatch(pattern, f"store/{run}{layout.RUN_SUMMARY}")
-    assert not re.fullmatch(pattern, f"store/{run}sources.parquet")
+    own = key_of_run(1352481230)
+    for last, other in (
+        (f"{run}{layout.RUN_SUMMARY}", f"{run}sources.parquet"),
+        (f"{own}{COMMIT}", f"{own}{LOG}"),
+    ):
+        assert any(re.fullmatch(pattern, f"store/{last}") for pattern in patterns)
+        assert not any(re.fullmatch(pattern, f"store/{other}") for pattern in patterns)
 
 
 def test_the_rule_of_the_intake_may_tell_of_what_it_could_not_start() -> None:

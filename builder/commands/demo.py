@@ -5,16 +5,23 @@ import shutil
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from builder import ingest, intake, stretch, work
 from builder.context import Context
-from builder.demo import record
+from builder.demo import papers, record
 from builder.demo.harvester import HarvestSummary, harvest
 from builder.errors import UsageError
+from builder.exhibit import Exhibit, Taken, exhibit
+from builder.obi.run import Outside
 from builder.progress import Progress
 from builder.publish import publish
 from builder.revision import Built
+from builder.sequel import Sequel, sequel
 from builder.server import LocalServer
 from builder.sources import domain
 from builder.sources.event import Rules
@@ -26,6 +33,7 @@ from functions.oai import trial
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration, layout
+from functions.snapshot.configuration import Configuration
 
 _MARK = ".sheaf-demo"
 _SETTINGS = {
@@ -33,8 +41,24 @@ _SETTINGS = {
     "repository.admin_emails": ["demo@example.org"],
     "repository.namespace": "demo.example.org",
     "pages.records": 20,
+    "publish.lead": 1,
+    "serve.clock_allowance": 1,  # one machine has one clock
     "sets.names": {"collection:demo": "Collection of the demonstration"},
 }
+
+
+_PAUSE = 2.0
+"""Seconds after which a `responseDate`, less the clocks' allowance, is behind the publish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What all of it is made in, and the run of the intake that was ingested first."""
+
+    store: FolderStore
+    settings: Configuration
+    folder: Path
+    run: intake.Run
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +70,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest."""
+    """Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest.
+
+    Without files of your own a small RePEc archive comes along, and is changed then.
+    """
     arguments = context.arguments
     sources = list(arguments.sources)
     paths = stretch.find(sources)  # a fault of the user is told before anything is made
@@ -60,41 +87,43 @@ def run(context: Context) -> int:
         context.say(f"  {tally(recording.summary.captures, 'capture')} in {recording.path}")
         paths = [recording.path]
     context.say("ingesting ...")
-    order = ingest.Order(tuple(map(File.of, paths)), ingest.collection_sets(["demo"]), Rules())
-    passing = work.folder_of(store.root / layout.TEMPORARY, None)
-    with work.opened(passing) as held, Progress(order.bytes, len(order.files)) as bar:
-        name = intake.run_name(context.now())
-        run_ = ingest.ingest(store, order, held, ingest.Means(bar), name).run
+    run_ = _ingested(context, store, paths)
+    with ExitStack() as stack:
+        shown: Exhibit | None = None
+        if not sources:
+            outside = Outside(context.now, context.sleep, context.say)
+            shown = stack.enter_context(exhibit(store, outside, folder / "RePEc"))
+        return _shown(context, Demo(store, settings, folder, run_), shown)
+
+
+def _shown(context: Context, demo: Demo, shown: Exhibit | None) -> int:
+    taken: Taken | None = None
+    if shown:
+        context.say(f"ingesting a small RePEc archive, gathering its files from {shown.base} ...")
+        taken = shown.take_in()
     context.say("publishing ...")
-    libraries = {"publicsuffixlist": domain.version()}
-    outside = Surroundings(context.now, context.sleep, lambda text: None, libraries)
-    built = publish(store, settings, outside, trial.digests(settings))
-    repository = DuckRepository(store)
-    application = Application(repository, settings, context.now)
-    server = LocalServer(application.unpacked, "127.0.0.1", arguments.port, threads=4)
-    base = server.url
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    context.say(f"harvesting {base}/oai ...")
-    try:
-        harvested = harvest(f"{base}/oai")
-        context.result(
-            _account(run_, built, harvested, folder, base, once=arguments.once),
-            _document(run_, built, harvested, base),
-        )
-        if harvested.records != built.records:
-            context.say(
-                f"sheaf: {tally(built.records, 'record')} published, {harvested.records} harvested"
-            )
-            return 1
-        if not arguments.once:
-            thread.join()
-    except KeyboardInterrupt:
-        context.say("stopped")
-    finally:
-        server.close()
-        thread.join()
-        repository.close()
+    publish_ = partial(_published, context, demo)
+    built = publish_()
+    with _served(context, demo) as (base, thread):
+        try:
+            if shown:
+                context.sleep(_PAUSE)
+            context.say(f"harvesting {base}/oai ...")
+            harvested = harvest(f"{base}/oai")
+            told: Sequel | None = None
+            if shown and built.manifest:
+                context.say("changing the archive, and all of that once more ...")
+                prefix = built.manifest.prefix
+                told = sequel(shown, publish_, f"{base}/oai", harvested, prefix)
+            account = Account(demo, built, harvested, taken, told)
+            context.result(account.text(base, once=context.arguments.once), account.document(base))
+            if problem := account.problem():
+                context.say(f"sheaf: {problem}")
+                return 1
+            if not context.arguments.once:
+                thread.join()
+        except KeyboardInterrupt:
+            context.say("stopped")
     return 0
 
 
@@ -112,55 +141,125 @@ def _folder(folder: Path) -> Path:
     return folder
 
 
-def _account(
-    run: intake.Run,
-    built: Built,
-    harvested: HarvestSummary,
-    folder: Path,
-    base: str,
-    *,
-    once: bool,
-) -> str:
-    skips: Counter[str] = Counter()
-    for source in run.sources:
-        skips.update(source.skips)
-    passed = ", ".join(f"{n} {reason}" for reason, n in skips.most_common()) or "none"
-    faults = sum(source.faults for source in run.sources)
-    sets = built.manifest.sets if built.manifest else 0
-    sheaf = sys.argv[0]
-    lines = [
-        "",
-        f"  captures    {built.new:,} published from {tally(len(run.sources), 'archive file')}, "
-        f"{tally(built.records, 'record')} with the collections'",
-        f"  left out    {passed}",
-        f"  faults      {faults}",
-        f"  sets        {sets:,}",
-        f"  harvested   {tally(harvested.records, 'record')}, each once, "
-        f"in {tally(harvested.pages, 'page')} and {harvested.seconds:.2f} s over HTTP",
-        "",
-    ]
-    if once:
-        lines.append(f"  serve       {sheaf} serve --config {folder}/sheaf.toml")
-    else:
-        lines.append(f"  open        {base}/")
-        lines.append(f"  harvest     {base}/oai?verb=ListRecords&metadataPrefix=oai_dc")
-    question = f'--store {folder}/store "SELECT url, title FROM captures"'
-    lines.append(f"  ask         {sheaf} query {question}")
-    if not once:
-        lines += ["", "  Ctrl-C ends it."]
-    return "\n".join(lines)
+def _ingested(context: Context, store: FolderStore, paths: Sequence[Path]) -> intake.Run:
+    order = ingest.Order(tuple(map(File.of, paths)), ingest.collection_sets(["demo"]), Rules())
+    passing = work.folder_of(store.root / layout.TEMPORARY, None)
+    with work.opened(passing) as held, Progress(order.bytes, len(order.files)) as bar:
+        name = intake.run_name(context.now())
+        return ingest.ingest(store, order, held, ingest.Means(bar), name).run
 
 
-def _document(
-    run: intake.Run, built: Built, harvested: HarvestSummary, base: str
-) -> dict[str, object]:
-    return {
-        "captures": built.new,
-        "records": built.records,
-        "sources": len(run.sources),
-        "faults": sum(source.faults for source in run.sources),
-        "sets": built.manifest.sets if built.manifest else 0,
-        "harvested": harvested.records,
-        "pages": harvested.pages,
-        "oai": f"{base}/oai",
-    }
+def _published(context: Context, demo: Demo) -> Built:
+    libraries = {"publicsuffixlist": domain.version()}
+    outside = Surroundings(context.now, context.sleep, lambda text: None, libraries)
+    return publish(demo.store, demo.settings, outside, trial.digests(demo.settings))
+
+
+@contextmanager
+def _served(context: Context, demo: Demo) -> Iterator[tuple[str, threading.Thread]]:
+    """Serve the store while the block runs; gives the address and the thread that serves."""
+    repository = DuckRepository(demo.store)
+    application = Application(repository, demo.settings, context.now)
+    server = LocalServer(application.unpacked, "127.0.0.1", context.arguments.port, threads=4)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield server.url, thread
+    finally:
+        server.close()
+        thread.join()
+        repository.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the demo came to; `taken` and `told` are of the RePEc archive, where there is one."""
+
+    demo: Demo
+    built: Built
+    harvested: HarvestSummary
+    taken: Taken | None
+    told: Sequel | None
+
+    def problem(self) -> str | None:
+        """Return what is not as it should be, None if all is."""
+        if self.harvested.records != self.built.records:
+            published = tally(self.built.records, "record")
+            return f"{published} published, {self.harvested.records} harvested"
+        return self.told.problem() if self.told else None
+
+    def text(self, base: str, *, once: bool) -> str:
+        """Return it for people."""
+        skips: Counter[str] = Counter()
+        sources = self.demo.run.sources
+        for source in sources:
+            skips.update(source.skips)
+        passed = ", ".join(f"{n} {reason}" for reason, n in skips.most_common()) or "none"
+        faults = sum(source.faults for source in sources)
+        harvested = self.harvested
+        lines = [
+            "",
+            f"  captures    {self._captures():,} published from "
+            f"{tally(len(sources), 'archive file')}, "
+            f"{tally(self.built.records, 'record')} with all others'",
+            f"  left out    {passed}",
+            f"  faults      {faults}",
+        ]
+        if self.taken:
+            lines.append(
+                f"  templates   {self.taken.ingested.appearances} of a RePEc archive, "
+                f"{tally(self.taken.files, 'full text')} gathered over HTTP"
+            )
+        lines += [
+            f"  sets        {self._sets():,}",
+            f"  harvested   {tally(harvested.records, 'record')}, each once, "
+            f"in {tally(harvested.pages, 'page')} and {harvested.seconds:.2f} s over HTTP",
+            "",
+        ]
+        if self.told:
+            lines += [*self.told.lines(), ""]
+        return "\n".join([*lines, *self._next(base, once=once)])
+
+    def _next(self, base: str, *, once: bool) -> list[str]:
+        """Return what can be done now."""
+        sheaf, folder = sys.argv[0], self.demo.folder
+        store = f"--store {folder}/store"
+        asks = [f'  ask         {sheaf} query {store} "SELECT url, title FROM captures"']
+        if self.told:
+            asks.append(f"  look back   {sheaf} obi {store} {papers.CHANGED}")
+        if once:
+            return [f"  serve       {sheaf} serve --config {folder}/sheaf.toml", *asks]
+        return [
+            f"  open        {base}/",
+            f"  harvest     {base}/oai?verb=ListRecords&metadataPrefix=oai_dc",
+            *asks,
+            "",
+            "  Ctrl-C ends it.",
+        ]
+
+    def document(self, base: str) -> dict[str, object]:
+        """Return it as --json prints it."""
+        sources = self.demo.run.sources
+        document: dict[str, object] = {
+            "captures": self._captures(),
+            "records": self.built.records,
+            "sources": len(sources),
+            "faults": sum(source.faults for source in sources),
+            "sets": self._sets(),
+            "harvested": self.harvested.records,
+            "pages": self.harvested.pages,
+            "oai": f"{base}/oai",
+        }
+        if self.taken and self.told:
+            document["repec"] = {
+                "templates": self.taken.ingested.appearances,
+                "files": self.taken.files,
+                **self.told.document(),
+            }
+        return document
+
+    def _captures(self) -> int:
+        return self.built.manifest.kinds().get("capture", 0) if self.built.manifest else 0
+
+    def _sets(self) -> int:
+        return self.built.manifest.sets if self.built.manifest else 0

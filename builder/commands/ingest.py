@@ -1,28 +1,34 @@
 """`sheaf ingest`."""
 
 import argparse
+import json
 import os
 import shutil
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from builder import ingest, intake, remote, stretch, work
+from builder import ingest, intake, work
 from builder.context import Context
 from builder.errors import UsageError
-from builder.ingest import Ingested, Means, Order
-from builder.progress import Progress
+from builder.ingest import Ingested, Means
+from builder.obi.run import Outside
+from builder.obi.tist import FIRST, named
+from builder.progress import Phase, Progress
+from builder.redif import ingest as redif
+from builder.redif.account import Account
+from builder.redif.comparison import Acceptance, can_be_named
+from builder.redif.ingest import Order, is_done
+from builder.redif.source import STDIN, Sources, tarballs, told_apart
 from builder.sources.event import Rules
 from builder.sources.fault import CODES
 from builder.sources.rule import SetRule
-from builder.store import FolderStore
 from builder.stretch import File
 from builder.tally import tally
 from functions.snapshot import layout
-from functions.snapshot.address import SCHEME
 from functions.store.connection import Connection
 
 
@@ -30,9 +36,36 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "sources",
-        nargs="+",
+        nargs="*",
         metavar="SOURCE",
-        help="ARC, WARC, WACZ, CDX, CDXJ files; folders; s3://bucket/prefix; - for stdin",
+        help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders; "
+        "s3://bucket/prefix; - for stdin (default: redif.directory)",
+    )
+    parser.add_argument(
+        "-f",
+        "--file",
+        action="append",
+        default=[],
+        metavar="TARBALL",
+        help="a tarball of ReDIF as of the date in its name, or of --tist; several in the order of "
+        "their dates, before any SOURCE",
+    )
+    parser.add_argument(
+        "--tist",
+        metavar="TIME",
+        help="the time that the one TARBALL, or the ReDIF of the SOURCEs, is of: seconds since "
+        "1970, or a date",
+    )
+    parser.add_argument(
+        "--accept-loss",
+        action="append",
+        nargs="?",
+        default=[],
+        const="",
+        metavar="ARCHIVE",
+        help="believe that templates are gone, however many vanished at once: of ARCHIVE, such as "
+        "aaa, also where its folder or its aaaarch.rdf is missing; without a name of all archives "
+        "that were read whole, and of what lay in no archive's folder",
     )
     parser.add_argument(
         "--collection", action="append", default=[], metavar="SPEC",
@@ -51,13 +84,96 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Read web archive files into the intake; `sheaf publish` then publishes them."""
+    """Read web archive files into the intake, ReDIF into the obi store; then `sheaf publish`."""
     arguments, settings = context.arguments, context.configuration
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
     if arguments.collection and not settings["sets.collection"]:
         raise UsageError("--collection is given, but sets.collection is false")
     sets = ingest.collection_sets(arguments.collection)
+    accepted = _accepted(arguments.accept_loss)
+    connection = Connection.of(settings)
+    sources = told_apart(_asked(context), connection, context.environment)
+    orders = _orders(arguments, sources, accepted)
+    if arguments.collection and not sources.archives:
+        raise UsageError("--collection is given, but no archive file: ReDIF has series")
+    context.store.tag(layout.POINTER)  # a store out of reach is told of now, not after hours
+    accounts = [_redif(context, order) for order in orders]
+    told = [account.text() for account in accounts if account]
+    document: dict[str, Any] = {}
+    if orders:
+        document["redif"] = [account.document() for account in accounts if account]
+    faults = any(account.codes for account in accounts if account)
+    if sources.archives:
+        done = _archives(context, sources, sets, connection)
+        told.append(_account(done))
+        document |= {
+            "run": done.run.name,
+            "sources": [asdict(s) for s in done.run.sources],
+            "read_in_one_piece": list(done.whole),
+        }
+        faults = faults or any(s.faults for s in done.run.sources)
+    context.result("\n".join(told) or "all of it was ingested before", document)
+    return 1 if arguments.strict and faults else 0
+
+
+def _asked(context: Context) -> list[str]:
+    """Return the sources that are given, or the one that is configured."""
+    given, own = context.arguments.sources, context.configuration["redif.directory"]
+    if given or context.arguments.file:
+        return list(given)
+    if not own:
+        raise UsageError("nothing to read: name a SOURCE, or a folder of ReDIF by redif.directory")
+    return [str(context.configuration_path.parent / own)]
+
+
+def _orders(arguments: argparse.Namespace, sources: Sources, accepted: Acceptance) -> list[Order]:
+    """Return the runs that ReDIF is to be ingested as, in order."""
+    tist = None if arguments.tist is None else named(arguments.tist, "--tist", FIRST)
+    if tist is not None and len(arguments.file) + bool(sources.redif) != 1:
+        raise UsageError("--tist is given: expected one TARBALL, or SOURCEs of ReDIF, and not both")
+    replayed = tarballs(arguments.file, tist)
+    orders = [Order((origin,), at, accepted) for origin, at in replayed]
+    if sources.redif:
+        orders.append(Order(sources.redif, tist, accepted))
+    return orders
+
+
+def _accepted(given: Sequence[str]) -> Acceptance:
+    archives = [one.lower().removeprefix("repec:") for one in given if one]
+    for one in archives:
+        if not can_be_named(one):
+            raise UsageError(
+                f"--accept-loss {one}: expected an archive such as aaa or RePEc:aaa; to accept "
+                "all losses, write --accept-loss behind the sources"
+            )
+    return Acceptance("" in given, frozenset(archives))
+
+
+def _redif(context: Context, order: Order) -> Account | None:
+    """Ingest ReDIF as one run; None for a replay that was done before."""
+    store, settings = context.store, context.configuration
+    account = None
+    if not is_done(store, order):
+        means = redif.Means(
+            Outside(context.now, context.sleep, context.say),
+            Phase,
+            context.arguments.jobs,
+            settings["redif.largest"] << 20,
+        )
+        folder = work.folder_of(_home(context), json.dumps([store.address, order.asked()]))
+        with work.opened(folder) as held:
+            account = redif.ingest(store, order, held, means)
+    if account is None:
+        context.say(f"{order.label}: ingested before, as of {order.tist}")
+    return account
+
+
+def _archives(
+    context: Context, sources: Sources, sets: tuple[str, ...], connection: Connection
+) -> Ingested:
+    """Read the web archive files into the intake."""
+    settings = context.configuration
     rules = Rules(
         redirects=settings["documents.redirects"],
         errors=settings["documents.errors"],
@@ -67,58 +183,25 @@ def run(context: Context) -> int:
         set_rules=tuple(map(SetRule.of, settings["sets.rules"])),
         collections=sets,
     )
-    context.store.tag(layout.POINTER)  # a store out of reach is told of now, not after hours
-    sources = arguments.sources
-    connection = Connection.of(settings)
-    files = _found(sources, connection, context.environment)
-    asked = Order((), sets, rules).asked(sources, context.store.address)
-    folder = work.folder_of(_home(context), None if "-" in sources else asked)
+    files = list(sources.files)
+    asked = ingest.Order((), sets, rules).asked(sources.archives, context.store.address)
+    folder = work.folder_of(_home(context), None if STDIN in sources.archives else asked)
     with work.opened(folder) as held:
-        if "-" in sources:
+        if STDIN in sources.archives:
             files.append(_spooled(held.folder))
         with Progress(sum(file.bytes for file in files), len(files)) as bar:
-            done = ingest.ingest(
+            return ingest.ingest(
                 context.store,
-                Order(tuple(files), sets, rules),
+                ingest.Order(tuple(files), sets, rules),
                 held,
-                Means(bar, arguments.jobs, context.say, connection=connection),
+                Means(bar, context.arguments.jobs, context.say, connection=connection),
                 intake.run_name(context.now()),
             )
-    run_ = done.run
-    document = {
-        "run": run_.name,
-        "sources": [asdict(s) for s in run_.sources],
-        "read_in_one_piece": list(done.whole),
-    }
-    context.result(_account(done), document)
-    return 1 if arguments.strict and any(s.faults for s in run_.sources) else 0
-
-
-def _found(
-    sources: Sequence[str], connection: Connection, environment: Mapping[str, str]
-) -> list[File]:
-    """Return the files that the sources name, each once, but standard input."""
-    found: list[File] = []
-    for source in sources:
-        if source.startswith(SCHEME):
-            found += remote.find(source, connection, environment)
-        elif source != "-":
-            found += map(File.of, stretch.find([source]))
-    return list(dict.fromkeys(found))
 
 
 def _home(context: Context) -> Path:
-    """Return where the work lies: in a folder store with what is not finished, else in a cache."""
-    if context.arguments.work:
-        return Path(context.arguments.work)
-    if isinstance(context.store, FolderStore):
-        return context.store.root / layout.TEMPORARY
-    environment = context.environment
-    if environment.get("XDG_CACHE_HOME"):
-        return Path(environment["XDG_CACHE_HOME"]) / "sheaf"
-    if environment.get("HOME"):
-        return Path(environment["HOME"]) / ".cache" / "sheaf"
-    return Path(tempfile.gettempdir())
+    """Return where the work lies: where the arguments say, or with the store's scratch files."""
+    return Path(context.arguments.work) if context.arguments.work else context.scratch()
 
 
 def _spooled(folder: Path) -> File:

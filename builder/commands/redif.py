@@ -14,6 +14,8 @@ from builder import stretch
 from builder.context import Context
 from builder.errors import UsageError
 from builder.progress import Bytes
+from builder.redif.packed import is_packed
+from builder.redif.tarball import is_tar
 from builder.sources.redif import template
 from builder.sources.redif import value as values
 from builder.sources.redif.border import LEAST, LIMIT
@@ -26,6 +28,7 @@ from builder.tally import tally
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"
+_HEAD = 16  # bytes by which a packed file is known
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -86,8 +89,22 @@ def _found(sources: Sequence[str]) -> list[Path]:
                 raise UsageError(f"{source} holds no .rdf and no .redif file")
             found += inside
         else:
-            found += stretch.find([source])
+            found += (_plain_file(path) for path in stretch.find([source]))
     return list(dict.fromkeys(found))
+
+
+def _plain_file(path: Path) -> Path:
+    """Return the path. Raises UsageError for a tar or a packed file: none of it would be ReDIF."""
+    try:
+        with path.open("rb") as stream:
+            packed = is_packed(stream.read(_HEAD))
+    except OSError:
+        return path  # a diagnostic later on
+    if is_tar(path):
+        raise UsageError(f"{path} is a tarball, of which no file is read here: `sheaf ingest -f`")
+    if packed:
+        raise UsageError(f"{path} is compressed: unpack it, or give a tarball to `sheaf ingest -f`")
+    return path
 
 
 def _size(path: Path) -> int:

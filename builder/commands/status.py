@@ -4,6 +4,7 @@ import argparse
 
 from builder import consistency, intake, recovery
 from builder.context import Context
+from builder.obi.history import Committed, ended, is_open, standing
 from builder.tally import tally
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
@@ -28,8 +29,37 @@ def run(context: Context) -> int:
     manifest = catalogue.manifest(newest.snapshot) if newest else None
     kept = _kept(catalogue, pointer, manifest) if manifest else []
     runs = list(intake.runs(context.store))
-    context.result(_account(context, pointer, kept, runs), _document(context, pointer, kept, runs))
+    waiting = _waiting(context, manifest)
+    account = "\n".join([_account(context, pointer, kept, runs), *_told(manifest, waiting)])
+    document = _document(context, pointer, kept, runs)
+    context.result(account, {**document, "obi": _of_obi(manifest, waiting)})
     return 0
+
+
+def _waiting(context: Context, newest: Manifest | None) -> list[Committed]:
+    """Return the runs of the obi store that no snapshot shows yet."""
+    shown = newest.run if newest else 0
+    behind = (t for t, m in standing(context.store).items() if t > shown and not is_open(m))
+    return [run_ for tist in behind if (run_ := ended(context.store, tist)) is not None]
+
+
+def _told(newest: Manifest | None, waiting: list[Committed]) -> list[str]:
+    """Return a line of the obi store, where it has anything."""
+    if not waiting and not (newest and newest.run):
+        return []
+    shown = "nothing of it is published"
+    if newest and newest.run:
+        templates = tally(newest.kinds().get("template", 0), "template")
+        shown = f"{templates}, deleted ones included, shown up to the run {newest.run}"
+    more = f"; {tally(len(waiting), 'run')} not published yet" if waiting else ""
+    return [f"obi store  {shown}{more}"]
+
+
+def _of_obi(newest: Manifest | None, waiting: list[Committed]) -> dict[str, object]:
+    return {
+        "run": newest.run if newest else 0,
+        "waiting": [{"run": run_.tist, "source": run_.source} for run_ in waiting],
+    }
 
 
 def _kept(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Manifest]:
@@ -53,12 +83,12 @@ def _account(
         manifest = kept[-1]
         state = "in effect since" if manifest.effective <= context.now() else "in effect from"
         size = sum(leaf.bytes for leaves in manifest.tables.values() for leaf in leaves)
-        records, withdrawn = sum(manifest.kinds().values()), manifest.tombstones
+        records, deleted = sum(manifest.kinds().values()), manifest.tombstones
         lines += [
             f"snapshot   {manifest.snapshot}, {state} {instant.to_text(manifest.effective)}",
             f"records    {records:,} in {tally(manifest.sets, 'set')}, "
             f"from {tally(len(manifest.sequences), 'publish', 'publishes')}",
-            f"items      {records - withdrawn:,} present, {withdrawn:,} withdrawn",
+            f"items      {records - deleted:,} present, {deleted:,} deleted",
             f"revisits   {manifest.revisits:,}, {manifest.unresolved:,} without an original",
             f"data       {tally(size, 'byte')} in Parquet",
             f"sources    {tally(manifest.rows('sources'), 'file')}, "
@@ -96,7 +126,7 @@ def _document(
         "snapshot": manifest.snapshot,
         "effective": instant.to_text(manifest.effective),
         "records": sum(manifest.kinds().values()),
-        "withdrawn": manifest.tombstones,
+        "deleted": manifest.tombstones,
         "kinds": dict(manifest.kinds()),
         "revisits": manifest.revisits,
         "unresolved": manifest.unresolved,

@@ -27,8 +27,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Check that the store is whole and true to itself.
 
-    Every kept snapshot is checked, down to each row. Exit status 1 tells of damage; what is merely
-    left over is noted.
+    Every kept snapshot is checked, down to each row, and of the obi store every run and object.
+    Exit status 1 tells of damage; what is merely left over is noted.
     """
     arguments = context.arguments
     sample = _sample(arguments.sample, arguments.seed)
@@ -58,6 +58,9 @@ def _account(done: Verified, sample: Sample | None) -> str:
         read += f", drawn by --seed {sample.seed}"
     damage, notes = _counts(done.findings)
     lines.append(f"{tally(len(done.snapshots), 'snapshot')} checked, {read}")
+    if done.runs:
+        objects = f"{done.objects_read:,} of {tally(done.objects, 'object')} read"
+        lines.append(f"{tally(done.runs, 'run')} of the obi store checked, {objects}")
     lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "all is well")
     return "\n".join(lines)
 
@@ -70,6 +73,9 @@ def _document(context: Context, done: Verified, sample: Sample | None) -> dict[s
         "files": done.files,
         "read": done.read,
         "bytes": done.bytes,
+        "runs": done.runs,
+        "objects": done.objects,
+        "objects_read": done.objects_read,
         "sample": sample and {"percent": sample.percent, "seed": sample.seed},
         "damage": damage,
         "notes": notes,

@@ -8,10 +8,12 @@ from typing import Any
 from builder import criterion, restore, withdraw
 from builder.context import Context
 from builder.errors import UsageError
-from builder.preview import Preview
+from builder.preview import Item, Preview
 from builder.selection import Selection
+from builder.sources.redif.handle import canonical
 from builder.tally import tally
-from functions.snapshot import instant, setspec
+from functions.snapshot import identifier, instant, setspec
+from functions.snapshot.configuration import Configuration
 
 _SHOWN = 20  # items
 
@@ -21,7 +23,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     which = parser.add_argument_group("which items (all that is given must be met)")
     which.add_argument(
         "--identifier", action="append", default=[], metavar="ID",
-        help="an OAI identifier; may be given several times",
+        help="an OAI identifier, or a template's handle; may be given several times",
     )  # fmt: skip
     which.add_argument("--set", metavar="SPEC", help="a set, with all sets below it")
     which.add_argument("--url-prefix", metavar="URL", help="captures whose URL begins like that")
@@ -46,7 +48,7 @@ def run(context: Context) -> int:
     identifier, sets and reason, whatever is ingested again.
     """
     arguments = context.arguments
-    selection = _selection(arguments)
+    selection = _selection(arguments, context.configuration)
     store, settings, outside = context.store, context.configuration, context.surroundings()
     if arguments.restore and (arguments.purge or arguments.reason):
         raise UsageError("--restore takes neither --reason nor --purge")
@@ -68,7 +70,7 @@ def run(context: Context) -> int:
     return 0
 
 
-def _selection(arguments: argparse.Namespace) -> Selection:
+def _selection(arguments: argparse.Namespace, settings: Configuration) -> Selection:
     start = _read("--from", arguments.start, criterion.date)
     end = _read("--until", arguments.end, criterion.date)
     if start and end and criterion.is_reversed(start, end):
@@ -79,13 +81,23 @@ def _selection(arguments: argparse.Namespace) -> Selection:
     if not any(given) or "" in (*arguments.identifier, *given[1:]):
         raise UsageError("say which items: --identifier, --set, --url-prefix or --digest")
     return Selection(
-        tuple(arguments.identifier),
+        tuple(_identifier(one, settings) for one in arguments.identifier),
         arguments.set,
         _read("--url-prefix", arguments.url_prefix, criterion.url_prefix),
         _read("--digest", arguments.digest, criterion.digest),
         start,
         end,
     )
+
+
+def _identifier(given: str, settings: Configuration) -> str:
+    """Return an identifier as it is, and that of the template for what begins as handles do."""
+    handle = canonical(given)
+    if not handle.startswith(("RePEc:", "ReLIS:", "mapin:")):
+        return given
+    namespace = str(settings["repository.namespace"])
+    begin = str(settings["redif.identifier_prefix"]) or identifier.to_oai(namespace, "")
+    return identifier.template(begin, handle)
 
 
 def _read(option: str, value: str | None, read: Callable[[str], str]) -> str | None:
@@ -129,25 +141,33 @@ def _previewed(found: Preview) -> str:
     if not found.count:
         return "0 items: these are withdrawn already"
     hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
-    if others := found.count - sum(count for _, count in found.hosts):
+    if others := found.count - found.templates - sum(count for _, count in found.hosts):
         hosts.append((f"{others:,}", "on other hosts"))
-    items = [
-        (item.date or "no date known", item.url or "URL not known", item.identifier)
-        for item in found.items[:_SHOWN]
-    ]
+    if found.templates:
+        hosts.append((f"{found.templates:,}", f"template{'s' * (found.templates != 1)} of RePEc"))
+    items = [_described(item) for item in found.items[:_SHOWN]]
     lines = [tally(found.count, "item")]
     lines += [f"  {count:>9}  {host}" for count, host in hosts]
     wide = max((len(date) for date, _, _ in items), default=0)
-    for date, url, name in items:
-        lines += [f"  {date:<{wide}}  {url}", f"  {'':<{wide}}  {name}"]
+    for date, what, name in items:
+        lines += [f"  {date:<{wide}}  {what}", f"  {'':<{wide}}  {name}"]
     if found.count > len(items):
         lines.append(f"  … and {found.count - len(items):,} more; --json gives all")
     return "\n".join(lines)
 
 
+def _described(item: Item) -> tuple[str, str, str]:
+    """Return date, URL and identifier of a capture; of a template, in place of both, its title."""
+    if item.kind == "template":
+        title = " ".join((item.title or "title not known").split())
+        return "", "".join(c if c.isprintable() else "?" for c in title), item.identifier
+    return item.date or "no date known", item.url or "URL not known", item.identifier
+
+
 def _preview_document(found: Preview) -> dict[str, Any]:
     return {
         "count": found.count,
+        "templates": found.templates,
         "hosts": [{"host": host, "items": count} for host, count in found.hosts],
         "items": [asdict(item) for item in found.items],
     }

@@ -28,12 +28,17 @@ class HarvestSummary:
     deleted: int
     pages: int
     identifiers: frozenset[str]
+    began: str
+    """`responseDate` of the first page: from when on the next harvest has to ask."""
     seconds: float
 
 
-def harvest(base_url: str, prefix: str = "oai_dc", set: str | None = None) -> HarvestSummary:
+def harvest(
+    base_url: str, prefix: str = "oai_dc", set: str | None = None, since: str | None = None
+) -> HarvestSummary:
     """Harvest all records of `base_url` in the format `prefix`, of one set if `set` is given.
 
+    With `since`, a datestamp or the `responseDate` of an earlier harvest, only what is as new.
     Raises HarvestError, with one line, on an OAI-PMH error, on a failure of HTTP, on an answer
     that is no OAI-PMH and on an identifier that comes twice. noRecordsMatch is a harvest of
     nothing.
@@ -44,10 +49,14 @@ def harvest(base_url: str, prefix: str = "oai_dc", set: str | None = None) -> Ha
     arguments = {"verb": "ListRecords", "metadataPrefix": prefix}
     if set is not None:
         arguments["set"] = set
+    if since is not None:
+        arguments["from"] = since
     identifiers: dict[str, bool] = {}
     pages = 0
-    for page in _pages(base_url, arguments):
+    began = ""
+    for page, answered in _pages(base_url, arguments):
         pages += 1
+        began = began or answered
         for identifier, deleted in page:
             if not identifier:
                 raise HarvestError(f"{base_url} lists a record without an identifier")
@@ -59,29 +68,52 @@ def harvest(base_url: str, prefix: str = "oai_dc", set: str | None = None) -> Ha
         deleted=sum(identifiers.values()),
         pages=pages,
         identifiers=frozenset(identifiers),
+        began=began,
         seconds=time.monotonic() - started,
     )
 
 
-def _pages(base_url: str, arguments: dict[str, str]) -> Iterator[list[tuple[str, bool]]]:
-    """Yield each page's identifiers and whether each is deleted, to the empty token."""
+def record(base_url: str, identifier: str, prefix: str) -> ElementTree.Element:
+    """Return the record of an item in the format `prefix`. Raises HarvestError."""
+    asked = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
+    root = _request(base_url, asked)
+    _refuse_errors(base_url, root)
+    found = root.find(f"{_OAI}GetRecord/{_OAI}record")
+    if found is None:
+        raise HarvestError(f"{base_url} answered no record of {identifier}")
+    return found
+
+
+def _pages(
+    base_url: str, arguments: dict[str, str]
+) -> Iterator[tuple[list[tuple[str, bool]], str]]:
+    """Yield each page's identifiers and whether each is deleted, to the empty token.
+
+    With each comes the page's `responseDate`.
+    """
     token = ""
     while True:
         root = _request(base_url, arguments)
-        errors = root.findall(f"{_OAI}error")
-        if not token and [error.get("code") for error in errors] == ["noRecordsMatch"]:
+        codes = [error.get("code") for error in root.findall(f"{_OAI}error")]
+        if not token and codes == ["noRecordsMatch"]:
             return
-        if errors:
-            said = "; ".join(f"{error.get('code')}: {_line(error.text)}" for error in errors)
-            raise HarvestError(f"{base_url} answered {said}")
+        _refuse_errors(base_url, root)
         headers = root.findall(f"{_OAI}ListRecords/{_OAI}record/{_OAI}header")
         if not headers:
             raise HarvestError(f"{base_url} answered a list without records")
-        yield [_header(header) for header in headers]
+        answered = _line(root.findtext(f"{_OAI}responseDate"))
+        yield [_header(header) for header in headers], answered
         token = _line(root.findtext(f"{_OAI}ListRecords/{_OAI}resumptionToken"))
         if not token:
             return
         arguments = {"verb": "ListRecords", "resumptionToken": token}
+
+
+def _refuse_errors(base_url: str, root: ElementTree.Element) -> None:
+    errors = root.findall(f"{_OAI}error")
+    if errors:
+        said = "; ".join(f"{error.get('code')}: {_line(error.text)}" for error in errors)
+        raise HarvestError(f"{base_url} answered {said}")
 
 
 def _header(header: ElementTree.Element) -> tuple[str, bool]:

@@ -5,7 +5,7 @@ bytes are made to expand to; and the blocks' lengths lead to a frame's end even 
 """
 
 import re
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import zstandard
 
@@ -163,3 +163,18 @@ def expand(data: bytes, limit: int, decoder: Decoder) -> tuple[bytes, str | None
 
 def _told(error: zstandard.ZstdError) -> Undecodable:
     return Undecodable(str(error).rpartition("error: ")[2])
+
+
+class Stream:
+    """What a stream of frames holds, of whatever they are, none of which needs a dictionary."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        decoder = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+        self._reader = decoder.stream_reader(stream, BLOCK, read_across_frames=True)
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` more bytes, none at the end; raises Undecodable."""
+        try:
+            return self._reader.read(size)
+        except zstandard.ZstdError as error:
+            raise _told(error) from error

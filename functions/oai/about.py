@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
-from functions.oai import statement
+from functions.oai import redif, statement
 from functions.oai.repository import Record
 from functions.snapshot import instant
 from functions.snapshot.configuration import Configuration
@@ -22,8 +22,11 @@ Container = Callable[[Record], Any]
 WARC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 """The namespace that stands for the form of what a capture's metadata was read from."""
 
+REDIF = "urn:x-sheaf:redif:1"
+"""The namespace of templates as their archives have them."""
+
 COLUMNS = frozenset({"warc_filename", "warc_record_offset", "fetch_date"})
-"""The columns that containers look at."""
+"""The columns of captures that containers look at."""
 
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:(T[0-9]{2}:[0-9]{2}:[0-9]{2})?.*Z)?")
 
@@ -51,15 +54,15 @@ def containers(configuration: Configuration) -> dict[str, Container]:
     if rights.all():
         of = lru_cache(maxsize=4096)(rights.of)
         found["rights"] = lambda record: of(record.sets)
-    if place := configuration["provenance.origin"]:
-        found["provenance"] = lambda record: _provenance(record, place)
+    places = {kind: configuration[key] for kind, (key, _) in _ORIGINS.items() if configuration[key]}
+    if places:
+        found["provenance"] = lambda record: _provenance(record, places.get(record.kind))
     return found
 
 
-def _provenance(record: Record, place: str) -> tuple[Origin, ...]:
+def _provenance(record: Record, place: str | None) -> tuple[Origin, ...]:
     """Return where a record was taken from, and where that was taken from, and so on."""
-    reader = _ORIGINS.get(record.kind)
-    return reader(record, place) if reader else ()
+    return _ORIGINS[record.kind][1](record, place) if place else ()
 
 
 def _captured(record: Record, place: str) -> tuple[Origin, ...]:
@@ -72,18 +75,29 @@ def _captured(record: Record, place: str) -> tuple[Origin, ...]:
     return (Origin(_instant(record.datestamp), True, place, where, datestamp, WARC),)
 
 
+def _noted(record: Record, place: str) -> tuple[Origin, ...]:
+    """Return the file in which a template stood, below the folder of all archives at `place`."""
+    where = _file(place, record.fields["source"], "/")
+    noted = redif.noted(record.fields["tist"])
+    return (Origin(_instant(record.datestamp), True, place, where, noted, REDIF),)
+
+
 # Records of a page share a few files, and the instant of their publish: each is written once.
 _instant = lru_cache(maxsize=256)(instant.to_text)
 
 
 @lru_cache(maxsize=4096)
-def _file(place: str, name: str) -> str:
-    """Return where the file of that name lies."""
+def _file(place: str, name: str, safe: str = "") -> str:
+    """Return where the file of that name lies; characters that are `safe` are not escaped."""
     folder = place if place.endswith("/") else f"{place}/"
-    return folder + quote(name, safe="", errors="replace")
+    return folder + quote(name, safe=safe, errors="replace")
 
 
-_ORIGINS: Mapping[str, Callable[[Record, str], tuple[Origin, ...]]] = {"capture": _captured}
+_ORIGINS: Mapping[str, tuple[str, Callable[[Record, str], tuple[Origin, ...]]]] = {
+    "capture": ("provenance.origin", _captured),
+    "template": ("redif.origin", _noted),
+}
+"""By kind of item the key of where its sources lie, and what tells of a record's own."""
 
 
 def _datestamp(date: str) -> str:

@@ -39,7 +39,8 @@ class Identify:
 
     `records` counts what the snapshot lists, tombstones included. `parquet` and `views` are where
     the public can read the snapshot itself, empty for nowhere. `branding` and `policies` have the
-    keys of the configuration; `rights` are all that any record has; `descriptions` are XML.
+    keys of the configuration; `rights` are all that any record has; `descriptions` are XML. Without
+    a `sample` identifiers are not all of the form of the oai-identifier guideline.
     """
 
     name: str

@@ -84,13 +84,15 @@ class DuckRepository:
     ) -> Sequence[Record]:
         """Return the first `limit` records of the selection, by position."""
         names = version.columns(headers=headers, of_set=selection.set is not None, fields=fields)
+        narrowed = version.Narrowed(manifest, names)
         pages: list[Page] = []
         missing = limit
         for part in self._ranges(manifest, selection):
             for file, groups in self._runs(manifest, part, selection.set, limit):
                 if missing <= 0:
                     return self._filled(manifest, pages, headers=headers)
-                for read in self._read(manifest, selection, part, file, groups, missing, names):
+                some = narrowed.of(groups)
+                for read in self._read(manifest, selection, part, file, groups, missing, some):
                     if read["position"]:
                         page = version.page(read, self._sets.stamps(manifest), selection.set)
                         pages.append(page)
@@ -116,14 +118,15 @@ class DuckRepository:
                         return record
         return None
 
-    def _at(self, manifest: Manifest, place: int, names: Sequence[str]) -> Sequence[Record]:
+    def _at(self, manifest: Manifest, place: int, names: tuple[str, ...]) -> Sequence[Record]:
         """Return the record at a position, if its item has no later version."""
         sql = f"SELECT 1 FROM {FILE} WHERE position = $place"
         for file, _ in self._dead(manifest, place, place):
             if self._files.rows(sql, file, place=place):
                 return ()
         for file, groups in self._catalogue.groups(manifest, "records", place, place):
-            found = self._files.at(names, file, groups, place)
+            some = version.Narrowed(manifest, names).of(groups)
+            found = self._files.at(some, file, groups, place)
             if found["position"]:
                 page = version.page(found, self._sets.stamps(manifest), None)
                 return self._filled(manifest, [page], headers=False)
@@ -156,13 +159,14 @@ class DuckRepository:
         if not pages:
             return ()
         page = pages[0] if len(pages) == 1 else Page.joined(pages)
-        names = [] if headers else version.lacking(page)
-        if not names:
+        names = None if headers else version.lacking(page)
+        if names is None:
             return page
         found: dict[str, str] = {}
         sql = f"SELECT * FROM {FILE} WHERE list_contains($names, identifier)"
-        for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
-            found.update(self._files.rows(sql, file, groups, names=names))
+        if names:
+            for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
+                found.update(self._files.rows(sql, file, groups, names=names))
         return tuple(version.filled(page, found))
 
     def _ranges(self, manifest: Manifest, selection: Selection) -> Iterator[Range]:

@@ -16,6 +16,8 @@ _SAMPLE = identifier.capture_identity(b"http://example.org/", None, None, None)
 def identify(configuration: Configuration, manifest: Manifest) -> Identify:
     """Return the answer as of a snapshot; the sample is one of the right form, for none need be.
 
+    There is none where templates keep identifiers of another form.
+
     An earliest datestamp that is configured is told where it is a floor indeed.
     """
     earliest = configuration["repository.earliest_datestamp"]
@@ -28,7 +30,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         emails=tuple(configuration["repository.admin_emails"]),
         earliest=floor,
         namespace=manifest.namespace,
-        sample=identifier.to_oai(manifest.namespace, _SAMPLE),
+        sample="" if _strange(manifest) else identifier.to_oai(manifest.namespace, _SAMPLE),
         snapshot=manifest.snapshot,
         effective=manifest.effective,
         records=sum(manifest.kinds().values()),
@@ -40,9 +42,19 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         policies={
             name: statement.read(said) for name, said in configuration["identify.eprints"].items()
         },
-        rights=statement.rights(configuration).all(),
+        rights=_rights(configuration, manifest),
         descriptions=tuple(text.strip() for text in configuration["identify.descriptions"]),
     )
+
+
+def _strange(manifest: Manifest) -> bool:
+    """Tell whether identifiers of templates are not of the oai-identifier scheme's form."""
+    return manifest.prefix not in ("", identifier.to_oai(manifest.namespace, ""))
+
+
+def _rights(configuration: Configuration, manifest: Manifest) -> tuple[statement.Statement, ...]:
+    told = statement.rights(configuration).all()
+    return (*told, statement.REPEC) if manifest.kinds().get("template") else told
 
 
 @cache

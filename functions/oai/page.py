@@ -3,7 +3,7 @@
 To make an object of each record, and a table of its fields, took a third of a page's time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, overload
 
@@ -55,9 +55,15 @@ class Page(Sequence[Record]):
 
     @staticmethod
     def joined(pages: Sequence["Page"]) -> "Page":
-        """Return pages of the same columns as one."""
-        names = pages[0]._columns
-        return Page({n: [*chain.from_iterable(p._columns[n] for p in pages)] for n in names})
+        """Return pages as one; a column that one of them lacks is None in its rows."""
+        names = dict.fromkeys(chain.from_iterable(page._columns for page in pages))
+        columns = ((n, (p._columns.get(n) or [None] * len(p) for p in pages)) for n in names)
+        return Page({name: [*chain.from_iterable(values)] for name, values in columns})
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of its columns."""
+        return self._columns.keys()
 
     def column(self, name: str) -> Sequence[Any]:
         """Return the values of a column, also those of deleted records. Raises KeyError."""

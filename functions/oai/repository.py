@@ -45,7 +45,7 @@ class SetRow:
     """A set of a snapshot: the records in its listing, those that are live, and their datestamps.
 
     Of the records that are not live the item was withdrawn, or has left the set. `first` and `last`
-    are the datestamps between which all lie.
+    are the datestamps between which all lie. `name` is what a template says that it is called.
     """
 
     spec: str
@@ -53,6 +53,7 @@ class SetRow:
     live: int
     first: datetime
     last: datetime
+    name: str | None = None
 
 
 class Repository(Protocol):

@@ -149,7 +149,7 @@ class SetLister:
         own = self._descriptions.get(spec)
         return NamedSet(
             spec,
-            setspec.name(spec, self._names),
+            setspec.name(spec, self._names, row.name if row else None),
             (own, told) if own else (told,),
             live,
             deleted,

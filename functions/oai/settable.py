@@ -13,7 +13,7 @@ from functions.store.catalog import Cache, Catalogue
 
 _SETS = f"""
 SELECT set_spec, records, live, list_min(list_transform(counts, lambda c: c.sequence)),
-    list_max(list_transform(counts, lambda c: c.sequence))
+    list_max(list_transform(counts, lambda c: c.sequence)), name
 FROM {FILE} WHERE set_spec > $after AND {{condition}} ORDER BY set_spec LIMIT $limit
 """
 _LIVELY = "(live > 0) = $live"
@@ -61,8 +61,8 @@ class SetTable:
         for file, _ in self._catalogue.groups(manifest, "sets", after, None):
             rows = self._files.rows(sql, file, limit=limit - len(found), **values)
             found += [
-                SetRow(spec, records, count, stamps[first], stamps[last])
-                for spec, records, count, first, last in rows
+                SetRow(spec, records, count, stamps[first], stamps[last], name)
+                for spec, records, count, first, last, name in rows
             ]
             if len(found) >= limit:
                 break

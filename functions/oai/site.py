@@ -102,7 +102,9 @@ def _top_sets(
         after = f"{root};" if colon else root
         if not colon:
             url = _url(base_url, LIST_RECORDS, metadataPrefix=MANDATORY, set=root)
-            found.append(TopSet(root, setspec.name(root, names), rows[0].records, url))
+            found.append(
+                TopSet(root, setspec.name(root, names, rows[0].name), rows[0].records, url)
+            )
     return tuple(found)
 
 

@@ -15,7 +15,7 @@ import jinja2
 import jinja2.meta
 import jinja2.nodes
 
-from functions.oai import include, text
+from functions.oai import include, redif, text
 from functions.oai.about import Container
 from functions.oai.page import HEADER, Page
 from functions.oai.program import Program, Unsuited
@@ -95,6 +95,7 @@ class Templates:
             parts=text.parts,
             schema=text.schema,
             utc=text.utc,
+            **redif.FILTERS,
         )
         self._environment.tests["uri"] = is_uri
         self._loops: dict[tuple[str, str], Loop] = {}

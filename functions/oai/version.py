@@ -1,18 +1,23 @@
 """Versions: rows of the table of records, read as the records that they are."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from functions.oai.columns import Columns
 from functions.oai.page import Page
 from functions.oai.repository import Record
-from functions.snapshot import schema, setspec
+from functions.snapshot import obi, position, schema, setspec
 from functions.snapshot.errors import DamagedStore
+from functions.snapshot.manifest import Manifest, RowGroup, overlapping
 
 _HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets")
-_FIELDS = tuple(n for n in schema.names("records") if n not in {c.name for c in schema.ITEM})
+_FIELDS = tuple(column.name for column in schema.CONTENT)
+DOCUMENT = obi.DOCUMENT.name
+"""The column that has what a template holds; it is read where there are templates alone."""
+_ELSEWHERE = frozenset({"capture", "template"})
+"""Kinds of items of which no document is in the table of documents."""
 
 
 def columns(
@@ -20,7 +25,7 @@ def columns(
 ) -> tuple[str, ...]:
     """Return what is read of a row, for a list of headers or of records, of a set or of all.
 
-    `fields` are those that are needed of a record (None: all).
+    `fields` are those that are needed of a record (None: all), DOCUMENT for those of a template.
     """
     header = (*_HEADER, "left_sets") if of_set else _HEADER
     if headers:
@@ -45,11 +50,33 @@ def page(found: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Pa
     return Page(shown)
 
 
-def lacking(records: Page) -> list[str]:
-    """Return the identifiers, sorted, of the records whose fields are in a document."""
-    if {*records.column("kind")} <= {"capture"}:
-        return []
-    return sorted(r.identifier for r in records if r.kind != "capture" and not r.deleted)
+class Narrowed:
+    """The columns that are read of a list's row groups: DOCUMENT where there may be templates."""
+
+    def __init__(self, manifest: Manifest, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._without = tuple(name for name in names if name != DOCUMENT)
+        kinds = ("template",)
+        living = position.living(manifest, kinds) if DOCUMENT in names else set()
+        self._spans = position.stretches(manifest, living, kinds) if living else []
+
+    def of(self, groups: Sequence[RowGroup]) -> tuple[str, ...]:
+        """Return the names for neighbouring row groups of records or copies."""
+        first, last = groups[0].first, groups[-1].last
+        if self._spans and (isinstance(first, tuple) or overlapping(self._spans, first, last)):
+            return self._names
+        return self._without
+
+
+def lacking(records: Page) -> list[str] | None:
+    """Return the identifiers, sorted, of the records whose fields the table of documents has.
+
+    None where all records have their fields as columns, or no fields of theirs were asked for.
+    """
+    kinds = {*records.column("kind")}
+    if kinds <= {"capture"} or (kinds <= _ELSEWHERE and DOCUMENT not in records.names):
+        return None
+    return sorted(r.identifier for r in records if r.kind not in _ELSEWHERE and not r.deleted)
 
 
 def filled(records: Page, documents: Mapping[str, str]) -> Iterator[Record]:
@@ -62,6 +89,9 @@ def filled(records: Page, documents: Mapping[str, str]) -> Iterator[Record]:
             yield record
             continue
         try:
-            yield replace(record, fields=json.loads(documents[record.identifier]))
-        except (KeyError, ValueError) as error:
+            if record.kind in _ELSEWHERE:
+                yield replace(record, fields=json.loads(record.fields.get(DOCUMENT, "{}")))
+            else:
+                yield replace(record, fields=json.loads(documents[record.identifier]))
+        except (KeyError, TypeError, ValueError) as error:
             raise DamagedStore(f"the document of {record.identifier} is damaged") from error

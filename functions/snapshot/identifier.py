@@ -5,11 +5,18 @@ The local part is 24 characters of lower-case base32 (RFC 4648), 120 bits of a S
 
 import hashlib
 import re
+from urllib.parse import quote
 
 _LENGTH = 15  # bytes; a multiple of five, so that base32 needs no padding
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _SHIFTS = range(_LENGTH * 8 - 10, -1, -10)
+_PLAIN = "-_.!~*'();/?:@&=+$,"
+"""What an oai-identifier may hold as it is, besides letters and digits, but for the %."""
+_AUTHORITIES = ("RePEc:", "ReLIS:", "mapin:")
+"""What handles begin with that can be taken for no other item's local part."""
+_PERSON = r"p[a-z]{1,15}[0-9]{1,6}"
+"""A person's short id, of fewer characters than a capture's local part, and without a colon."""
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+")
 
 
@@ -50,6 +57,39 @@ def collection(namespace: str, spec: str) -> str:
     the name of a file, as harvesters may want it.
     """
     return to_oai(namespace, spec.replace(":", ","))
+
+
+def is_prefix(text: str) -> bool:
+    """Tell whether `text` may stand before handles: `oai:` alone, or with a namespace."""
+    head, _, rest = text.partition(":")
+    return head == "oai" and (rest == "" or (rest[-1] == ":" and is_namespace(rest[:-1])))
+
+
+def template(prefix: str, handle: str) -> str:
+    """Return the identifier of the template with that handle; no two handles have the same.
+
+    What an oai-identifier may not hold is %XX of its UTF-8 form, the % itself included. So is the
+    first character of a handle that is of no known authority and no person's short id: whoever
+    writes a template could else give it the identifier of a capture or a collection, which have
+    no %.
+    """
+    text = quote(handle, safe=_PLAIN)
+    known = text.startswith(("%", *_AUTHORITIES)) or re.fullmatch(_PERSON, text)
+    if text and not known:
+        text = f"%{ord(text[0]):02X}{text[1:]}"
+    return prefix + text
+
+
+def template_sql(prefix: str, handle: str) -> str:
+    """Return `template` in DuckDB's SQL, of expressions for the prefix and the handle."""
+    text = f"url_encode({handle})"
+    for character in sorted({*_PLAIN} - {*"-_.~"}):
+        plain = character.replace("'", "''")
+        text = f"replace({text}, '%{ord(character):02X}', '{plain}')"
+    known = " OR ".join(f"starts_with({text}, '{head}')" for head in ("%", *_AUTHORITIES))
+    known += f" OR regexp_full_match({text}, '{_PERSON}')"
+    marked = f"'%' || hex(left({text}, 1)) || substr({text}, 2)"
+    return f"({prefix} || if({known}, {text}, {marked}))"
 
 
 def lookup_key(identifier: str) -> int:

@@ -1,27 +1,9 @@
 """The keys of the configuration: name, default, what a value must be, meaning; one row each."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
-from functions.snapshot import description, endpoint, rule, value
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of the configuration: name, default, test of a value, what is expected, meaning.
-
-    `problem` narrows down what is wrong with a value of many parts (see rule.problem).
-    """
-
-    name: str
-    default: Any
-    test: Callable[[Any], bool]
-    expected: str
-    meaning: str
-    problem: Callable[[Any], tuple[str, Any, str] | None] | None = None
-
+from functions.snapshot import description, endpoint, gathering, repec, rule, value
+from functions.snapshot.key import Key as Key
 
 _FLAG, _YES_NO = value.is_flag, "true or false"
 
@@ -287,4 +269,6 @@ KEYS: tuple[Key, ...] = (
         "a file, - or empty",
         "where `sheaf serve` logs requests; -: standard error; empty: nowhere",
     ),
+    *repec.KEYS,
+    *gathering.KEYS,
 )

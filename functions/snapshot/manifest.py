@@ -62,6 +62,8 @@ class Manifest:
     `tombstones` counts the listed records that are deleted, `emptied` the sets without a live one;
     `revisits` the live captures that are revisits, `unresolved` those of them without an original;
     `formats` says by prefix what makes a metadata format, also one that is not offered any more.
+    `run` is the last run of the obi store that it shows, 0 where it shows none, and `prefix` what
+    stands before the handle in identifiers of templates, empty where there never was one.
     `leaves` are those of which the content stands here too, by key: they need not be read.
     """
 
@@ -78,6 +80,8 @@ class Manifest:
     revisits: int = 0
     unresolved: int = 0
     formats: Mapping[str, Making] = field(default_factory=dict)
+    run: int = 0
+    prefix: str = ""
     leaves: Mapping[str, Leaf] = field(default_factory=dict, compare=False)
 
     @property
@@ -133,6 +137,8 @@ class Manifest:
             "emptied": self.emptied,
             "revisits": self.revisits,
             "unresolved": self.unresolved,
+            "run": self.run,
+            "prefix": self.prefix,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
@@ -162,6 +168,8 @@ class Manifest:
                 emptied=int(found.get("emptied", 0)),
                 revisits=int(found.get("revisits", 0)),
                 unresolved=int(found.get("unresolved", 0)),
+                run=int(found.get("run", 0)),
+                prefix=str(found.get("prefix", "")),
                 libraries=dict(found["libraries"]),
                 skipped=tuple(map(int, found["skipped"])),
                 formats={

@@ -3,27 +3,18 @@
 Types are DuckDB's names; times are UTC without a zone; text is UTF-8 without what XML forbids.
 """
 
-from dataclasses import dataclass
+from functions.snapshot import obi
+from functions.snapshot.column import Column as Column
 
 VERSION = 1
 """The store's schema version. A store of a higher one is refused, never guessed at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column: its name, DuckDB type, meaning, and an example as SQL would print it."""
-
-    name: str
-    type: str
-    meaning: str
-    example: str
 
 
 ITEM = (
     Column("position", "BIGINT", "place in the log of published versions; never reused", "4711"),
     Column("sequence", "INTEGER", "number of the publish that gave the position", "1"),
     Column("identifier", "VARCHAR", "OAI identifier", "oai:webarchiv.cz:k3j2..."),
-    Column("kind", "VARCHAR", "what the item is: capture or collection", "capture"),
+    Column("kind", "VARCHAR", "what the item is: capture, collection or template", "capture"),
     Column("deleted", "BOOLEAN", "true for a tombstone, which keeps only these columns", "false"),
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL where it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
@@ -103,8 +94,15 @@ COLLECTION = (
 )
 """What the document of a collection holds. A value of null among counts is one not known."""
 
-KINDS: dict[str, tuple[Column, ...]] = {"capture": CAPTURE, "collection": COLLECTION}
+KINDS: dict[str, tuple[Column, ...]] = {
+    "capture": CAPTURE,
+    "collection": COLLECTION,
+    "template": obi.TEMPLATE,
+}
 """The columns that items of each kind have of their own, besides ITEM."""
+
+CONTENT = (*CAPTURE, obi.DOCUMENT)
+"""The columns of records besides ITEM, of which a tombstone has none."""
 
 LOCATION = frozenset({"warc_filename", "warc_record_offset", "warc_record_length"})
 """Where a copy lies. A second copy of a capture elsewhere is no change of the capture."""
@@ -156,6 +154,7 @@ SETS = (
         "publishes with which it came to have live records, to have none, and so on in turn",
         "[1]",
     ),
+    Column("name", "VARCHAR", "its name, where a template tells it", "Working papers"),
 )
 
 SUPERSEDED = (
@@ -204,8 +203,8 @@ TALLIES = (
 COPY_OF = Column("listing", "VARCHAR", "the set that this copy of a record belongs to", "mime:x:y")
 
 TABLES: dict[str, tuple[Column, ...]] = {
-    "records": ITEM + CAPTURE,
-    "copies": (COPY_OF, *ITEM, *CAPTURE),
+    "records": ITEM + CONTENT,
+    "copies": (COPY_OF, *ITEM, *CONTENT),
     "sets": SETS,
     "lookup": LOOKUP,
     "dead": DEAD,
@@ -215,6 +214,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "sources": SOURCE,
     "tallies": TALLIES,
     "documents": DOCUMENTS,
+    **obi.TABLES,
 }
 
 ORDER: dict[str, tuple[str, ...]] = {
@@ -229,6 +229,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "sources": ("source", "digest"),
     "tallies": ("collection", "facet", "value"),
     "documents": ("identifier",),
+    **obi.ORDER,
 }
 """The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
 
@@ -244,6 +245,7 @@ KEY: dict[str, int] = {
     "sources": 1,
     "tallies": 1,
     "documents": 1,
+    **dict.fromkeys(obi.TABLES, 1),
 }
 """How many of a table's ORDER columns bound its row groups."""
 

@@ -63,9 +63,12 @@ def is_within(spec: str, above: str) -> bool:
     return spec == above or spec.startswith(f"{above}:")
 
 
-def name(spec: str, names: dict[str, str]) -> str:
-    """Return the set's name for people: the configured one, or one made of the levels."""
-    return names.get(spec) or _made_name(split(spec))
+def name(spec: str, names: dict[str, str], told: str | None = None) -> str:
+    """Return the set's name for people: the configured one, else the one that is told of it.
+
+    Where there is neither, it is made of the levels.
+    """
+    return names.get(spec) or told or _made_name(split(spec))
 
 
 def _made_name(levels: Sequence[str]) -> str:
@@ -77,4 +80,9 @@ def _made_name(levels: Sequence[str]) -> str:
         return "Captures of " + (f"type {'/'.join(levels[1:])}" if levels[1:] else "all types")
     if levels[0] == "collection":
         return "Collection " + (" / ".join(levels[1:]) or "of any name")
+    if levels[0] == "RePEc":
+        of = "archive" if len(levels) == 2 else "series"
+        return f"RePEc {of} {':'.join(levels[1:])}" if levels[1:] else "RePEc"
+    if levels[0] == "type":
+        return "Templates of " + (f"type {levels[1]}" if levels[1:] else "all types")
     return " / ".join(levels)

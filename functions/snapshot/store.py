@@ -1,6 +1,6 @@
 """The seam between Sheaf and where its objects lie: a folder, or a bucket."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -67,6 +67,24 @@ class Writer(Reader, Protocol):
         """Write a small object that must not be there yet. Raises Conflict if it is."""
         ...
 
+    def create_file(self, key: str, path: Path) -> None:
+        """Write an object out of a file of this machine, little of which is in memory at a time.
+
+        It must not be there yet. Raises Conflict if it is, and where its own write was made twice.
+        """
+        ...
+
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        """Write small objects, many at once; tell of each, in their order, whether it was written.
+
+        One that is there already stays. What was written is sure to last at the iterator's end.
+        """
+        ...
+
+    def folds_case(self) -> bool:
+        """Tell whether keys that differ by case alone are one here, as on some disks."""
+        ...
+
     def tag(self, key: str) -> str | None:
         """Return a tag that changes whenever the object does, or None where there is none."""
         ...
@@ -88,4 +106,8 @@ class Writer(Reader, Protocol):
 
     def entries(self, prefix: str) -> Iterator[Entry]:
         """Yield what is listed of each object whose key begins with `prefix`, in that order."""
+        ...
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return what lies directly below a folder: objects, and folders with `/` at the end."""
         ...

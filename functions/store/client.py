@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -20,12 +21,13 @@ from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.store import tally
 from functions.store.connection import Connection, forget_empty, options_of
-from functions.store.object import Listed, Piece
+from functions.store.object import Listed, Piece, tag_of
 from functions.store.refusal import Refusal
 
 T = TypeVar("T")
 
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
+_FIRST, _LONGEST = timedelta(seconds=FIRST_WAIT), timedelta(seconds=LONGEST_WAIT)
 _CHUNK = 1 << 16  # bytes
 _SIGNED = timedelta(minutes=5)
 _ONCE: dict[str, Any] = {"max_retries": 0}
@@ -58,7 +60,7 @@ class Client:
 
         def request() -> tuple[bytes, str]:
             result = obstore.get(self._reads, key)
-            return _body(result), _tag(result.meta)
+            return _body(result), tag_of(result.meta)
 
         return self._tried(key, "s3:GetObject", request)
 
@@ -82,14 +84,13 @@ class Client:
                 options["if_match"] = tag
             try:
                 result = obstore.get(self._reads, key, options=options)  # type: ignore[arg-type]
-                data = _body(result, stopped)
+                return Piece(_body(result, stopped), result.meta["size"], tag_of(result.meta))
             except _OURS as error:
                 if Refusal.of(error).status != 416:
                     raise
                 tally.add(requests=1)
                 meta = obstore.head(self._reads, key)  # nothing lies there: an empty object?
-                return Piece(b"", meta["size"], _tag(meta))
-            return Piece(data, result.meta["size"], _tag(result.meta))
+                return Piece(b"", meta["size"], tag_of(meta))
 
         return self._tried(key, "s3:GetObject", request)
 
@@ -134,6 +135,18 @@ class Client:
                     return now
             raise
 
+    def put_file_if_absent(self, key: str, path: Path) -> None:
+        """Write an object out of a file, held in no memory, if there is none. Raises Conflict."""
+        from functions.store import signed
+
+        md5 = signed.digest(path)
+
+        def request() -> None:
+            where = obstore.sign(self._short, "PUT", key, _SIGNED)
+            signed.upload(where, path, md5, self.connection.timeout * 10)
+
+        self._tried(key, "s3:PutObject", request)
+
     def put_parts(self, key: str, source: BinaryIO) -> None:
         """Write a large object in parts, of which `concurrency` are in memory at a time."""
         import asyncio  # not where requests are answered: it takes a cold start 20 ms
@@ -164,13 +177,19 @@ class Client:
         found = self._tried(prefix, "s3:ListBucket", lambda: asyncio.run(request()))
         return [Listed(m["path"], m["size"], m["last_modified"]) for m in found]
 
+    def folders(self, prefix: str) -> Sequence[str]:
+        """Return what lies directly below `prefix`: keys, and prefixes with `/` at the end."""
+        found = self._tried(
+            prefix, "s3:ListBucket", lambda: obstore.list_with_delimiter(self._lists, prefix)
+        )
+        return [f"{p}/" for p in found["common_prefixes"]] + [m["path"] for m in found["objects"]]
+
     def page(self, prefix: str, query: Mapping[str, str]) -> bytes:
         """Return the bucket's own answer to a GET with `query` and a `prefix`, empty or with `/`.
 
         obstore signs no queries; but what stands in the endpoint it signs, and adds a `/`.
         """
-        from http.client import HTTPException
-        from urllib.request import HTTPError, urlopen
+        from functions.store import signed
 
         last = f"prefix={quote(prefix[:-1])}" if prefix else "x-id=ListObjectsV2"
 
@@ -179,13 +198,7 @@ class Client:
             options = {**self._options, "endpoint": f"{bucket}?{urlencode(query)}&{last}"}
             options["virtual_hosted_style_request"] = True
             asked = obstore.sign(S3Store(**options), "GET", "", _SIGNED)
-            try:
-                with urlopen(asked, timeout=self.connection.timeout) as answer:
-                    return bytes(answer.read())
-            except HTTPError as error:
-                raise OSError(f"status: {error.code} {error.read()!r}") from error
-            except (OSError, HTTPException) as error:
-                raise OSError(f"kind: Request {error}") from error
+            return signed.answer(asked, self.connection.timeout)
 
         return self._tried(prefix, "s3:ListBucket", request)
 
@@ -228,11 +241,7 @@ class Client:
         return {
             "max_retries": 1000,
             "retry_timeout": timedelta(seconds=self.connection.patience),
-            "backoff": {
-                "init_backoff": timedelta(seconds=FIRST_WAIT),
-                "max_backoff": timedelta(seconds=LONGEST_WAIT),
-                "base": 2,
-            },
+            "backoff": {"init_backoff": _FIRST, "max_backoff": _LONGEST, "base": 2},
         }
 
     def _store(self, retry: Any, whole: float, silence: float | None = None) -> S3Store:
@@ -252,7 +261,7 @@ class Client:
         return S3Store(**self._options, client_options=client, retry_config=retry)
 
     def _put(self, store: S3Store, key: str, data: bytes, mode: Any) -> str:
-        return _tag(obstore.put(store, key, data, mode=mode, use_multipart=False))
+        return tag_of(obstore.put(store, key, data, mode=mode, use_multipart=False))
 
     def _tried(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
         """Make a request until it is answered, for `retry_seconds`, and no longer than `most`."""
@@ -288,10 +297,3 @@ def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
         tally.add(size=len(part))
         found += part
     return bytes(found)
-
-
-def _tag(meta: Any) -> str:
-    tag = meta["e_tag"]
-    if not tag:
-        raise StoreError("the server gives objects no ETag; see docs/store.md for what it must do")
-    return str(tag)

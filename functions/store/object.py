@@ -1,7 +1,11 @@
 """Objects of a bucket, as they are told of."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
+
+from functions.snapshot.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +24,11 @@ class Listed:
     key: str
     bytes: int
     modified: datetime
+
+
+def tag_of(meta: Mapping[str, Any]) -> str:
+    """Return the tag that an object is told of with. Raises StoreError where there is none."""
+    tag = meta["e_tag"]
+    if not tag:
+        raise StoreError("the server gives objects no ETag; see docs/store.md for what it must do")
+    return str(tag)

@@ -15,7 +15,7 @@ SELECT identifier, datestamp, sets, {capture_columns}
 FROM records WHERE kind = 'capture' AND NOT deleted;
 
 CREATE OR REPLACE TEMP VIEW sets AS
-SELECT set_spec, records, live FROM {sets_files};
+SELECT set_spec, name, records, live FROM {sets_files};
 
 CREATE OR REPLACE TEMP VIEW faults AS
 SELECT * FROM {faults_files};
@@ -24,11 +24,41 @@ CREATE OR REPLACE TEMP VIEW sources AS
 SELECT * FROM {sources_files};
 
 CREATE OR REPLACE TEMP VIEW collections AS
-SELECT identifier, datestamp, document ->> '$.set_spec' AS set_spec, document ->> '$.name' AS name,
-    (document ->> '$.captures')::BIGINT AS captures, (document ->> '$.bytes')::BIGINT AS bytes,
-    document ->> '$.first_date' AS first_date, document ->> '$.last_date' AS last_date, document
-FROM records JOIN {documents_files} USING (identifier)
+SELECT identifier, datestamp, d.document ->> '$.set_spec' AS set_spec, d.document ->> '$.name' AS name,
+    (d.document ->> '$.captures')::BIGINT AS captures, (d.document ->> '$.bytes')::BIGINT AS bytes,
+    d.document ->> '$.first_date' AS first_date, d.document ->> '$.last_date' AS last_date, d.document
+FROM records r JOIN {documents_files} d USING (identifier)
 WHERE kind = 'collection' AND NOT deleted;
 
 CREATE OR REPLACE TEMP VIEW tallies AS
 SELECT * FROM {tallies_files};
+
+CREATE OR REPLACE TEMP VIEW templates AS
+SELECT identifier, datestamp, sets, document ->> '$.handle' AS handle, document ->> '$.type' AS type,
+    coalesce(document ->> '$.fields.title[0]', document ->> '$.fields.name[0]') AS title,
+    (document ->> '$.valid')::BOOLEAN AS valid, (document ->> '$.tist')::BIGINT AS tist, document ->> '$.source' AS source, document
+FROM records WHERE kind = 'template' AND NOT deleted;
+
+CREATE OR REPLACE TEMP VIEW obi AS
+SELECT * FROM {obi_files};
+
+CREATE OR REPLACE TEMP VIEW version AS
+SELECT * FROM {version_files};
+
+CREATE OR REPLACE TEMP VIEW checksum AS
+SELECT * FROM {checksum_files};
+
+CREATE OR REPLACE TEMP VIEW incidence AS
+SELECT * FROM {incidence_files};
+
+CREATE OR REPLACE TEMP VIEW refipo AS
+SELECT * FROM {refipo_files};
+
+CREATE OR REPLACE TEMP VIEW redirect AS
+SELECT * FROM {redirect_files};
+
+CREATE OR REPLACE TEMP VIEW failure AS
+SELECT * FROM {failure_files};
+
+CREATE OR REPLACE TEMP VIEW run AS
+SELECT * REPLACE (counts::JSON AS counts) FROM {run_files};

@@ -21,15 +21,7 @@ def thread() -> Iterator[threading.Thread]:
     made.join()
 
 
-@pytest.fixture
-def _heard() -> Iterator[None]:
-    """Interrupts are heard, which a shell lets what runs in its background ignore."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("_heard")
+@pytest.mark.usefixtures("heard")
 def test_an_interrupt_that_another_thread_takes_waits_as_well(thread: threading.Thread) -> None:
     steps: list[int] = []
 

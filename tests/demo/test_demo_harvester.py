@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from builder.demo.harvester import HarvestError, harvest
+from builder.demo.harvester import HarvestError, harvest, record
 from functions.snapshot.errors import SheafError
 
 DELETED = ' status="deleted"'
@@ -76,6 +76,43 @@ def test_follows_tokens_to_the_empty_one() -> None:
         {"verb": "ListRecords", "resumptionToken": "x y&z=1"},
         {"verb": "ListRecords", "resumptionToken": "last"},
     ]
+
+
+def test_what_is_new_since_the_response_date_of_an_earlier_harvest() -> None:
+    asked: list[dict[str, str]] = []
+    dates = {None: "2026-01-01T00:00:00Z", "next": "2026-01-01T00:00:09Z"}
+
+    def answer(arguments: dict[str, str]) -> tuple[int, str]:
+        asked.append(arguments)
+        token = arguments.get("resumptionToken")
+        date = oai(f"<responseDate>{dates[token]}</responseDate>")
+        page = listed(["oai:a.b:2"]) if token else listed(["oai:a.b:1"], "next")
+        return 200, date.replace("</OAI-PMH>", "") + page.partition(">")[2]
+
+    with repository(answer) as url:
+        first = harvest(url)
+        harvest(url, since=first.began)
+    assert first.began == "2026-01-01T00:00:00Z"
+    assert asked[2] == {
+        "verb": "ListRecords", "metadataPrefix": "oai_dc", "from": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+
+
+def test_a_record_by_itself() -> None:
+    def answer(arguments: dict[str, str]) -> tuple[int, str]:
+        assert arguments["metadataPrefix"] == "amf"
+        if arguments["identifier"] == "oai:a.b:1":
+            return 200, listed(["oai:a.b:1"]).replace("ListRecords", "GetRecord")
+        code = "idDoesNotExist"
+        return 200, oai(f'<error code="{code}"/>' if arguments["identifier"] == "no" else "")
+
+    with repository(answer) as url:
+        (header,) = record(url, "oai:a.b:1", "amf")
+        assert header[0].text == "oai:a.b:1"
+        with pytest.raises(HarvestError, match="idDoesNotExist"):
+            record(url, "no", "amf")
+        with pytest.raises(HarvestError, match="no record of other"):
+            record(url, "other", "amf")
 
 
 def test_one_page_without_a_token() -> None:

@@ -243,6 +243,7 @@ schema = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
 namespace = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 crosswalks.capture = "capture-oai_dc.xml"
 crosswalks.collection = "collection-oai_dc.xml"
+crosswalks.template = "template-oai_dc.xml"
 crosswalks.box = "box-oai_dc.xml"
 
 [[format]]

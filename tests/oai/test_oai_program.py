@@ -79,6 +79,15 @@ def test_a_page_is_what_its_records_are_alone(
     assert runs == [6]
 
 
+@pytest.mark.parametrize("crosswalk", ["template-oai_dc", "template-amf", "template-redif"])
+def test_so_is_a_page_of_templates(monkeypatch: pytest.MonkeyPatch, crosswalk: str) -> None:
+    runs = ran(monkeypatch)
+    loop = Templates((TEMPLATES,), {}).loop(RECORD, f"crosswalks/{crosswalk}.xml")
+    together, alone = both(loop, page("template"))
+    assert together == alone
+    assert runs == [6]
+
+
 def test_a_page_of_headers_is_what_they_are_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = ran(monkeypatch)
     together, alone = both(Templates((TEMPLATES,), {}).loop("oai/header.xml"), page("capture"))

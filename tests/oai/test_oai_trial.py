@@ -65,6 +65,8 @@ def test_a_row_of_ones_own_takes_the_place_of_the_shipped_one(own):
         ("capture", "urn:x-sheaf:capture:1"),
         ("mods", "urn:simple"),
         ("harvest", "urn:x-sheaf:harvest:1"),
+        ("redif", "urn:x-sheaf:redif:1"),
+        ("amf", "http://amf.openlib.org"),
     ]
 
 
@@ -360,7 +362,11 @@ DUBLIN_CORE = """[[format]]
 prefix = "oai_dc"
 schema = "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
 namespace = "http://www.openarchives.org/OAI/2.0/oai_dc/"
-crosswalks = { capture = "capture-oai_dc.xml", collection = "collection-oai_dc.xml" }
+
+[format.crosswalks]
+capture = "capture-oai_dc.xml"
+collection = "collection-oai_dc.xml"
+template = "template-oai_dc.xml"
 """
 
 
@@ -379,7 +385,7 @@ def test_a_row_of_dublin_core_may_have_crosswalks_of_ones_own(own):
         ("2.0/oai_dc.xsd", "2.0/dc.xsd", "expected http://www.openarchives.org/OAI/2.0/oai_dc.xsd"),
         ("OAI/2.0/oai_dc/", "OAI/2.0/dc/", "and http://www.openarchives.org/OAI/2.0/oai_dc/"),
         ('collection = "', 'box = "', "no crosswalk of collection, and every record"),
-        ('capture = "capture-oai_dc.xml",', "", "no crosswalk of capture, and every record"),
+        ('capture = "capture-oai_dc.xml"', "", "no crosswalk of capture, and every record"),
     ],
 )
 def test_dublin_core_is_not_to_be_taken_away(own, old, new, expected):
@@ -401,7 +407,7 @@ def test_a_folder_or_a_prefix_that_is_not_there(own, tmp_path):
     )
     assert refusal(own, formats_offered=["simple", "marc"]) == (
         "formats.offered names marc, which is no format; "
-        "there are oai_dc, capture, mods, harvest, simple"
+        "there are oai_dc, capture, mods, harvest, redif, amf, simple"
     )
 
 

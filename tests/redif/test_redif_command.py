@@ -1,6 +1,7 @@
 """`sheaf redif`."""
 
 import base64
+import gzip
 import hashlib
 import io
 import json
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from tests.whole.conftest import Result, sheaf
+from tests.whole.test_commands import one_line
 
 from .samples import ARCHIVE, BOOK, PAPER, SERIES, without
+from .trees import tarball
 
 
 def tree(folder: Path) -> Path:
@@ -152,3 +155,19 @@ def test_faults_of_usage_are_one_line(
     assert result.code == 2
     assert problem in result.err
     assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("mode", ["", "gz", "bz2", "xz"])
+def test_a_tarball_is_one_line_that_says_what_reads_it(tmp_path: Path, mode: str) -> None:
+    path = tarball(tmp_path / "RePEc.tar", [("RePEc/aaa/aaaarch.rdf", ARCHIVE)], mode)
+    result = sheaf("redif", path)
+    assert (result.code, result.out) == (2, "")
+    assert "is a tarball" in one_line(result.err)
+    assert "`sheaf ingest -f`" in result.err
+
+
+def test_a_compressed_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.rdf").write_bytes(gzip.compress(PAPER))
+    result = sheaf("redif", tmp_path / "a.rdf")
+    assert (result.code, result.out) == (2, "")
+    assert "is compressed" in one_line(result.err)

@@ -530,10 +530,16 @@ def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
     assert account["records"] == account["harvested"] > account["captures"] > 40
     assert account["pages"] > 1
     (count,) = duckdb.execute(
-        "SELECT count(*) FROM read_parquet($files)",
+        "SELECT count(DISTINCT position) FROM read_parquet($files) WHERE sequence = 1",
         {"files": [str(p) for p in (folder / "store/records/records").iterdir()]},
     ).fetchall()
     assert count == (account["records"],)
+    assert account["repec"].pop("since").endswith("Z")
+    assert [row[:2] for row in account["repec"].pop("incidences")] == [
+        ["change", "tobi"], ["deletion", "tobi"], ["change", "fobi"], ["deletion", "fobi"],
+    ]  # fmt: skip
+    assert account["repec"] == {"templates": 11, "files": 3, "harvested": 2, "deleted": 1}
+    assert sheaf("verify", "--store", folder / "store").code == 0
     again = sheaf("demo", "--once", "--folder", folder, "--port", "0")  # made anew
     assert again.code == 0, again.err
     shutil.rmtree(folder)

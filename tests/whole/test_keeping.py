@@ -147,18 +147,18 @@ def test_an_export_that_is_refused(kept: Home, tmp_path: Path) -> None:
     assert "is not what it is named by" in one_line(result.err)
 
 
-def test_status_tells_what_is_kept_and_withdrawn(kept: Home) -> None:
+def test_status_tells_what_is_kept_and_deleted(kept: Home) -> None:
     out = kept("status").out
-    assert "items      2 present, 1 withdrawn" in out
+    assert "items      2 present, 1 deleted" in out
     assert "kept       2 of 20" in out
     assert "retired" not in out
     document = kept("status", "--json").json
-    assert document["snapshot"]["withdrawn"] == 1
+    assert document["snapshot"]["deleted"] == 1
     assert [one["snapshot"] for one in document["kept"]] == [1, 2]
     assert document["kept"][1]["effective"] == document["snapshot"]["effective"]
     assert document["retired"] == []
     assert kept("withdraw", "--restore", "--set", "domain:cz:knihovna:blog").code == 0
-    assert "items      3 present, 0 withdrawn" in kept("status").out
+    assert "items      3 present, 0 deleted" in kept("status").out
 
 
 def test_a_store_that_lost_its_pointer_is_not_taken_for_a_new_one(kept: Home) -> None:

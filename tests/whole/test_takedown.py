@@ -85,6 +85,8 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
         "url": "http://www.knihovna.cz/",
         "date": "2007-11-05T12:00:00Z",
         "host": "www.knihovna.cz",
+        "kind": "capture",
+        "title": first["title"],
     }
     shown = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run").out
     assert shown.startswith("3 items\n          2  www.knihovna.cz\n          1  www.archiv.org\n")

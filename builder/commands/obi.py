@@ -1,0 +1,242 @@
+"""`sheaf obi`."""
+
+import argparse
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import unquote
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.obi import content, life
+from builder.obi.claim import Outside
+from builder.obi.history import Committed, Opened, history, is_open, standing
+from builder.obi.life import Life
+from builder.obi.row import Failure, Incidence, Redirect, Row, Version
+from builder.obi.run import abandon
+from builder.obi.tist import LAST, named
+from builder.obi.url import normalised
+from builder.sources.redif.handle import canonical
+from builder.tally import tally
+from builder.terminal import visible
+from functions.oai import engine
+from functions.snapshot import instant
+from functions.snapshot.errors import StoreError
+
+_SHOWN = 5  # runs
+_IDENTIFIER = re.compile(r"oai:(?:[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z][A-Za-z0-9-]*)+:)?(.+)")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "id", nargs="?", metavar="ID", help="a template's handle or OAI identifier, or a file's URL"
+    )
+    parser.add_argument(
+        "--as-of", metavar="DATE", help="what it was then: a day (its end), an instant or a tist"
+    )
+    parser.add_argument("--bytes", metavar="FILE", help="write its bytes there; - is stdout")
+    parser.add_argument(
+        "--abandon", type=int, metavar="TIST", help="end an open run that nobody goes on with"
+    )
+
+
+def run(context: Context) -> int:
+    """Tell the history of a template or file in the obi store, or what the store holds.
+
+    With --bytes also what lies there of it, checked against its digest.
+    """
+    arguments = context.arguments
+    if arguments.abandon is not None:
+        return _abandon(context, arguments.abandon)
+    if arguments.id is None:
+        if arguments.as_of or arguments.bytes:
+            raise UsageError("--as-of and --bytes are of one object: give its ID")
+        return _summary(context)
+    if arguments.bytes == "-" and arguments.json:
+        raise UsageError("--bytes - writes bytes to where --json writes: name a file")
+    at = None if arguments.as_of is None else named(arguments.as_of, "--as-of", LAST)
+    found = _found(context, arguments.id)
+    if at is None:
+        at = int(context.now().timestamp())
+    held = found.at(at)
+    if arguments.bytes:
+        if held is None:
+            raise UsageError(visible(_absence(found, at)))
+        _write(context, held[1], arguments.bytes)
+    if arguments.bytes != "-":
+        context.result(_account(found, at, held), _document(found, at, held))
+    return 0
+
+
+def _abandon(context: Context, tist: int) -> int:
+    outside = Outside(context.now, context.sleep, context.say)
+    abandon(context.store, tist, "by `sheaf obi --abandon`", outside)
+    context.result(f"the run {tist} is abandoned: nothing of it counts", {"abandoned": tist})
+    return 0
+
+
+def _found(context: Context, given: str) -> Life:
+    """Return the life of what was named: as it was written, else in its usual form,
+    or by the handle in its OAI identifier.
+
+    Raises UsageError where no run knows of it.
+    """
+    runs = history(context.store)
+    names = [given, normalised(given).id or canonical(given)]
+    if match := _IDENTIFIER.fullmatch(given):
+        names.append(canonical(unquote(match[1])))
+    with _database() as (connection, scratch):
+        for name in dict.fromkeys(names):
+            found = life.read(connection, context.store, runs, scratch, name)
+            if found.known:
+                return found
+    raise UsageError(f"no run knows of {visible(given)}")
+
+
+@contextmanager
+def _database() -> Iterator[tuple[engine.Connection, Path]]:
+    with (
+        tempfile.TemporaryDirectory(prefix="sheaf-obi-") as folder,
+        closing(engine.connect(scratch=Path(folder))) as connection,
+    ):
+        yield connection, Path(folder)
+
+
+def _write(context: Context, version: Version, name: str) -> None:
+    with closing(content.open(context.store, version)) as source:
+        if name == "-":
+            _copy(source, sys.stdout.buffer)
+            return
+        try:
+            with Path(name).open("wb") as target:
+                _copy(source, target)
+        except OSError as error:
+            raise StoreError(f"{name} cannot be written: {error.strerror}") from error
+
+
+def _copy(source: BinaryIO, target: BinaryIO) -> None:
+    shutil.copyfileobj(source, target, 1 << 20)
+    target.flush()
+
+
+def _account(found: Life, at: int, held: tuple[int, Version] | None) -> str:
+    lines = [found.id]
+    for tist, row in found.events():
+        lines.append(f"  {_text(tist)}  {_told(row, found.id)}")
+    blocks = found.blocks()
+    for _, block in blocks:
+        other = block.url if block.handle == found.id else block.handle
+        lines.append(f"  {'file' if block.handle == found.id else 'named by'}  {other}")
+    if held is None:
+        target = _led_to(found, at)
+        lines.append(f"not there at {_text(at)}" + (f": it led to {target}" if target else ""))
+    else:
+        tist, version = held
+        lines.append(
+            f"at {_text(at)}: {tally(version.bytes, 'byte')} of {_text(tist)}, {version.key}"
+        )
+    return "\n".join(map(visible, lines))
+
+
+def _absence(found: Life, at: int) -> str:
+    """Return why there are no bytes; what a URL led to has them under an ID of its own."""
+    if target := _led_to(found, at):
+        return f"{found.id} led elsewhere at {_text(at)}: ask for {target}"
+    return f"{found.id} was not there at {_text(at)}: `sheaf obi ID` tells when"
+
+
+def _led_to(found: Life, at: int) -> str | None:
+    """Return what a URL led to at a time, if that is the last that was heard of it."""
+    heard = [row for tist, row in found.events() if tist <= at]
+    last = heard[-1] if heard else None
+    return last.target if isinstance(last, Redirect) and last.origin == found.id else None
+
+
+def _told(row: Row, own: str) -> str:
+    if isinstance(row, Version):
+        told = f"version     {tally(row.bytes, 'byte')}, sha256 {row.sha256}"
+        return ", ".join((told, *row.flags))
+    if isinstance(row, Incidence):
+        return f"{row.what:<10}  again" if row.again else row.what
+    if isinstance(row, Redirect):
+        to = f"to {row.target}" if row.origin == own else f"from {row.origin}"
+        return f"redirect    {row.status} {to}"
+    if isinstance(row, Failure):
+        return f"failure     {row.code}" + (f": {said}" if (said := _said(row)) else "")
+    return str(row)
+
+
+def _said(failure: Failure) -> str:
+    """Return the status of a failure and its detail, which may have told the status already."""
+    status, detail = failure.status, failure.detail or ""
+    if status is None or str(status) in detail.split():
+        return detail
+    return f"HTTP status {status}" + (f", {detail}" if detail else "")
+
+
+def _document(found: Life, at: int, held: tuple[int, Version] | None) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "events": [{"tist": t, "row": row.row, **asdict(row)} for t, row in found.events()],
+        "files": [{"tist": t, **asdict(block)} for t, block in found.blocks()],
+        "as_of": at,
+        "version": held and {"tist": held[0], **asdict(held[1])},
+    }
+
+
+def _summary(context: Context) -> int:
+    """Tell which runs the store has, and what their logs count."""
+    store = context.store
+    runs = history(store)
+    unended = [Opened.read(store, t) for t, members in standing(store).items() if is_open(members)]
+    counts: Counter[str] = Counter()
+    for run_ in runs:
+        counts.update(run_.counts)
+    context.result(_lines(store.address, runs, unended, counts), {
+        "store": store.address,
+        "runs": [_of_run(run_) for run_ in runs],
+        "open": [{"tist": one.tist, "kind": one.kind, "source": one.source} for one in unended],
+        "rows": dict(sorted(counts.items())),
+    })  # fmt: skip
+    return 0
+
+
+def _lines(
+    address: str, runs: tuple[Committed, ...], unended: list[Opened], counts: Counter[str]
+) -> str:
+    lines = [f"store      {address}", f"runs       {tally(len(runs), 'run')}"]
+    lines += [
+        f"           {run_.tist} of {_text(run_.tist)}: {run_.kind} of {run_.source}"
+        for run_ in reversed(runs[-_SHOWN:])
+    ]
+    if len(runs) > _SHOWN:
+        lines.append(f"           and {tally(len(runs) - _SHOWN, 'earlier one')}")
+    lines += [
+        f"open       {one.named()}; `sheaf obi --abandon {one.tist}` ends it" for one in unended
+    ]
+    lines += [f"{name:<10} {tally(count, 'row')}" for name, count in sorted(counts.items())]
+    return "\n".join(map(visible, lines))
+
+
+def _of_run(run_: Committed) -> dict[str, Any]:
+    return {
+        "tist": run_.tist,
+        "kind": run_.kind,
+        "source": run_.source,
+        "begun": instant.to_text(run_.begun),
+        "committed": instant.to_text(run_.committed),
+        "rows": dict(run_.counts),
+    }
+
+
+def _text(tist: int) -> str:
+    return instant.to_text(datetime.fromtimestamp(tist, UTC))

@@ -1,0 +1,77 @@
+"""A web server of full texts, over real HTTP on the loopback interface."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Shelf:
+    """Full texts by path; whatever is put or taken away holds from the next request on."""
+
+    def __init__(self, texts: dict[str, bytes]) -> None:
+        self._texts = dict(texts)
+
+    def put(self, path: str, text: bytes) -> None:
+        """Serve `text` at `path` from now on."""
+        self._texts[path] = text
+
+    def take(self, path: str) -> None:
+        """Answer 404 at `path` from now on."""
+        del self._texts[path]
+
+    def answer(self, path: str, known: str | None) -> tuple[HTTPStatus, str | None, bytes]:
+        """Return status, ETag and body for a client that has what `known` is the ETag of."""
+        text = self._texts.get(path)
+        if text is None:
+            return HTTPStatus.NOT_FOUND, None, b"There is nothing here.\n"
+        tag = f'"{hashlib.sha256(text).hexdigest()[:16]}"'
+        if known == tag:
+            return HTTPStatus.NOT_MODIFIED, tag, b""
+        return HTTPStatus.OK, tag, text
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # so that closing the server waits for its threads
+
+    def __init__(self, shelf: Shelf) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.shelf = shelf
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 10
+    server: _Server
+
+    def do_GET(self) -> None:
+        """Answer one GET and close the connection."""
+        status, tag, body = self.server.shelf.answer(self.path, self.headers.get("If-None-Match"))
+        self.send_response(status)
+        if tag is not None:
+            self.send_header("ETag", tag)
+        if status != HTTPStatus.NOT_MODIFIED:
+            kind = "application/pdf" if status == HTTPStatus.OK else "text/plain"
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing: what is gathered is what the demo shows."""
+
+
+@contextmanager
+def serve(shelf: Shelf) -> Iterator[str]:
+    """Serve the texts while the block runs; gives the address, without a slash at its end."""
+    with _Server(shelf) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="demo-shelf")
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,78 @@
+"""Budgets: how long a file may take, and how large it may be."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from builder.gather.failure import Deferred, NotHad
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds to connect, to the first byte of an answer, and in all; bytes a second, and bytes.
+
+    The rate is looked at once the bytes have been coming for as long as a first byte may take.
+    """
+
+    connect: float
+    first_byte: float
+    total: float
+    rate: float
+    bytes: int
+
+
+@dataclass(slots=True)
+class Budget:
+    """What is left of the time for one exchange. It is begun by being made.
+
+    `stop` ends it at once, from another thread.
+    """
+
+    limits: Limits
+    stop: threading.Event
+    clock: Callable[[], float] = time.monotonic
+    _end: float = field(init=False)
+    _phase_end: float = field(init=False)
+    _code: str = field(init=False, default="connect-timeout")
+    _body: float | None = field(init=False, default=None)
+    _got: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        now = self.clock()
+        self._end = now + self.limits.total
+        self._phase_end = now + self.limits.connect
+
+    def connected(self) -> None:
+        """The connection stands: from now on an answer is awaited."""
+        self._phase_end = self.clock() + self.limits.first_byte
+        self._code = "no-answer"
+
+    def answered(self) -> None:
+        """The head of the answer is there: from now on bytes are to come."""
+        self._body = self.clock()
+        self._code = "too-slow"
+        self._phase_end = self._body + self.limits.first_byte
+
+    def took(self, many: int) -> None:
+        """Count bytes of the body. Raises NotHad if they are too many, or came too slowly."""
+        self._got += many
+        if self._got > self.limits.bytes:
+            raise NotHad("too-large", f"more than {self.limits.bytes:,} bytes")
+        now = self.clock()
+        since = now - (self._body if self._body is not None else now)
+        if since > self.limits.first_byte and self._got < self.limits.rate * since:
+            raise NotHad("too-slow", f"{self._got:,} bytes in {since:,.0f} s")
+        self._phase_end = now + self.limits.first_byte
+        self.left()
+
+    def left(self) -> float:
+        """Return the seconds that the next step may take. Raises NotHad if there are none."""
+        if self.stop.is_set():
+            raise Deferred("ended")
+        now = self.clock()
+        if now >= self._end:
+            raise NotHad("too-long", f"more than {self.limits.total:g} s")
+        if now >= self._phase_end:
+            raise NotHad(self._code)
+        return min(self._end, self._phase_end) - now

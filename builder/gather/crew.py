@@ -1,0 +1,138 @@
+"""The crew: threads that fetch side by side, and hand over what came, one after the other."""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from builder.gather import chain
+from builder.gather.chain import Once
+from builder.gather.failure import Deferred, NotHad
+from builder.gather.fetch import Known, Means, fetch
+from builder.gather.result import Fetched, Result
+from builder.gather.state import Wanted
+
+_PUT_OFF = 3
+"""Times that a URL is put off because its host asks to be left alone, before that is told."""
+
+
+@dataclass(slots=True)
+class Crew:
+    """Fetches what is wanted until `until`, on the clock of the hosts.
+
+    `known` gives what is to be said in a conditional request; it is called from threads.
+    `put_off` counts over all batches how often a URL was, which may be one that others led to.
+    """
+
+    means: Means
+    known: Callable[[str], Known]
+    until: float
+    threads: int
+    put_off: dict[str, int]
+    rest: list[Fetched] = field(init=False, default_factory=list)
+    """What had come when it was closed early, and was not yet yielded."""
+    _tasks: dict[str, deque[str]] = field(init=False, default_factory=dict)
+    _again: dict[str, int] = field(init=False, default_factory=dict)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def fetch(self, wanted: Sequence[Wanted]) -> Generator[Fetched, None, None]:
+        """Yield what came of each file, as it comes; what was not to be tried now is left out.
+
+        Whoever closes it early ends all threads, at once; see `rest`.
+        """
+        for one in wanted:
+            self._tasks.setdefault(one.host, deque()).append(one.url)
+        once = Once(self._ask)
+        done: queue.Queue[Fetched | BaseException | None] = queue.Queue(self.threads)
+        crew = [
+            threading.Thread(target=self._work, args=(once, done), name=f"gather-{n}", daemon=True)
+            for n in range(min(self.threads, len(wanted)))
+        ]
+        for thread in crew:
+            thread.start()
+        with closing(_End(self.means.stop, crew, done, self.rest)):
+            left = len(crew)
+            while left:
+                found = done.get()
+                if found is None:
+                    left -= 1
+                elif isinstance(found, BaseException):
+                    raise found
+                else:
+                    yield found
+
+    def _work(self, once: Once, done: "queue.Queue[Fetched | BaseException | None]") -> None:
+        try:
+            while (task := self._next(once)) is not None:
+                if isinstance(task, Fetched):
+                    done.put(task)
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            done.put(error)
+        else:
+            done.put(None)
+
+    def _next(self, once: Once) -> Fetched | bool | None:
+        """Fetch one more file; True where that was not to be, None where none is left."""
+        with self._lock:
+            hosts = [host for host, urls in self._tasks.items() if urls]
+        with self.means.hosts.first_free(hosts, self.until) as host:
+            if host is None:
+                return None
+            with self._lock:
+                urls = self._tasks[host]
+                url = urls.popleft() if urls else None
+            if url is None:
+                return True
+            try:
+                chain.check_scheme(url)
+                return chain.follow(url, once)
+            except NotHad as failure:
+                return Fetched(url, (), url, failure)
+            except Deferred:
+                self._defer(host, url)
+                return True
+
+    def _defer(self, host: str, url: str) -> None:
+        """Try it again within this batch, but not for ever."""
+        with self._lock:
+            self._again[url] = self._again.get(url, 0) + 1
+            if self._again[url] <= _PUT_OFF:
+                self._tasks[host].append(url)
+
+    def _ask(self, url: str) -> Result:
+        result = fetch(self.means, url, self.known(url), self.until)
+        if isinstance(result, NotHad) and result.retry_after is not None:
+            with self._lock:
+                often = self.put_off.get(url, 0)
+                self.put_off[url] = often + 1
+            if often < _PUT_OFF:
+                raise Deferred(f"{url}: asked to come again")
+        return result
+
+
+@dataclass(slots=True)
+class _End:
+    """Ends the threads of a crew."""
+
+    stop: threading.Event
+    crew: Sequence[threading.Thread]
+    done: "queue.Queue[Fetched | BaseException | None]"
+    rest: list[Fetched]
+
+    def close(self) -> None:
+        """Tell them to end, wait until they have, and take what they still had."""
+        if any(thread.is_alive() for thread in self.crew):
+            self.stop.set()
+        for thread in self.crew:
+            while thread.is_alive():
+                self._drain()
+                thread.join(0.05)
+        self._drain()
+
+    def _drain(self) -> None:
+        while not self.done.empty():
+            found = self.done.get_nowait()
+            if isinstance(found, Fetched):
+                self.rest.append(found)

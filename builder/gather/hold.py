@@ -1,0 +1,98 @@
+"""The hold on gathering: one process of this machine gathers for a store, in a folder of its own.
+
+A run that was cut off is known by what it asked for, which is written down here before it is
+opened. So the next process ends it, and nobody waits for a run that nobody goes on with.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.errors import UsageError
+from builder.intake import writing
+from builder.obi.history import LOG, Opened, is_open, standing
+from builder.obi.run import Outside, abandon
+from functions.snapshot.store import Writer
+
+_LOCK, _ASKED, _SCRATCH = ".lock", "asked", "scratch"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A folder that is this process's alone."""
+
+    folder: Path
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for what need not last; it is emptied whenever the hold is taken."""
+        return self.folder / _SCRATCH
+
+    def asked(self) -> str:
+        """Return what the next run of this machine asks for, which no other run ever does."""
+        token = f"gather {secrets.token_hex(16)}"
+        with writing(self.folder):
+            (self.folder / _ASKED).write_text(token)
+        return token
+
+    def ended(self) -> None:
+        """The run that asked for it has an end: nothing is to be known of it here."""
+        (self.folder / _ASKED).unlink(missing_ok=True)
+
+    def end_cut_off(self, store: Writer, outside: Outside) -> None:
+        """Abandon the run that this machine opened last, if it was cut off."""
+        path = self.folder / _ASKED
+        token = path.read_text() if path.exists() else None
+        for tist, members in standing(store).items():
+            if token and is_open(members) and LOG not in members:
+                opened = Opened.read(store, tist)
+                if opened.asked == token:
+                    abandon(store, tist, "it was cut off", outside)
+                    outside.say(f"abandoned the run {opened.named()}, which was cut off")
+
+
+@contextmanager
+def held(home: Path, address: str) -> Iterator[Hold]:
+    """Give the hold on gathering for the store at `address`; its folder lies in `home`.
+
+    Raises UsageError if another process has it, StoreError where nothing can be written.
+    """
+    folder = home / f"gather-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}"
+    with writing(folder):
+        lock = _locked(folder, address)
+    with lock:
+        hold = Hold(folder)
+        shutil.rmtree(hold.scratch, ignore_errors=True)
+        with writing(folder):
+            hold.scratch.mkdir()
+        try:
+            yield hold
+        finally:
+            shutil.rmtree(hold.scratch, ignore_errors=True)
+            if not (folder / _ASKED).exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked(folder: Path, address: str) -> BinaryIO:
+    while True:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # removed before it was locked
+            lock = (folder / _LOCK).open("a+b")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                raise UsageError(
+                    f"another process gathers for {address}: let it end first"
+                ) from None
+            if os.fstat(lock.fileno()).st_nlink:
+                return lock
+            lock.close()

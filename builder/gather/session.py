@@ -1,0 +1,189 @@
+"""A session: batch after batch, until nothing is due any more or the limit is reached."""
+
+import contextlib
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from builder.errors import UsageError
+from builder.gather.batch import Batch, Pace
+from builder.gather.fetch import Means
+from builder.gather.hold import Hold
+from builder.gather.state import Choice, Left, State, Wanted
+from builder.obi.row import CHANGE, DELETION, Failure, Incidence, Redirect, Row, Seen, Version
+from builder.obi.run import Committed, Outside, Purpose, Run, claim, history
+from builder.terminal import visible
+from functions.snapshot.errors import SheafError
+from functions.snapshot.store import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be gathered: the choice, at most `limit` files, and the size of a batch.
+
+    `source` is the choice as it was given. `seconds` is for how long a batch begins new requests,
+    `files` how many it fetches at most; `megabytes` is what the database may take of memory.
+    """
+
+    choice: Choice
+    source: str
+    limit: int | None
+    seconds: float
+    files: int
+    threads: int
+    megabytes: int = 1024
+    pdf_text: bool = False
+
+
+@dataclass(slots=True)
+class Account:
+    """What a session came to. `counts` are outcomes, `failures` those that are such by code.
+
+    `left` files of `left_hosts` are still due; `put_off` are not, for they failed before it.
+    """
+
+    runs: list[int] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    bytes: int = 0
+    left: int = 0
+    left_hosts: int = 0
+    put_off: int = 0
+
+    def add(self, run: Committed, rows: Iterable[Row]) -> None:
+        """Count what a run came to."""
+        self.runs.append(run.tist)
+        for row in rows:
+            if isinstance(row, Version):
+                self.bytes += row.bytes
+            elif isinstance(row, Incidence):
+                self.counts[_named(row)] += 1
+            elif isinstance(row, Failure):
+                self.failures[row.code] += 1
+            elif isinstance(row, Seen):
+                self.counts["seen"] += 1
+            elif isinstance(row, Redirect):
+                self.counts["redirects"] += 1
+
+
+def _named(row: Incidence) -> str:
+    if row.what in {CHANGE, DELETION}:
+        return f"{row.what}s"
+    return "reappearances" if row.again else "appearances"
+
+
+@dataclass(slots=True)
+class Session:
+    """Gathers into a store; the hold on it is had by the caller.
+
+    `advance` is told of outcomes since its last call. A KeyboardInterrupt ends it early: the batch
+    at hand is committed, and `interrupted` is what to raise once that was told of.
+    """
+
+    store: Writer
+    hold: Hold
+    outside: Outside
+    means: Means
+    order: Order
+    advance: Callable[[int], None] = lambda many: None
+    account: Account = field(init=False, default_factory=Account)
+    interrupted: KeyboardInterrupt | None = field(init=False, default=None)
+    _state: State | None = field(init=False, default=None)
+    _put_off: dict[str, int] = field(init=False, default_factory=dict)
+    _begun: int = field(init=False, default=0)
+    _done: int = field(init=False, default=0)
+
+    def due(self) -> int:
+        """Return how many files are due now, at most the limit.
+
+        Raises DamagedStore, and UsageError where there is nothing of what was chosen.
+        """
+        self.hold.end_cut_off(self.store, self.outside)
+        runs = history(self.store)
+        self._begun = max(self._now(), runs[-1].tist + 1 if runs else 0)
+        state, choice = self._known(runs), self.order.choice
+        if (choice.handle or choice.pattern) and not state.matched(choice):
+            raise UsageError(f"--only {visible(self.order.source)}: no template or URL is of it")
+        due = state.left(choice, self._now(), self._begun).due
+        return due if self.order.limit is None else min(due, self.order.limit)
+
+    def gather(self) -> Account:
+        """Fetch what is due. `due` was asked before it."""
+        try:
+            while self._batch():
+                pass
+            left = self._left()
+            account = self.account
+            account.left, account.left_hosts, account.put_off = left.due, left.hosts, left.put_off
+        finally:
+            if self._state is not None:
+                self._state.close()
+                self._state = None
+        return self.account
+
+    def _left(self) -> Left:
+        if self.interrupted or self._state is None:
+            return Left()
+        return self._state.left(self.order.choice, self._now(), self._begun)
+
+    def _batch(self) -> bool:
+        """Carry out one more batch; False where none is of use, or none was to come after it."""
+        until = time.monotonic() + self.order.seconds
+        state = self._known(history(self.store))
+        if not self._next(state, until):
+            return False
+        run = claim(self.store, self._purpose(), self.outside)
+        try:
+            committed = self._carried_out(run, until)
+        except BaseException:
+            with contextlib.suppress(SheafError):  # else the next process of this machine ends it
+                run.abandon("it was interrupted, or it failed")
+                self.hold.ended()
+            raise
+        self.hold.ended()
+        if committed is None:
+            return False
+        self.account.add(*committed)
+        return self.interrupted is None
+
+    def _carried_out(self, run: Run, until: float) -> tuple[Committed, list[Row]] | None:
+        """Fetch within a run and commit it; None where there was nothing to commit."""
+        state = self._known(run.turn())
+        wanted = self._next(state, until)
+        pace = Pace(until, self.order.threads, self.order.pdf_text)
+        batch = Batch(run, state, self.means, pace, self._put_off, self.advance)
+        try:
+            self._done += batch.fetch(wanted)
+        except KeyboardInterrupt as interrupt:
+            self.interrupted = interrupt
+        committed = batch.commit()
+        if committed is not None:
+            state.extend(*committed)
+        return committed
+
+    def _next(self, state: State, until: float) -> list[Wanted]:
+        most = self.order.files
+        if self.order.limit is not None:
+            most = min(most, self.order.limit - self._done)
+        resting = self.means.hosts.resting(until)
+        return state.next(self.order.choice, self._now(), self._begun, most, resting)
+
+    def _purpose(self) -> Purpose:
+        return Purpose("gather", self.order.source, self.hold.asked())
+
+    def _now(self) -> int:
+        return int(self.outside.clock().timestamp())
+
+    def _known(self, runs: tuple[Committed, ...]) -> State:
+        """Return the state that the runs come to; folded anew where others came between."""
+        if self._state is not None and self._state.runs == runs:
+            return self._state
+        if self._state is not None:
+            self._state.close()
+        folder = self.hold.scratch / "state"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        self._state = State.folded(self.store, runs, folder, self.order.megabytes)
+        return self._state

@@ -1,0 +1,226 @@
+"""The state of files: what the runs before know of each, and which are to be fetched now."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from builder.gather.verdict import Before
+from builder.obi import fold
+from builder.obi.outcome import OUTCOMES
+from builder.obi.row import DELETION, FILE, TEMPLATE, Row
+from builder.obi.run import Committed
+from functions.oai import engine
+from functions.snapshot.store import Reader
+
+DAY = 86_400
+
+_UNREACHABLE = sorted(code for code, outcome in OUTCOMES.items() if outcome.unreachable)
+_SOON = sorted(code for code, outcome in OUTCOMES.items() if outcome.soon)
+_OURS = sorted(code for code, outcome in OUTCOMES.items() if outcome.ours)
+_TABLES = ("version", "seen", "incidence", "redirect", "failure")
+
+_HAD = f"""
+SELECT id, tist FROM version WHERE kind = '{FILE}' UNION ALL
+SELECT id, tist FROM seen WHERE kind = '{FILE}' UNION ALL
+SELECT origin, tist FROM redirect WHERE target_key IS NOT NULL
+"""
+_TRIED = f"""
+{_HAD} UNION ALL SELECT origin, tist FROM redirect WHERE target_key IS NULL
+UNION ALL SELECT id, tist FROM failure UNION ALL SELECT id, tist FROM incidence
+WHERE kind = '{FILE}'
+"""
+_STANDING = f"""
+WITH tried AS (SELECT id, max(tist) AS tried FROM ({_TRIED}) GROUP BY id),
+had AS (SELECT id, max(tist) AS had FROM ({_HAD}) GROUP BY id),
+bad AS (
+    SELECT f.id, count(DISTINCT f.tist) AS times, arg_max(f.code, f.tist) AS code,
+        arg_max(f.detail, f.tist) AS detail
+    FROM failure f LEFT JOIN had h USING (id) WHERE f.tist > coalesce(h.had, 0) GROUP BY f.id),
+wanted AS (
+    SELECT id, bool_or(lower(trim(format)) = 'application/pdf') AS pdf
+    FROM refipo WHERE id IS NOT NULL
+    AND ($handle IS NULL OR handle = $handle OR starts_with(handle, $handle || ':'))
+    AND ($pattern IS NULL OR id GLOB $pattern) GROUP BY id)
+SELECT w.id, trim(regexp_extract(w.id, '^[a-z]+://(\\[[^\\]]*\\]|[^/:?#]*)', 1), '[]') AS host,
+    coalesce(w.pdf, false) AS pdf, t.tried, b.id IS NOT NULL AS failed,
+    t.tried IS NULL OR (t.tried < $begun AND ($again OR t.tried <= $now - $interval
+        OR coalesce((b.code || ' ' || b.detail) IN (SELECT unnest($lifted::VARCHAR[])), false)
+        OR coalesce(list_contains($soon, b.code)
+            AND t.tried <= $now - $retry * 2 ** least(b.times - 1, 16), false))) AS due
+FROM wanted w LEFT JOIN tried t USING (id) LEFT JOIN bad b USING (id)
+"""
+_NEXT = f"""
+SELECT id, host, pdf FROM ({_STANDING})
+WHERE due AND NOT list_contains($resting::VARCHAR[], host)
+ORDER BY row_number() OVER (PARTITION BY host ORDER BY tried NULLS FIRST, id), id LIMIT $most
+"""
+_LEFT = f"""
+SELECT count(*) FILTER (due), count(DISTINCT host) FILTER (due),
+    count(*) FILTER (failed AND tried < $begun AND NOT due)
+FROM ({_STANDING})
+"""
+_MATCHED = f"""
+SELECT EXISTS (FROM ({_STANDING})) OR EXISTS (FROM version WHERE kind = '{TEMPLATE}'
+    AND (id = $handle OR starts_with(id, $handle || ':')))
+"""
+_REFUSED = """
+SELECT DISTINCT code, detail FROM failure WHERE list_contains($ours, code) AND detail IS NOT NULL
+"""
+
+_BEFORE = f"""
+WITH want AS (SELECT unnest($ids) AS id),
+v AS (SELECT id, arg_max({{key: key, digest: sha256, text_sha256: text_sha256,
+    text_method: text_method}}, tist) AS v
+    FROM version SEMI JOIN want USING (id) WHERE kind = '{FILE}' GROUP BY id),
+i AS (SELECT id, arg_max(what, tist) AS what
+    FROM incidence SEMI JOIN want USING (id) WHERE kind = '{FILE}' GROUP BY id),
+s AS (SELECT id, arg_max({{etag: etag, last_modified: last_modified}}, tist) AS s
+    FROM (SELECT id, etag, last_modified, tist FROM version WHERE kind = '{FILE}' UNION ALL
+          SELECT id, etag, last_modified, tist FROM seen WHERE kind = '{FILE}')
+    SEMI JOIN want USING (id) GROUP BY id),
+r AS (SELECT origin AS id, arg_max({{target: target, status: status, key: key}}, tist) AS r
+    FROM redirect SEMI JOIN want ON want.id = redirect.origin GROUP BY origin),
+heard AS (SELECT id, max(tist) AS heard FROM ({_HAD}
+    UNION ALL SELECT id, tist FROM incidence WHERE kind = '{FILE}' UNION ALL
+    SELECT id, tist FROM failure WHERE NOT list_contains($unreachable, code))
+    SEMI JOIN want USING (id) GROUP BY id),
+u AS (SELECT f.id, count(DISTINCT f.tist) AS unreached, min(f.tist) AS since
+    FROM failure f SEMI JOIN want USING (id) LEFT JOIN heard h ON h.id = f.id
+    WHERE list_contains($unreachable, f.code) AND f.tist > coalesce(h.heard, 0) GROUP BY f.id)
+SELECT id, v.key, v.digest, v.text_sha256, v.text_method,
+    coalesce(i.what = '{DELETION}', false), s.etag, s.last_modified, coalesce(u.unreached, 0),
+    u.since, r.target, r.status, r.key
+FROM want LEFT JOIN v USING (id) LEFT JOIN i USING (id) LEFT JOIN s USING (id)
+LEFT JOIN r USING (id) LEFT JOIN u USING (id)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which files are to be fetched, and when again.
+
+    `handle` narrows them to those of templates of an archive or series, `pattern` to URLs that it
+    matches. `interval` is in seconds, as is `retry`, which is doubled with each further failure.
+    `begun` is the first run of this gathering: what it has tried is not tried once more. `lifted`
+    tells, given code and detail, which failures the configuration would not bring about now.
+    """
+
+    interval: int
+    retry: int
+    again: bool = False
+    handle: str | None = None
+    pattern: str | None = None
+    lifted: Callable[[str, str], bool] = lambda code, detail: False
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How many files are due, of how many hosts; and how many are not, for they failed before."""
+
+    due: int = 0
+    hosts: int = 0
+    put_off: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file to be fetched, its host, and whether a template says that it is a PDF."""
+
+    url: str
+    host: str
+    pdf: bool
+
+
+class State:
+    """What the runs so far come to, in a database of its own. Not for several threads at once."""
+
+    def __init__(self, connection: engine.Connection, runs: Sequence[Committed]) -> None:
+        self._connection = connection
+        self.runs = tuple(runs)
+
+    @staticmethod
+    def folded(store: Reader, runs: Sequence[Committed], scratch: Path, megabytes: int) -> "State":
+        """Fold the logs of the runs. Raises DamagedStore, StoreError."""
+        connection = engine.connect(threads=2, memory_megabytes=megabytes, scratch=scratch)
+        fold.fold(connection, store, runs, scratch)
+        return State(connection, runs)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._connection.close()
+
+    def extend(self, run: Committed, rows: Iterable[Row]) -> None:
+        """Take in the rows of a run that was committed behind the others."""
+        by_table: dict[str, list[dict[str, object]]] = defaultdict(list)
+        for row in rows:
+            by_table[row.row].append({"tist": run.tist, **asdict(row)})
+        with engine.reading("the outcomes of a run"):
+            for table in sorted(by_table.keys() & set(_TABLES)):
+                described = self._connection.execute(f"DESCRIBE {table}").fetchall()
+                shape = json.dumps([{name: kind for name, kind, *_ in described}])
+                self._connection.execute(
+                    f"INSERT INTO {table} BY NAME SELECT unnest(told) FROM "
+                    f"(SELECT unnest(from_json($told, '{shape}')) AS told)",
+                    {"told": json.dumps(by_table[table])},
+                )
+        self.runs = (*self.runs, run)
+
+    def next(
+        self, choice: Choice, now: int, begun: int, most: int, resting: Sequence[str]
+    ) -> list[Wanted]:
+        """Return up to `most` files that are due, of as many hosts as there are.
+
+        What was never tried comes first, then what was tried longest ago. Times are in seconds
+        since 1970; `begun` is the first run of this gathering, whose work is not done twice.
+        """
+        values = {**self._values(choice, now, begun), "most": most, "resting": list(resting)}
+        with engine.reading("what is due"):
+            rows = self._connection.execute(_NEXT, values).fetchall()
+        return [Wanted(*row) for row in rows]
+
+    def left(self, choice: Choice, now: int, begun: int) -> Left:
+        """Return what is due, and what is put off since before this gathering."""
+        with engine.reading("what is due"):
+            values = self._values(choice, now, begun)
+            row = self._connection.execute(_LEFT, values).fetchone()
+        assert row is not None
+        return Left(*row)
+
+    def matched(self, choice: Choice) -> bool:
+        """Tell whether there is anything of which a choice could be, due or not."""
+        with engine.reading("what is due"):
+            row = self._connection.execute(_MATCHED, self._values(choice, 0, 0)).fetchone()
+        assert row is not None
+        return bool(row[0])
+
+    def before(self, urls: Iterable[str]) -> dict[str, Before]:
+        """Return what is known of each URL."""
+        values = {"ids": sorted(set(urls)), "unreachable": _UNREACHABLE}
+        with engine.reading("what is known of files"):
+            rows = self._connection.execute(_BEFORE, values).fetchall()
+        return {row[0]: _before(row) for row in rows}
+
+    def _values(self, choice: Choice, now: int, begun: int) -> dict[str, object]:
+        refused = self._connection.execute(_REFUSED, {"ours": _OURS}).fetchall()
+        return {
+            "interval": choice.interval,
+            "retry": choice.retry,
+            "again": choice.again,
+            "handle": choice.handle,
+            "pattern": choice.pattern,
+            "soon": _SOON,
+            "lifted": [f"{c} {d}" for c, d in refused if choice.lifted(c, d)],
+            "now": now,
+            "begun": begun,
+        }
+
+
+def _before(row: Sequence[object]) -> Before:
+    names = (
+        "key", "digest", "text_sha256", "text_method", "lost", "etag", "last_modified",
+        "unreached", "since", "target", "status", "redirect",
+    )  # fmt: skip
+    held: Mapping[str, object] = dict(zip(names, row[1:], strict=True))
+    return Before(**held)  # type: ignore[arg-type]

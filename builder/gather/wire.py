@@ -1,0 +1,205 @@
+"""The wire: one request over HTTP/1.1 and its answer, on a connection of its own.
+
+The connection is made here, to an address that was checked, so that no library follows a proxy, a
+redirect or a second look-up of the name. Every read and write is held to the budget.
+"""
+
+import contextlib
+import re
+import socket
+import ssl
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpcore2
+
+from builder.gather.address import Guard
+from builder.gather.budget import Budget
+from builder.gather.failure import NotHad
+
+_STEP = 1.0
+"""Seconds after which a wait looks whether the work is to end."""
+_PORTS = {"http": 80, "https": 443}
+_ONE_LINE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The head of an answer, names of headers in lower case, and its body as it comes."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Iterator[bytes]
+
+
+def context() -> ssl.SSLContext:
+    """Return what checks certificates, against those that this machine trusts."""
+    return httpcore2.default_ssl_context()
+
+
+@contextmanager
+def ask(
+    url: str,
+    headers: Mapping[str, str],
+    guard: Guard,
+    budget: Budget,
+    tls: ssl.SSLContext,
+) -> Iterator[Answer]:
+    """Give the answer to a GET of `url`, which is normalised. Raises NotHad, Deferred.
+
+    The body's bytes come without their transfer coding; they are counted by the budget.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.port == 0:  # httpcore takes it for none
+        raise NotHad("port-refused", f"{host}:0")
+    port = parts.port or _PORTS[parts.scheme]
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if url.endswith("?"):
+        target += "?"
+    name = f"[{host}]" if ":" in host else host
+    shown = name if port == _PORTS[parts.scheme] else f"{name}:{port}"
+    request = httpcore2.Request(
+        "GET",
+        httpcore2.URL(scheme=parts.scheme, host=host, port=port, target=target),
+        headers=[("Host", shown), *headers.items(), ("Connection", "close")],
+    )
+    origin = httpcore2.Origin(parts.scheme.encode(), host.encode(), port)
+    connection = httpcore2.HTTPConnection(
+        origin, ssl_context=tls, network_backend=_Backend(guard, budget)
+    )
+    with contextlib.closing(connection):
+        with _told("bad-answer"):
+            response = connection.handle_request(request)
+        budget.answered()
+        yield Answer(response.status, _headers(response.headers), _body(response, budget))
+
+
+def _body(response: httpcore2.Response, budget: Budget) -> Iterator[bytes]:
+    with _told("cut-short"):
+        for chunk in response.iter_stream():
+            budget.took(len(chunk))
+            yield chunk
+
+
+@contextmanager
+def _told(code: str) -> Iterator[None]:
+    """Turn what the library raises into NotHad, a fault of the protocol by `code`."""
+    try:
+        yield
+    except httpcore2.ProtocolError as error:
+        raise NotHad(code, _line(error)) from error
+    except httpcore2.NetworkError as error:
+        raise NotHad("cut-short", _line(error)) from error
+
+
+def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Return headers by name, the first of each; UTF-8 where it is that, else latin-1."""
+    found: dict[str, str] = {}
+    for name, value in raw:
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            text = value.decode("latin-1")
+        found.setdefault(name.decode("latin-1").lower(), text.strip())
+    return found
+
+
+def _line(error: BaseException) -> str:
+    return _ONE_LINE.sub(" ", str(error)).strip()[:200] or type(error).__name__
+
+
+class _Backend(httpcore2.NetworkBackend):
+    """Connects to addresses that the guard lets through, and to no others."""
+
+    def __init__(self, guard: Guard, budget: Budget) -> None:
+        self._guard = guard
+        self._budget = budget
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        addresses = self._guard.addresses(host, port)
+        failed: OSError | None = None
+        for left, (family, address) in zip(range(len(addresses), 0, -1), addresses, strict=True):
+            plain = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                plain.settimeout(self._budget.left() / left)
+                plain.connect(address)
+                plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            except OSError as error:
+                plain.close()
+                failed = error
+            except BaseException:
+                plain.close()
+                raise
+            else:
+                return _Stream(plain, self._budget)
+        code = "connect-timeout" if isinstance(failed, TimeoutError) else "connect"
+        raise NotHad(code, f"{host}:{port}: {(failed and failed.strerror) or failed}") from failed
+
+
+class _Stream(httpcore2.NetworkStream):
+    """A connection whose every wait ends with the budget."""
+
+    def __init__(self, connected: socket.socket, budget: Budget) -> None:
+        self._socket = connected
+        self._budget = budget
+        self._waits = False
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        while True:
+            self._socket.settimeout(min(self._budget.left(), _STEP))
+            try:
+                return self._socket.recv(max_bytes)
+            except TimeoutError:
+                continue
+            except ssl.SSLEOFError:
+                return b""
+            except OSError as error:
+                raise httpcore2.ReadError(error) from error
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        view = memoryview(buffer)
+        if not self._waits:
+            self._waits = True
+            self._budget.connected()
+        while view:
+            self._socket.settimeout(min(self._budget.left(), _STEP))
+            try:
+                view = view[self._socket.send(view) :]
+            except TimeoutError:
+                continue
+            except OSError as error:
+                raise httpcore2.WriteError(error) from error
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore2.NetworkStream:
+        self._socket.settimeout(self._budget.left())
+        try:
+            secured = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname)
+        except TimeoutError as error:
+            self.close()
+            raise NotHad("connect-timeout", f"{server_hostname}: TLS") from error
+        except (OSError, ValueError) as error:
+            self.close()
+            raise NotHad("tls", f"{server_hostname}: {_line(error)}") from error
+        return _Stream(secured, self._budget)
+
+    def get_extra_info(self, info: str) -> Any:
+        return None

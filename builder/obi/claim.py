@@ -1,0 +1,181 @@
+"""Claims: a run gets its time, which no other has, and knows of every run that comes before it.
+
+Whoever opens a run lists the others afterwards. So of two runs the later one sees the earlier one
+and waits for it or, where it was faster, the earlier one sees that and begins anew behind it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from builder.obi import key
+from builder.obi.commit import complete
+from builder.obi.history import (
+    COMMIT,
+    LOG,
+    OPEN,
+    Opened,
+    abandonment,
+    ended,
+    is_open,
+    standing,
+)
+from functions.snapshot import instant
+from functions.snapshot.errors import Conflict, StoreError
+from functions.snapshot.store import Writer
+
+BEHIND = 3600
+"""Seconds by which a clock may lie behind the last run."""
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a run is for: ingest or gather, its source as it was given, and what is `asked`.
+
+    Who asks for the same again goes on with a run that was cut off, if its source holds the same
+    still: `content` is a digest of that, where it is known before.
+    """
+
+    kind: str
+    source: str
+    asked: str
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What a run takes from outside: the time, how to wait, and how to tell of it."""
+
+    clock: Callable[[], datetime]
+    sleep: Callable[[float], None]
+    say: Callable[[str], None]
+
+
+def claimed(store: Writer, purpose: Purpose, outside: Outside, tist: int | None) -> Opened:
+    """Return the run that goes on or was opened; one that lacks its commit alone is completed.
+
+    Raises StoreError for a time that no run can have, and for a disk that folds case.
+    """
+    if store.folds_case():
+        raise StoreError(
+            f"{store.address}: this disk takes names that differ by case alone for one, and ids of "
+            "files do; use another disk, or a bucket"
+        )
+    for _ in range(_TRIES):
+        runs = standing(store)
+        run = _cut_off(store, runs, purpose, tist)
+        if run is not None and LOG in runs[run.tist]:
+            complete(store, run.tist, outside.clock())
+            continue
+        if run is not None and run.content != purpose.content:
+            _disown(store, run, tist, outside)
+            continue
+        if run is None:
+            run = _opened(store, runs, purpose, outside, tist)
+        if run is not None and not _overtaken(store, run, outside):
+            return run
+    raise Conflict(f"{store.address}: others opened runs {_TRIES} times meanwhile; run again")
+
+
+def _cut_off(
+    store: Writer, runs: Mapping[int, frozenset[str]], purpose: Purpose, tist: int | None
+) -> Opened | None:
+    """Return an open run for which the same was asked."""
+    for number, members in runs.items():
+        if is_open(members) and tist in (None, number):
+            run = Opened.read(store, number)
+            if (run.kind, run.asked) == (purpose.kind, purpose.asked):
+                return run
+    return None
+
+
+def _disown(store: Writer, run: Opened, tist: int | None, outside: Outside) -> None:
+    """Abandon a run whose source has changed: what it holds now was not there at that time."""
+    if tist is not None:
+        raise StoreError(
+            f"the run {run.named()} was cut off, and its source has changed since; "
+            f"end it with `sheaf obi --abandon {tist}`, then give a later time"
+        )
+    give_up(store, run.tist, "its source has changed since it was begun", outside.clock())
+
+
+def _opened(
+    store: Writer,
+    runs: Mapping[int, frozenset[str]],
+    purpose: Purpose,
+    outside: Outside,
+    tist: int | None,
+) -> Opened | None:
+    """Open a run and return it; None if somebody else took its time just before."""
+    now = outside.clock()
+    last = next(_counting(store, runs), None)
+    number = _time(last, int(now.timestamp()), tist)
+    while tist is None and number in runs:
+        number += 1  # of an abandoned one
+    after = max((other for other in runs if other < number), default=None)
+    run = Opened(number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after)
+    try:
+        store.create(key.run(number) + OPEN, run.document())
+    except Conflict:
+        if number in runs:
+            raise StoreError(
+                f"the run of {text(number)} was abandoned, and no other can have its time: "
+                "give a later one"
+            ) from None
+        return None
+    return run
+
+
+def _counting(store: Writer, runs: Mapping[int, frozenset[str]]) -> Iterator[int]:
+    """Yield the times of runs that were not abandoned, the last one first."""
+    for number in sorted(runs, reverse=True):
+        if is_open(runs[number]) or ended(store, number) is not None:
+            yield number
+
+
+def _time(last: int | None, now: int, tist: int | None) -> int:
+    """Return the time of the next run. Raises StoreError for one that it cannot have."""
+    if last is not None and now < last - BEHIND:
+        raise StoreError(
+            f"this machine's clock is at {text(now)}, and the last run was of {text(last)}: "
+            "set the clock right"
+        )
+    if tist is None:
+        return now if last is None else max(now, last + 1)
+    key.folder(tist)
+    if tist > now:
+        raise StoreError(f"{text(tist)} lies in the future, and no run can be of then")
+    if last is not None and tist <= last:
+        raise StoreError(
+            f"the store has a run of {text(last)}, and history goes forwards: {text(tist)} can be "
+            "no run's time any more"
+        )
+    return tist
+
+
+def _overtaken(store: Writer, run: Opened, outside: Outside) -> bool:
+    """Tell whether a later run was opened by who could not know of this one; abandon it then."""
+    runs = standing(store)
+    for number in _counting(store, {n: m for n, m in runs.items() if n > run.tist}):
+        after = Opened.read(store, number).after
+        if after is None or after < run.tist:
+            give_up(store, run.tist, f"the run {number} was opened meanwhile", outside.clock())
+            return True
+    return False
+
+
+def give_up(store: Writer, tist: int, why: str, now: datetime) -> None:
+    """Abandon a run: nothing of it counts from now on. Raises StoreError if it was committed."""
+    if OPEN not in standing(store).get(tist, ()):
+        raise StoreError(f"{store.address} has no run {tist}")
+    try:
+        store.create(key.run(tist) + COMMIT, abandonment(tist, why, now))
+    except Conflict:
+        if ended(store, tist) is not None:
+            raise StoreError(f"the run {tist} is committed and cannot be abandoned") from None
+
+
+def text(tist: int) -> str:
+    """Return a tist as people read it."""
+    return instant.to_text(datetime.fromtimestamp(tist, UTC))

@@ -1,0 +1,82 @@
+"""Commits: the one object by which a run counts, written when all else of it is there."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from builder.obi import content, key, log
+from builder.obi.history import COMMIT, DOCUMENTS, LOG, Committed, Opened, ended, history
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
+from functions.snapshot.store import Writer
+
+
+def finish(
+    store: Writer,
+    opened: Opened,
+    said: log.Written,
+    documents: str | None,
+    before: Sequence[Committed],
+    now: datetime,
+) -> Committed:
+    """Make a run count whose log and documents are there, and return it.
+
+    If somebody else did that just before, it is theirs that is returned. Raises Conflict if theirs
+    has another log, StoreError if the run was abandoned.
+    """
+    last = before[-1] if before else None
+    run = Committed(
+        opened.tist,
+        opened.kind,
+        opened.source,
+        opened.begun,
+        now,
+        said.digest,
+        said.bytes,
+        documents,
+        last.digest if last else None,
+        "",
+        said.counts,
+    )
+    data = run.document(last)
+    try:
+        store.create(key.run(run.tist) + COMMIT, data)
+    except Conflict:
+        found = ended(store, run.tist)
+        if found is None:
+            raise StoreError(
+                f"the run {opened.named()} was abandoned meanwhile; run again"
+            ) from None
+        if found.log != run.log:
+            raise Conflict(f"somebody else committed the run {opened.named()}") from None
+        return found
+    found = Committed.of(run.tist, data)
+    assert found is not None
+    return found
+
+
+def complete(store: Writer, tist: int, now: datetime) -> None:
+    """Make a run count that was cut off just before that.
+
+    Its log is there, so whoever wrote it had waited for its turn and had written all else.
+    """
+    prefix = key.run(tist)
+    counts: Counter[str] = Counter()
+    for line in log.lines(store, prefix + LOG, None):
+        counts[_name(line, prefix + LOG)] += 1
+    digest, size = content.digest(store, prefix + LOG)
+    try:
+        documents: str | None = content.digest(store, prefix + DOCUMENTS)[0]
+    except MissingObject:
+        documents = None
+    before = [run for run in history(store) if run.tist < tist]
+    said = log.Written(digest, size, counts)
+    finish(store, Opened.read(store, tist), said, documents, before, now)
+
+
+def _name(line: bytes, where: str) -> str:
+    try:
+        found: Mapping[str, str] = json.loads(line)
+        return str(found["row"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedStore(f"{where} is damaged: {error!r}") from error

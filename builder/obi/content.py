@@ -1,0 +1,78 @@
+"""Content: the bytes of a version, held against the digest that the log of its run has of them."""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, BinaryIO, cast
+
+from builder.evidence import chunks
+from builder.obi.row import Version
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.store import Reader
+
+
+def read(store: Reader, version: Version) -> bytes:
+    """Return the bytes. Raises MissingObject, and DamagedStore if they are others."""
+    data = store.read(version.key)
+    if hashlib.sha256(data).hexdigest() != version.sha256:
+        raise _altered(version.key)
+    return data
+
+
+def open(store: Reader, version: Version) -> BinaryIO:
+    """Return them as a stream, read forwards, which raises DamagedStore at its end if they are
+    others; it is to be closed. Raises MissingObject.
+    """
+    raw = _Checked(store.open(version.key), version)
+    return cast(BinaryIO, io.BufferedReader(raw, 1 << 16))
+
+
+def digest(store: Reader, key: str) -> tuple[str, int]:
+    """Return SHA-256 and size of what lies at `key`, read in parts. Raises MissingObject."""
+    found, size = hashlib.sha256(), 0
+    for chunk in parts(store, key):
+        found.update(chunk)
+        size += len(chunk)
+    return found.hexdigest(), size
+
+
+def parts(store: Reader, key: str, sha256: str | None = None) -> Iterator[bytes]:
+    """Yield what lies at `key` in parts.
+
+    Raises MissingObject, and DamagedStore in the end if its digest is another than `sha256`.
+    """
+    found = hashlib.sha256()
+    with closing(store.open(key)) as source:
+        for chunk in chunks(source, key):
+            if sha256 is not None:
+                found.update(chunk)
+            yield chunk
+    if sha256 not in (None, found.hexdigest()):
+        raise _altered(key)
+
+
+class _Checked(io.RawIOBase):
+    def __init__(self, source: BinaryIO, version: Version) -> None:
+        self._source = source
+        self._version = version
+        self._digest = hashlib.sha256()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._source.read(len(buffer))
+        if not data and self._digest.hexdigest() != self._version.sha256:
+            raise _altered(self._version.key)
+        self._digest.update(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._source.close()
+        super().close()
+
+
+def _altered(key: str) -> DamagedStore:
+    return DamagedStore(f"{key} is damaged: it has not the bytes that were stored there")

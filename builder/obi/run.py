@@ -1,0 +1,188 @@
+"""Runs: what is written of the obi store, one run at a time, and never changed afterwards.
+
+Content goes first, then the documents and the log, and commit.json last: before it is there nobody
+sees anything of the run. Whatever was there with the same bytes already is as good as written.
+"""
+
+import hashlib
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from builder.intake import writing
+from builder.obi import content, key, log
+from builder.obi.claim import Outside, Purpose, claimed, give_up
+from builder.obi.commit import complete, finish
+from builder.obi.history import DOCUMENTS, LOG, Committed, Opened, history, is_open, standing
+from builder.obi.row import Redirect, Row
+from functions.snapshot.errors import Conflict, StoreError
+from functions.snapshot.store import Writer
+
+__all__ = ["Committed", "Outside", "Purpose", "Run", "abandon", "claim", "history"]
+
+_POLL = 1.0  # seconds
+_COPY = 1 << 20  # bytes
+
+
+def claim(
+    store: Writer,
+    purpose: Purpose,
+    outside: Outside,
+    *,
+    tist: int | None = None,
+    wait: float = 1200,
+) -> "Run":
+    """Return a run of a time of its own: `tist`, or now, or a second after the last one.
+
+    An open one for which the same was asked goes on. `wait` is for how many seconds it waits for
+    its turn. Raises StoreError for a time that it cannot have, a clock that is wrong and a disk
+    that cannot hold the store.
+    """
+    return Run(store, claimed(store, purpose, outside, tist), outside, wait)
+
+
+def abandon(store: Writer, tist: int, why: str, outside: Outside) -> None:
+    """End an open run that nobody goes on with: nothing of it counts.
+
+    Raises StoreError where there is no such run, or it is committed.
+    """
+    give_up(store, tist, why, outside.clock())
+
+
+class Run:
+    """A run that was opened. Its methods raise Conflict where another one of its writers differs,
+    and StoreError.
+    """
+
+    def __init__(self, store: Writer, opened: Opened, outside: Outside, wait: float) -> None:
+        self.tist = opened.tist
+        self._store = store
+        self._opened = opened
+        self._outside = outside
+        self._wait = wait
+        self._before: tuple[Committed, ...] | None = None
+
+    def turn(self) -> tuple[Committed, ...]:
+        """Wait until every run before it has ended, and return those that count, ascending."""
+        if self._before is None:
+            self._await()
+            runs = history(self._store)
+            if runs and runs[-1].tist > self.tist:
+                self.abandon(f"the run {runs[-1].tist} was committed before it")
+                raise Conflict(
+                    f"the run {self._opened.named()} came too late for its time; run again"
+                )
+            self._before = tuple(run for run in runs if run.tist < self.tist)
+        return self._before
+
+    def put(self, identifier: str, data: bytes) -> str:
+        """Write the bytes of an object, and return their key."""
+        return self._create(key.key(self.tist, identifier), data)
+
+    def put_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+        """Write many small objects, and yield their keys in order.
+
+        They are sure to last once the iterator is at its end; some are written behind what it has
+        yielded, and `objects` is asked for more ahead of it.
+        """
+        pending: deque[tuple[str, bytes]] = deque()
+
+        def keyed() -> Iterator[tuple[str, bytes]]:
+            for identifier, data in objects:
+                pending.append((key.key(self.tist, identifier), data))
+                yield pending[-1]
+
+        for written in self._store.create_all(keyed()):
+            where, data = pending.popleft()
+            if not written:
+                self._check(where, self._store.read(where) == data)
+            yield where
+
+    def put_file(self, identifier: str, path: Path) -> str:
+        """Write an object out of a file of this machine, however large, and return its key."""
+        where = key.key(self.tist, identifier)
+        self._create_file(where, path)
+        return where
+
+    def redirect(self, origin: str, target: str, status: int, target_key: str | None) -> str:
+        """Write down that a URL led to another, and return the key of that."""
+        told = Redirect(origin=origin, target=target, status=status, target_key=target_key)
+        return self._create(key.redirect(self.tist, origin), told.document(self.tist))
+
+    def commit(
+        self,
+        rows: Iterable[Row],
+        documents: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]] | None = None,
+    ) -> Committed:
+        """Write log and documents, in the order in which they come, and make the run count.
+
+        `documents` are (handle, sets, document). Raises StoreError if it was abandoned meanwhile.
+        """
+        self.turn()
+        with tempfile.TemporaryDirectory(prefix="sheaf-run-") as name:
+            folder = Path(name)
+            told: log.Written | None = None
+            with writing(folder):
+                said = log.write_rows(folder / LOG, rows)
+                if documents is not None:
+                    told = log.write_documents(folder / DOCUMENTS, documents)
+            prefix = key.run(self.tist)
+            if told is not None:
+                self._create_file(prefix + DOCUMENTS, folder / DOCUMENTS)
+            self._create_file(prefix + LOG, folder / LOG)
+        now = self._outside.clock()
+        digest = told.digest if told else None
+        return finish(self._store, self._opened, said, digest, self.turn(), now)
+
+    def abandon(self, why: str) -> None:
+        """End the run: nothing of it counts. Raises StoreError if it is committed."""
+        give_up(self._store, self.tist, why, self._outside.clock())
+
+    def _await(self) -> None:
+        end = self._outside.clock() + timedelta(seconds=self._wait)
+        told = False
+        while before := list(self._open()):
+            named = Opened.read(self._store, before[0]).named()
+            if self._outside.clock() >= end:
+                raise StoreError(
+                    f"the run {named} has no end yet, and what comes after it waits: let it end, "
+                    f"or end it with `sheaf obi --abandon {before[0]}`"
+                )
+            if not told:
+                self._outside.say(f"waiting for the run {named}")
+                told = True
+            self._outside.sleep(_POLL)
+
+    def _open(self) -> Iterator[int]:
+        """Yield the open runs before this one; those that lack their commit alone are completed."""
+        for tist, members in standing(self._store).items():
+            if tist < self.tist and is_open(members):
+                if LOG in members:
+                    complete(self._store, tist, self._outside.clock())
+                else:
+                    yield tist
+
+    def _create(self, where: str, data: bytes) -> str:
+        try:
+            self._store.create(where, data)
+        except Conflict:
+            self._check(where, self._store.read(where) == data)
+        return where
+
+    def _create_file(self, where: str, path: Path) -> None:
+        try:
+            self._store.create_file(where, path)
+        except Conflict:
+            with path.open("rb") as file:
+                own = hashlib.file_digest(file, "sha256").hexdigest()
+            self._check(where, content.digest(self._store, where)[0] == own)
+
+    def _check(self, where: str, same: bool) -> None:
+        if not same:
+            raise Conflict(
+                f"{where} is there with other bytes, from when the run {self._opened.named()} was "
+                f"begun; end that with `sheaf obi --abandon {self.tist}`, then run again"
+            )

@@ -1,0 +1,1 @@
+"""The obi store in the forms in which archives keep and exchange what they hold."""

@@ -1,0 +1,116 @@
+"""A folder beside the target of an export, in which is made what then takes its place at once.
+
+It lies on the same disk, so that a rename is all that it takes, and outside of the target, which
+so holds nothing but what is whole. Whoever works in it holds its lock.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.errors import UsageError
+from functions.snapshot.errors import StoreError
+
+_LOCK = "lock"
+_TRIES = 100
+
+
+@contextmanager
+def beside(target: Path) -> Iterator[Path]:
+    """Give an empty folder on the disk of `target`; it goes when the context ends.
+
+    Raises UsageError where that cannot be or somebody else is writing to `target`, StoreError
+    where the disk does not take what is written.
+    """
+    folder = target.parent / f".{target.name}.sheaf"
+    with written(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and target.stat().st_dev != target.parent.stat().st_dev:
+            raise UsageError(
+                f"{target} is a disk of its own, and what is written is first made beside it: "
+                "name a folder on that disk"
+            )
+        with _locked(folder, target):
+            try:
+                _empty(folder)
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def written(target: Path) -> Iterator[None]:
+    """Turn the errors of the operating system into one line about `target`."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreError(
+                f"{target}: the disk is full; free some space and run it again "
+                "(what is there is whole)"
+            ) from error
+        raise StoreError(f"{target} cannot be written: {error.strerror}") from error
+
+
+def move(made: Path, place: Path, root: Path) -> None:
+    """Give a folder that was made its place below `root`, at once with those that lead to it.
+
+    So there is never a folder that holds nothing, which OCFL forbids. Raises OSError.
+    """
+    top = place
+    while top.parent != root and not top.parent.exists():
+        top = top.parent
+    if top != place:
+        chain = made.with_name(f"{made.name}-chain")
+        (chain / place.relative_to(top)).parent.mkdir(parents=True)
+        made.rename(chain / place.relative_to(top))
+        made = chain
+    made.rename(top)
+
+
+def take(place: Path, root: Path, to: Path) -> None:
+    """Move away to `to` what is at `place` below `root`, with the folders that lead to it alone."""
+    top = place
+    while top.parent != root and len(os.listdir(top.parent)) == 1:  # noqa: PTH208
+        top = top.parent
+    top.rename(to)
+
+
+def sync() -> None:
+    """See that all that was written is on the disks.
+
+    One call for many small files takes a hundredth of what one for each of them does.
+    """
+    os.sync()
+
+
+@contextmanager
+def _locked(folder: Path, target: Path) -> Iterator[BinaryIO]:
+    for _ in range(_TRIES):
+        folder.mkdir(exist_ok=True)
+        try:
+            lock = (folder / _LOCK).open("wb")
+        except FileNotFoundError:
+            continue  # whoever had it has just ended
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(f"{target} is being written to: let that export end") from error
+            if (folder / _LOCK).exists():
+                yield lock
+                return
+    raise UsageError(f"{target} is being written to: let that export end")
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()

@@ -1,0 +1,116 @@
+"""OCFL 1.1 (Oxford Common File Layout): what the files of a storage root and its objects say.
+
+An object of interest is an OCFL object, and each version of it that was noted is a version there.
+Layout extension 0003 names an object's folder by its id, behind three folders of a digest: a person
+who has lost everything but the disk still finds a paper by its handle, which the bare digests
+of extension 0004 would not give.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from builder.obi.row import FILE, SOURCE, TEMPLATE
+from functions.snapshot.errors import DamagedStore
+
+ROOT_MARK, OBJECT_MARK = "0=ocfl_1.1", "0=ocfl_object_1.1"
+INVENTORY, SIDECAR = "inventory.json", "inventory.json.sha512"
+EXTENSION = "0003-hash-and-id-n-tuple-storage-layout"
+ROW = "version.json"
+"""Beside the bytes of a version: its row in the log of its run."""
+NAMES: Mapping[str, str] = {TEMPLATE: "template.rdf", FILE: "file", SOURCE: "source.rdf"}
+"""How the bytes of a version are called, by class."""
+
+_TYPE = "https://ocfl.io/1.1/spec/#inventory"
+_LONGEST = 100  # characters of an escaped id, as the extension has it
+_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+
+def root_files() -> dict[str, bytes]:
+    """Return the files of an empty storage root by path."""
+    layout = {
+        "extension": EXTENSION,
+        "description": "Hashed Truncated N-tuple Trees with Object ID Encapsulating Directory",
+    }
+    config = {
+        "extensionName": EXTENSION,
+        "digestAlgorithm": "sha256",
+        "tupleSize": 3,
+        "numberOfTuples": 3,
+    }
+    return {
+        ROOT_MARK: b"ocfl_1.1\n",
+        "ocfl_layout.json": _json(layout),
+        f"extensions/{EXTENSION}/config.json": _json(config),
+    }
+
+
+def place(identifier: str) -> str:
+    """Return where below the root the object of that id lies, by the layout extension."""
+    digest = hashlib.sha256(identifier.encode()).hexdigest()
+    name = "".join(chr(b) if b in _KEPT else f"%{b:02x}" for b in identifier.encode())
+    if len(name) > _LONGEST:
+        name = f"{name[:_LONGEST]}-{digest}"
+    return "/".join((digest[:3], digest[3:6], digest[6:9], name))
+
+
+@dataclass(slots=True)
+class Inventory:
+    """An object's inventory: every file by its SHA-512, and the state of every version.
+
+    `manifest` and the values of `fixity` have paths of files by digest; `versions` are by number
+    from 1.
+    """
+
+    id: str
+    manifest: dict[str, list[str]] = field(default_factory=dict)
+    versions: dict[int, dict[str, Any]] = field(default_factory=dict)
+    fixity: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+
+    @property
+    def head(self) -> int:
+        """The number of the last version, 0 where there is none."""
+        return max(self.versions, default=0)
+
+    def state(self, number: int) -> dict[str, str]:
+        """Return the SHA-512 of each file of a version by its name."""
+        held: Mapping[str, list[str]] = self.versions[number]["state"]
+        return {name: digest for digest, names in held.items() for name in names}
+
+    def to_json(self) -> bytes:
+        """Return the file's content."""
+        document = {
+            "id": self.id,
+            "type": _TYPE,
+            "digestAlgorithm": "sha512",
+            "head": f"v{self.head}",
+            "contentDirectory": "content",
+            "manifest": self.manifest,
+            "versions": {f"v{number}": held for number, held in self.versions.items()},
+            "fixity": self.fixity,
+        }
+        return _json(document)
+
+
+def parsed(data: bytes, sidecar: bytes, where: str) -> Inventory:
+    """Return the inventory in `data`, whose digest `sidecar` has. Raises DamagedStore."""
+    if sidecar.split()[:1] != [hashlib.sha512(data).hexdigest().encode()]:
+        raise DamagedStore(f"{where}: its inventory is not what its digest says")
+    try:
+        document = json.loads(data)
+        versions = {int(name.removeprefix("v")): v for name, v in document["versions"].items()}
+        fixity = document.get("fixity", {})
+        return Inventory(document["id"], document["manifest"], versions, fixity)
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise DamagedStore(f"{where}: its inventory cannot be read") from error
+
+
+def sidecar(inventory: bytes) -> bytes:
+    """Return the content of the file that has an inventory's digest."""
+    return f"{hashlib.sha512(inventory).hexdigest()} {INVENTORY}\n".encode()
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n"

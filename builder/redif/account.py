@@ -1,0 +1,240 @@
+"""Accounts: what an ingest of ReDIF read, and what became of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from builder.obi.run import Committed
+from builder.redif import fault
+from builder.redif.comparison import (
+    BACK,
+    BACK_CHANGED,
+    CHANGED,
+    NEW,
+    SAME,
+    STORED,
+    can_be_named,
+)  # fmt: skip
+from builder.sources.redif import diagnostic
+from builder.tally import tally
+from functions.oai import engine
+
+MEANINGS = {**diagnostic.CODES, **fault.CODES}
+"""Each code of a fault with its meaning for people."""
+
+_FILES = "SELECT count(*), coalesce(sum(bytes), 0)::BIGINT FROM staged_file WHERE counts"
+_TEMPLATES = """
+SELECT count(*), count(*) FILTER (handle IS NULL), count(*) FILTER (NOT valid),
+    count(*) FILTER (handle IS NOT NULL) - (SELECT count(*) FROM winner)
+FROM staged_template
+"""
+_HELD = """
+SELECT home, missing FROM vanished WHERE proven AND held ORDER BY home
+"""
+_INCOMPLETE = "SELECT home, missing FROM vanished WHERE NOT proven AND there ORDER BY home"
+_ABSENT = """
+SELECT home, missing FROM vanished WHERE NOT proven AND NOT there AND home IS NOT NULL ORDER BY home
+"""
+_ACCEPTABLE = """
+SELECT home FROM vanished WHERE NOT proven AND acceptable AND home IS NOT NULL ORDER BY home
+"""
+_STRAY = """
+SELECT coalesce(sum(if(proven, hidden, missing)), 0)::BIGINT FROM vanished WHERE home IS NULL
+"""
+_NAMED = 10  # archives of which a line is told
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one run read and did. `held` and `incomplete` are templates that are not there any more
+    and not taken for lost, by archive: too many, and such of archives that were not read whole.
+    """
+
+    tist: int
+    source: str
+    files: int
+    bytes: int
+    fresh: int
+    """Files with other bytes than before."""
+    templates: int
+    invalid: int
+    handles: int
+    duplicates: int
+    no_handle: int
+    appearances: int
+    reappearances: int
+    changes: int
+    deletions: int
+    unchanged: int
+    objects: int
+    documents: int
+    """Versions of templates: of each there is a document, and an object."""
+    held: Mapping[str, int]
+    incomplete: Mapping[str, int]
+    absent: Mapping[str, int]
+    """Archives that the store has and the sources have nothing of, with what it has of each."""
+    acceptable: Sequence[str]
+    """Of `incomplete` and `absent` those whose templates are taken for lost if --accept-loss names
+    them: nothing was left out that could hide them."""
+    stray: int
+    """Templates that lay in no archive's folder, are not there, and are not taken for lost."""
+    codes: Mapping[str, int] = field(default_factory=dict)
+    digest: str = ""
+
+    def having(self, done: Committed, codes: Mapping[str, int]) -> "Account":
+        """Return the same with the run that was committed, and the faults of its log by code."""
+        return replace(self, codes=dict(codes), digest=done.digest)
+
+    def document(self) -> dict[str, Any]:
+        """Return it as a document."""
+        return {
+            "run": self.tist,
+            "source": self.source,
+            "files": self.files,
+            "bytes": self.bytes,
+            "new_files": self.fresh,
+            "templates": self.templates,
+            "invalid": self.invalid,
+            "handles": self.handles,
+            "duplicates": self.duplicates,
+            "no_handle": self.no_handle,
+            "appearances": self.appearances,
+            "reappearances": self.reappearances,
+            "changes": self.changes,
+            "deletions": self.deletions,
+            "unchanged": self.unchanged,
+            "objects": self.objects,
+            "held": dict(self.held),
+            "incomplete": dict(self.incomplete),
+            "absent": dict(self.absent),
+            "acceptable": list(self.acceptable),
+            "stray": self.stray,
+            "faults": dict(sorted(self.codes.items())),
+            "commit": self.digest,
+        }
+
+    def text(self) -> str:
+        """Return it for people."""
+        lines = [
+            f"run {self.tist} of {self.source}: {tally(self.templates, 'template')} in "
+            f"{tally(self.files, 'file')}, {tally(self.handles, 'handle')}, ready to publish",
+            f"  {tally(self.appearances, 'appearance')}, {self.reappearances:,} again, "
+            f"{tally(self.changes, 'change')}, {tally(self.deletions, 'deletion')}, "
+            f"{self.unchanged:,} unchanged",
+        ]
+        lines += _listed(
+            self.held,
+            "  {many} of RePEc:{home} vanished at once, and are not taken for lost: "
+            "--accept-loss{name} says that they are",
+        )
+        lines += _listed(
+            {one: many for one, many in self.incomplete.items() if one not in self.acceptable},
+            "  RePEc:{home} was not read whole: nothing of it is taken for lost ({many} not seen)",
+        )
+        lines += _listed(
+            {one: many for one, many in self.incomplete.items() if one in self.acceptable},
+            "  RePEc:{home} has no archive's template in {home}arch.rdf: nothing of it is taken "
+            "for lost ({many} not seen)",
+            ", --accept-loss{name} says that they are gone",
+        )
+        lines += self._absent()
+        if self.stray:
+            many = tally(self.stray, "template", "templates")
+            lines.append(
+                f"  {many} in no archive's folder not seen, and not taken for lost: --accept-loss "
+                "without a name says of what no fault hides that it is gone"
+            )
+        if self.codes:
+            lines.append(
+                f"  {tally(sum(self.codes.values()), 'fault')} in what is new, each a row of "
+                '`sheaf query "FROM faults"` once published:'
+            )
+            lines += [
+                f"    {many:,} {code}: {MEANINGS[code]}"
+                for code, many in sorted(self.codes.items(), key=lambda e: (-e[1], e[0]))
+            ]
+        return "\n".join(lines)
+
+    def _absent(self) -> list[str]:
+        """Return a line that names archives that are not there, and how they are given up."""
+        if not self.absent:
+            return []
+        many = tally(len(self.absent), "archive is", "archives are")
+        names = [
+            f"RePEc:{_shown(home)} ({tally(count, 'template')})"
+            for home, count in list(self.absent.items())[:_NAMED]
+        ]
+        if len(self.absent) > _NAMED:
+            names.append(f"and {len(self.absent) - _NAMED:,} more")
+        line = f"  {many} not there, of which nothing is taken for lost: {', '.join(names)}"
+        first = next(
+            (one for one in self.acceptable if one in self.absent and can_be_named(one)), None
+        )
+        if first is not None:
+            line += f"; --accept-loss {first} says that RePEc:{first} is gone for good"
+        return [line]
+
+
+def accounted(connection: engine.Connection, tist: int, source: str) -> Account:
+    """Return what was read and what becomes of it. The tables of comparison.compare are there."""
+    with engine.reading("what was read"):
+        files, size = _row(connection, _FILES)
+        templates, nameless, invalid, duplicates = _row(connection, _TEMPLATES)
+        (fresh,) = _row(connection, "SELECT count(*) FROM fresh")
+        (stray,) = _row(connection, _STRAY)
+        (lost,) = _row(connection, "SELECT count(*) FROM lost")
+        (handles,) = _row(connection, "SELECT count(*) FROM winner")
+        became = _counts(connection, "SELECT became, count(*) FROM step GROUP BY became")
+        held, incomplete = _counts(connection, _HELD), _counts(connection, _INCOMPLETE)
+        absent = _counts(connection, _ABSENT)
+        acceptable = [str(home) for (home,) in connection.execute(_ACCEPTABLE).fetchall()]
+    stored = sum(became.get(one, 0) for one in STORED)
+    return Account(
+        tist=tist,
+        source=source,
+        files=files,
+        bytes=size,
+        fresh=fresh,
+        templates=templates,
+        invalid=invalid,
+        handles=handles,
+        duplicates=duplicates,
+        no_handle=nameless,
+        appearances=became.get(NEW, 0),
+        reappearances=became.get(BACK, 0) + became.get(BACK_CHANGED, 0),
+        changes=became.get(CHANGED, 0),
+        deletions=lost,
+        unchanged=became.get(SAME, 0),
+        objects=stored + fresh,
+        documents=stored,
+        held=held,
+        incomplete=incomplete,
+        absent=absent,
+        acceptable=acceptable,
+        stray=stray,
+    )
+
+
+def _row(connection: engine.Connection, sql: str) -> Sequence[int]:
+    (found,) = connection.execute(sql).fetchall()
+    return tuple(map(int, found))
+
+
+def _counts(connection: engine.Connection, sql: str) -> dict[str, int]:
+    return {str(name): int(many) for name, many in connection.execute(sql).fetchall()}
+
+
+def _listed(archives: Mapping[str, int], form: str, remedy: str = "") -> list[str]:
+    """Return a line for each archive, with the remedy only where the option can name it."""
+    lines = []
+    for home, many in list(archives.items())[:_NAMED]:
+        line = form + remedy if can_be_named(home) else form
+        name = f" {home}" if can_be_named(home) else ""
+        lines.append(line.format(home=_shown(home), name=name, many=tally(many, "template")))
+    more = len(archives) - _NAMED
+    return lines if more <= 0 else [*lines, f"  and {more:,} more such archives"]
+
+
+def _shown(name: str) -> str:
+    """Return a folder's name without what a terminal would obey."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -1,0 +1,215 @@
+"""The ingest of ReDIF: sources in, a committed run of the obi store out.
+
+All is read and parsed before a time is claimed, so that others wait for what follows alone: the
+comparison with what the store has, and the writing. Only then is anything written.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from builder import pool
+from builder.errors import UsageError
+from builder.intake import writing
+from builder.obi.fold import fold
+from builder.obi.row import Fault, Row, Version
+from builder.obi.run import Outside, Purpose, Run, claim, history
+from builder.redif import tarball, tree
+from builder.redif.account import Account, accounted
+from builder.redif.comparison import Acceptance, compare
+from builder.redif.entry import Entries
+from builder.redif.fault import Flaw
+from builder.redif.member import LARGEST, Member
+from builder.redif.parent import Parents
+from builder.redif.parse import parse
+from builder.redif.spool import Segment, Spool
+from builder.redif.staging import Origin, stage
+from builder.redif.texts import stretches
+from builder.work import Work
+from functions.oai import engine
+from functions.snapshot.errors import Conflict, StoreError
+from functions.snapshot.store import Writer
+
+T = TypeVar("T")
+_KIND = "ingest"
+_MEMORY = 1024  # megabytes, of DuckDB
+_FLAWS = 10_000  # files that are left out of which each is told
+_VERSION = 1  # of what is asked for
+
+Bar = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], None]]]
+"""Makes a bar of what is done, of how many (None where that is not known), and of what unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be ingested as one run: sources, its time where it is given, accepted losses."""
+
+    origins: tuple[Origin, ...]
+    tist: int | None = None
+    accepted: Acceptance = field(default_factory=Acceptance)
+
+    @property
+    def label(self) -> str:
+        """The sources for people."""
+        return ", ".join(origin.label for origin in self.origins)
+
+    def asked(self) -> str:
+        """Return a text that is the same whenever the same is asked for, whatever files hold."""
+        places = [str(origin.path.absolute()) for origin in self.origins]
+        return json.dumps([_VERSION, places, self.tist])
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """How it is done: processes, bytes of a file at most, the time outside, and bars."""
+
+    outside: Outside
+    bar: Bar
+    jobs: int = 1
+    largest: int = LARGEST
+
+
+def is_done(store: Writer, order: Order) -> bool:
+    """Tell whether the one source was ingested as of the order's time. Raises DamagedStore."""
+    if order.tist is None or len(order.origins) != 1:
+        return False
+    (origin,) = order.origins
+    return any(
+        (run.tist, run.kind, Path(run.source).name) == (order.tist, _KIND, origin.path.name)
+        for run in history(store)
+    )
+
+
+def ingest(store: Writer, order: Order, work: Work, means: Means) -> Account | None:
+    """Ingest the sources and return what came of it once it is committed.
+
+    A run that was cut off goes on. If it lacked its commit alone, that is made and there is no more
+    to say: None. Raises UsageError where there is nothing of ReDIF, and StoreError.
+    """
+    with work.scratch() as folder:
+        doing = _Ingest(store, order, means, folder)
+        content = doing.read()
+        purpose = Purpose(_KIND, order.label, order.asked(), content)
+        while True:
+            try:
+                run = claim(store, purpose, means.outside, tist=order.tist)
+            except StoreError:
+                if is_done(store, order):
+                    return None
+                raise
+            try:
+                return doing.committed(run)
+            except Conflict:
+                # It was begun before, of files that have changed since. A given time is but once.
+                if order.tist is not None or doing.conflicts:
+                    raise
+                doing.conflicts += 1
+                run.abandon("its sources have changed since it was begun")
+
+
+class _Ingest:
+    def __init__(self, store: Writer, order: Order, means: Means, folder: Path) -> None:
+        self._store, self._order, self._means, self._folder = store, order, means, folder
+        self._segments: list[Segment] = []
+        self._flaws: list[tuple[int, Flaw]] = []
+        self.conflicts = 0
+
+    def read(self) -> str:
+        """Copy what the sources hold to this machine, and parse it; return a digest of it."""
+        spool = Spool(self._folder, self._means.largest)
+        with self._means.bar("reading", None, " files") as bar:
+            for number, origin in enumerate(self._order.origins):
+                for found in _members(origin):
+                    flaw = found if isinstance(found, Flaw) else spool.take(number, found)
+                    if flaw is not None:
+                        self._note(number, flaw)
+                    bar(1)
+            spool.close()
+        self._segments = spool.segments
+        if not self._segments:
+            why = f": {self._flaws[0][1].detail}" if self._flaws else ""
+            raise UsageError(f"{self._order.label} holds no ReDIF file that can be read{why}")
+        with self._means.bar("parsing", spool.bytes, "B") as bar:
+            told: Callable[[int, int], None] = lambda read, templates: bar(read)  # noqa: E731
+            for _ in pool.given(parse, self._segments, self._means.jobs, told):
+                pass
+        return spool.digest()
+
+    def _note(self, source: int, flaw: Flaw) -> None:
+        if len(self._flaws) < _FLAWS:
+            self._flaws.append((source, flaw))
+        elif len(self._flaws) == _FLAWS:  # what is not listed may hide anything
+            self._flaws += [
+                (number, Flaw("", "flaws-cut", f"{_FLAWS:,} are listed", True))
+                for number in range(len(self._order.origins))
+            ]
+
+    def committed(self, run: Run) -> Account:
+        """Compare with what came before the run, write what is new, and commit it."""
+        before = run.turn()
+        place = self._folder / f"database-{self.conflicts}"
+        with writing(place):
+            place.mkdir()
+        with (
+            stretches(self._folder) as texts,
+            closing(self._connected(place)) as connection,
+        ):
+            with self._means.bar("comparing", len(before), " runs") as bar:
+                stage(connection, self._segments, self._order.origins, self._flaws)
+                fold(connection, self._store, before, place)
+                compare(connection, self._order.accepted)
+                bar(len(before))
+            entries = Entries(connection.cursor(), texts, run.tist)
+            account = accounted(connection, run.tist, self._order.label)
+            self._put(run, entries, account)
+            parents = Parents(connection, texts, self._store)
+            codes: Counter[str] = Counter()
+            with self._means.bar("writing", account.objects + account.documents, " rows") as bar:
+                rows = _watched(entries.rows(), bar, codes)
+                done = run.commit(rows, _counted(entries.documents(parents), bar))
+        return account.having(done, codes)
+
+    def _put(self, run: Run, entries: Entries, account: Account) -> None:
+        with self._means.bar("storing", account.objects, " objects") as bar:
+            for _ in run.put_all(entries.objects()):
+                bar(1)
+            for identifier, number, start, size in list(entries.large()):
+                segment = self._segments[number]
+                if size == segment.bytes:
+                    run.put_file(identifier, segment.path)
+                else:
+                    with segment.path.open("rb") as data:
+                        data.seek(start)
+                        run.put(identifier, data.read(size))
+                bar(1)
+
+    def _connected(self, place: Path) -> engine.Connection:
+        with engine.reading(str(place)):
+            return engine.connect(threads=self._means.jobs, memory_megabytes=_MEMORY, scratch=place)
+
+
+def _members(origin: Origin) -> Iterator[Member | Flaw]:
+    try:
+        yield from (tree if origin.is_tree else tarball).members(origin.path)
+    except OSError as error:
+        raise UsageError(f"{origin.label} cannot be read: {error.strerror}") from error
+
+
+def _counted(found: Iterable[T], bar: Callable[[int], None]) -> Iterator[T]:
+    for one in found:
+        yield one
+        bar(1)
+
+
+def _watched(rows: Iterable[Row], bar: Callable[[int], None], codes: Counter[str]) -> Iterator[Row]:
+    """Pass the rows on; versions are told to the bar, and faults are counted."""
+    for row in rows:
+        yield row
+        if isinstance(row, Version):
+            bar(1)
+        elif isinstance(row, Fault):
+            codes[row.code] += 1

@@ -1,0 +1,79 @@
+"""Packed tarballs: gzip, bzip2, xz and zstd, unpacked as streams of bounded memory."""
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable
+from typing import BinaryIO
+
+from builder.sources import recognise, zstd
+
+_BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
+_MEMORY = 256 << 20  # bytes that xz may ask for: its window is as large as its maker likes
+_CHUNK = 1 << 17
+
+
+class Unpacked:
+    """What a stream that can seek holds, unpacked by its first bytes; or as it is, if plain."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        head = stream.read(recognise.HEAD)
+        stream.seek(0)
+        self._read = _reader(stream, head)
+
+    def read(self, size: int) -> bytes:
+        """Return `size` more bytes, or fewer, none at the end. Raises OSError for damage."""
+        try:
+            return self._read(size)
+        except EOFError as error:
+            raise OSError("it ends too early") from error
+        except (zlib.error, lzma.LZMAError, zstd.Undecodable, ValueError) as error:
+            raise OSError(str(error)) from error
+
+
+def is_packed(head: bytes) -> bool:
+    """Tell whether a file that begins with `head` is packed in one of these ways."""
+    return recognise.is_gzip(head) or recognise.is_zstd(head) or head.startswith((_BZIP2, _XZ))
+
+
+def _reader(stream: BinaryIO, head: bytes) -> Callable[[int], bytes]:
+    if recognise.is_gzip(head):
+        return gzip.GzipFile(fileobj=stream).read
+    if head.startswith(_BZIP2):
+        return _Members(stream, bz2.BZ2Decompressor).read
+    if head.startswith(_XZ):
+        return _Members(stream, lambda: lzma.LZMADecompressor(memlimit=_MEMORY)).read
+    if recognise.is_zstd(head):
+        return zstd.Stream(stream).read
+    return stream.read
+
+
+class _Members:
+    """Streams of bzip2 or xz, one after the other."""
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor],
+    ) -> None:
+        self._stream, self._make = stream, make
+        self._decoder = make()
+        self._begun = False
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` more bytes, none at the end. Raises EOFError where it is cut off."""
+        while True:
+            data = b""
+            if self._decoder.eof:
+                data = self._decoder.unused_data or self._stream.read(_CHUNK)
+                if not data.strip(b"\x00"):  # xz may be padded
+                    return b""
+                self._decoder, self._begun = self._make(), False
+            elif self._decoder.needs_input:
+                data = self._stream.read(_CHUNK)
+                if not data:
+                    raise EOFError
+            self._begun = True
+            if found := self._decoder.decompress(data, size):
+                return found

@@ -1,0 +1,73 @@
+"""Parents: the archive and series templates that others inherit from, wherever these are.
+
+One that was read counts as it was read; else as the store has it.
+"""
+
+import io
+import json
+from functools import lru_cache
+
+from builder.obi import content
+from builder.obi.row import TEMPLATE, Version
+from builder.redif.texts import Stretches
+from builder.sources.redif.document import (
+    ARCHIVE,
+    NOTHING,
+    SERIES,
+    Inheritable,
+    belonging,
+)
+from builder.sources.redif.template import Template, read
+from functions.oai import engine
+from functions.snapshot.store import Reader
+
+_READ = "SELECT handle, segment, start, bytes, more FROM winner WHERE type IN ($archive, $series)"
+_STORED = f"""
+SELECT v.id, v.key, v.bytes, v.md5, v.sha256
+FROM obi o JOIN version v ON v.id = o.id AND v.kind = o.kind AND v.tist = o.noted
+WHERE o.kind = '{TEMPLATE}' AND o.lost IS NULL AND v.type IN ($archive, $series)
+    AND o.id NOT IN (SELECT handle FROM winner)
+"""
+
+
+class Parents:
+    """What templates inherit, by the handles of archives and series.
+
+    Of each of these some hundred bytes are held, however many others there are.
+    """
+
+    def __init__(self, connection: engine.Connection, texts: Stretches, store: Reader) -> None:
+        values = {"archive": ARCHIVE, "series": SERIES}
+        with engine.reading("archives and series"):
+            self._read = {row[0]: row[1:] for row in connection.execute(_READ, values).fetchall()}
+            self._stored = {
+                row[0]: Version(
+                    id=row[0], kind=TEMPLATE, key=row[1], bytes=row[2], md5=row[3], sha256=row[4]
+                )
+                for row in connection.execute(_STORED, values).fetchall()
+            }
+        self._texts, self._store = texts, store
+        self._of = lru_cache(1 << 12)(self._found)
+
+    def of(self, handle: str) -> tuple[Inheritable, Inheritable]:
+        """Return what a template inherits of its series and of its archive, not being one itself.
+
+        Raises DamagedStore and StoreError.
+        """
+        archive, series = belonging(handle)
+        return (
+            self._of(series) if series not in (None, handle) else NOTHING,
+            self._of(archive) if archive not in (None, handle) else NOTHING,
+        )
+
+    def _found(self, handle: str) -> Inheritable:
+        if handle in self._read:
+            segment, start, size, more = self._read[handle]
+            data = self._texts.read(f"texts-{segment:06}", start + size, more)
+            return Inheritable.of(json.loads(data.partition(b"\n")[2]))
+        version = self._stored.get(handle)
+        if version is None:
+            return NOTHING
+        text = io.BytesIO(content.read(self._store, version))
+        fields = [event.structure for event in read(text) if isinstance(event, Template)]
+        return Inheritable.of(fields[0]) if fields else NOTHING

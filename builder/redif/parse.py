@@ -1,0 +1,174 @@
+"""Parsing: the files of a segment in; rows of files, templates and faults out, and their texts.
+
+A process parses a segment at a time. Rows are small, whatever templates hold: texts lie beside
+them in one file, and the rows say where.
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.intake import writing
+from builder.parquet import RowWriter
+from builder.redif.fault import KEPT
+from builder.redif.spool import ALONE, Segment, Spooled
+from builder.sources.redif import template
+from builder.sources.redif.block import Block, blocks
+from builder.sources.redif.cluster import Structure
+from builder.sources.redif.diagnostic import Diagnostic
+from builder.sources.redif.document import ARCHIVE
+from builder.sources.redif.specification import meant
+from builder.sources.redif.template import Template
+from functions.snapshot.schema import Column
+
+_REPORT_EVERY = 1000  # templates
+
+
+def _columns(**types: str) -> tuple[Column, ...]:
+    return tuple(Column(name, kind, "", "") for name, kind in types.items())
+
+
+TABLES = {
+    "file": _columns(
+        ordinal="BIGINT", source="INTEGER", path="VARCHAR", modified="BIGINT", segment="INTEGER",
+        start="BIGINT", bytes="BIGINT", md5="VARCHAR", sha256="VARCHAR", templates="BIGINT",
+        archives="BIGINT", state="VARCHAR",
+    ),
+    "template": _columns(
+        ordinal="BIGINT", place="BIGINT", line="BIGINT", length="BIGINT", encoding="VARCHAR",
+        type="VARCHAR", type_written="VARCHAR", valid="BOOLEAN", handle="VARCHAR",
+        handle_written="VARCHAR", text_md5="VARCHAR", text_sha256="VARCHAR", md5="VARCHAR",
+        sha256="VARCHAR", segment="INTEGER", start="BIGINT", bytes="BIGINT", more="BIGINT",
+    ),
+    "fault": _columns(
+        ordinal="BIGINT", place="BIGINT", code="VARCHAR", detail="VARCHAR", done="VARCHAR",
+    ),
+}  # fmt: skip
+"""What is written of a segment. `state` is the code of what a file is in place of ReDIF, or NULL;
+`archives` counts templates of archives. A template's text lies in the segment's texts at `start`,
+`bytes` long, and behind it, `more` long, what `extra` gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Where the texts of a segment's templates lie."""
+
+    folder: Path
+    number: int
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.folder / f"texts-{self.number:06}"
+
+
+def parse(segment: Segment, advance: Callable[[int, int], None]) -> int:
+    """Parse a segment, and write what it holds beside it; return how many templates that are.
+
+    `advance` is told of bytes and templates. Raises StoreError.
+    """
+    with writing(segment.folder):
+        parsing = _Parsing(segment, advance)
+        with segment.path.open("rb") as data:
+            for file in segment.files():
+                parsing.file(file, data)
+        return parsing.close()
+
+
+def path(folder: Path, table: str, number: int) -> Path:
+    """Return where rows of a table of a segment lie."""
+    return folder / f"{table}-{number:06}.parquet"
+
+
+def extra(fields: Structure, found: list[Block]) -> bytes:
+    """Return what of a template is kept behind its text: JSON of its blocks, LF, of its fields."""
+    blocks_ = json.dumps(found, ensure_ascii=False).encode()  # without a line's end
+    return blocks_ + b"\n" + json.dumps(fields, ensure_ascii=False).encode()
+
+
+class _Parsing:
+    def __init__(self, segment: Segment, advance: Callable[[int, int], None]) -> None:
+        self._segment, self._advance = segment, advance
+        self._writers = {
+            name: RowWriter(path(segment.folder, name, segment.number), columns)
+            for name, columns in TABLES.items()
+        }
+        self._texts: BinaryIO = Texts(segment.folder, segment.number).path.open("wb")
+        self._at = self._templates = 0
+        self._told = (0, 0)
+        self._read = 0
+
+    def file(self, file: Spooled, data: BinaryIO) -> None:
+        """Parse one file."""
+        data.seek(file.start)
+        small = file.bytes < ALONE or file.bytes != self._segment.bytes
+        stream = io.BytesIO(data.read(file.bytes)) if small else data
+        templates = archives = 0
+        state: str | None = None
+        for event in template.read(stream, file.path):
+            if isinstance(event, Template):
+                templates += 1
+                archives += (event.type or _meant(event.type_written)) == ARCHIVE
+                self._template(file, event)
+            else:
+                if event.code in ("html", "empty-file", "no-template"):
+                    state = event.code
+                self._fault(file, event, None)
+        self._read += file.bytes
+        self._tell()
+        self._writers["file"].append(
+            (
+                *(file.ordinal, file.source, file.path, file.modified, self._segment.number),
+                *(file.start, file.bytes, file.md5, file.sha256, templates, archives, state),
+            )
+        )
+
+    def close(self) -> int:
+        """Finish what is written."""
+        self._texts.close()
+        for writer in self._writers.values():
+            writer.close()
+        self._tell(end=True)
+        return self._templates
+
+    def _template(self, file: Spooled, found: Template) -> None:
+        text = found.text.encode() + b"\n"
+        more = extra(found.structure, blocks(found))
+        self._texts.write(text)
+        self._texts.write(more)
+        self._writers["template"].append(
+            (
+                *(file.ordinal, found.offset, found.line, found.length, found.encoding),
+                *(found.type, found.type_written, found.valid),
+                *(found.handle, found.handle_written, found.md5, found.sha256),
+                hashlib.md5(text, usedforsecurity=False).hexdigest(),
+                hashlib.sha256(text).hexdigest(),
+                *(self._segment.number, self._at, len(text), len(more)),
+            )
+        )
+        self._at += len(text) + len(more)
+        self._templates += 1
+        for diagnostic in found.diagnostics:
+            self._fault(file, diagnostic, found.offset)
+        self._tell()
+
+    def _fault(self, file: Spooled, said: Diagnostic, place: int | None) -> None:
+        detail = f"line {said.line:,}: {said.message}" if said.line else said.message
+        if said.suggestion:
+            detail += f" (perhaps {said.suggestion})"
+        self._writers["fault"].append((file.ordinal, place, said.code, detail, KEPT))
+
+    def _tell(self, *, end: bool = False) -> None:
+        read, templates = self._told
+        if end or self._templates - templates >= _REPORT_EVERY:
+            self._advance(self._read - read, self._templates - templates)
+            self._told = (self._read, self._templates)
+
+
+def _meant(written: str) -> str | None:
+    likely = meant(written)
+    return likely.type if likely else None

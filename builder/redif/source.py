@@ -1,0 +1,111 @@
+"""Sources: which of those that are given hold ReDIF, and which web archives; by what they hold."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from builder import index, remote, stretch
+from builder.errors import UsageError
+from builder.redif import tarball, tree
+from builder.redif.staging import Origin
+from builder.sources import recognise
+from builder.stretch import File
+from functions.snapshot.address import SCHEME
+from functions.store.connection import Connection
+
+STDIN = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the sources hold: trees and tarballs of ReDIF; files to be read as web archives, each
+    once, but standard input; and which sources these are of.
+    """
+
+    redif: tuple[Origin, ...]
+    files: tuple[File, ...]
+    archives: tuple[str, ...]
+
+
+def told_apart(
+    sources: Iterable[str], connection: Connection, environment: Mapping[str, str]
+) -> Sources:
+    """Return what the sources hold. A folder may hold both.
+
+    Raises UsageError where there is no such thing, and StoreError for a bucket out of reach.
+    """
+    origins: list[Origin] = []
+    files: list[File] = []
+    archives: list[str] = []
+    for source in dict.fromkeys(sources):
+        if source == STDIN:
+            archives.append(source)
+            continue
+        if source.startswith(SCHEME):
+            found = remote.find(source, connection, environment)
+        elif origin := _origin(source):
+            origins.append(origin)
+            found = _beside(origin)
+        else:
+            found = [File.of(path) for path in stretch.find([source])]
+        if found:
+            archives.append(source)
+            files += found
+    return Sources(tuple(origins), tuple(dict.fromkeys(files)), tuple(archives))
+
+
+def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[Origin, int]]:
+    """Return tarballs with the times that they are of, ascending; `tist` is that of a single one.
+
+    Raises UsageError for what is no tarball of ReDIF, and where a time is missing.
+    """
+    found: list[tuple[Origin, int]] = []
+    for name in dict.fromkeys(paths):
+        path = Path(name)
+        if not path.is_file():
+            raise UsageError(f"{name}: no such file")
+        own = tarball.tist_of(path.name) if tist is None else tist
+        if own is None:
+            raise UsageError(
+                f"{name} has no date in its name, such as RePEc_2025-01-05.tar.gz: give --tist"
+            )
+        if not (tarball.is_tar(path) and tarball.holds_redif(path)):
+            raise UsageError(f"{name} is no tarball with .rdf or .redif files")
+        found.append((Origin(path, name, False), own))
+    found.sort(key=lambda each: (each[1], each[0].label))
+    for (one, at), (other, then) in pairwise(found):
+        if at == then:
+            raise UsageError(
+                f"{one.label} and {other.label} are of one time: give one --tist of its own"
+            )
+    return found
+
+
+def _origin(source: str) -> Origin | None:
+    path = Path(source)
+    if path.is_dir():
+        return Origin(path, source, True) if tree.holds_redif(path) else None
+    if path.is_file() and tarball.is_tar(path) and tarball.holds_redif(path):
+        return Origin(path, source, False)
+    return None
+
+
+def _beside(origin: Origin) -> list[File]:
+    """Return what else a folder of ReDIF holds, if any of it is a web archive or an index."""
+    if not origin.is_tree:
+        return []
+    others = sorted(tree.others(origin.path))
+    return [File.of(path) for path in others] if any(map(_is_archive, others)) else []
+
+
+def _is_archive(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as stream:
+            head = recognise.beginning(stream)
+    except OSError:
+        return False
+    found = recognise.recognise(head) or index.recognised(head)
+    return bool(found) or index.is_secondary(head)

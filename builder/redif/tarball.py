@@ -1,0 +1,161 @@
+"""Tarballs: the ReDIF files of a tar, read as a stream; nothing of it is ever extracted.
+
+Links, devices, absolute names and such with `..` are told of and left out. A tarball that ends
+before its end mark is damaged: what was read of it counts, but nothing that it lacks is missing.
+"""
+
+import io
+import re
+import tarfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Self, cast
+
+from builder.errors import UsageError
+from builder.redif.fault import Flaw
+from builder.redif.member import Member, is_hidden, is_redif, text_of
+from builder.redif.packed import Unpacked
+
+_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_DAMAGE = (
+    tarfile.TarError, OSError, EOFError, ValueError, LookupError, OverflowError, RecursionError
+)  # fmt: skip
+_META = 1 << 20  # bytes of a header that says what another one is
+_LATEST = 1 << 40  # seconds that a time may be: others are none
+_CHECKED = 512
+
+
+class _Tar(tarfile.TarFile):
+    ended = False  # whether the mark of its end was read
+
+
+class _Info(tarfile.TarInfo):
+    """A header. Such as would have the reader hold whatever it says are damage."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
+        found = super().frombuf(buf, encoding or "utf-8", errors)
+        is_meta = found.type in (
+            tarfile.XHDTYPE,
+            tarfile.XGLTYPE,
+            tarfile.SOLARIS_XHDTYPE,
+            tarfile.GNUTYPE_LONGNAME,
+            tarfile.GNUTYPE_LONGLINK,
+        )
+        if found.size < 0 or (is_meta and found.size > _META):
+            raise tarfile.ReadError(f"a header says that it has {found.size:,} bytes")
+        return found
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Self:
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]  # typeshed lacks it
+            if isinstance(tarfile_, _Tar):
+                tarfile_.ended = True
+            raise
+
+
+def members(path: Path) -> Iterator[Member | Flaw]:
+    """Yield the ReDIF files of a tarball as they come; each is to be read before the next.
+
+    Raises OSError where the tarball cannot be opened.
+    """
+    with path.open("rb") as stream:
+        yield from _members(stream, path.name)
+
+
+def is_tar(path: Path) -> bool:
+    """Tell whether a file is a tar, packed or not, by its first header."""
+    try:
+        with path.open("rb") as stream:
+            first = Unpacked(stream).read(_CHECKED)
+            tarfile.TarInfo.frombuf(first, "utf-8", "surrogateescape")
+    except (tarfile.TarError, OSError, ValueError):
+        return False
+    return True
+
+
+def holds_redif(path: Path) -> bool:
+    """Tell whether a tarball holds a ReDIF file."""
+    try:
+        with closing(members(path)) as found:  # type: ignore[type-var]
+            return any(isinstance(one, Member) for one in found)
+    except OSError:
+        return False
+
+
+def tist_of(name: str) -> int | None:
+    """Return the beginning of the day (UTC) that a tarball's name has, in seconds since 1970."""
+    match = _DATE.search(name)
+    if match is None:
+        return None
+    try:
+        day = date(int(match[1]), int(match[2]), int(match[3]))
+    except ValueError:
+        raise UsageError(f"{name}: {match[0]} is in no calendar") from None
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+
+
+def _members(stream: BinaryIO, name: str) -> Iterator[Member | Flaw]:
+    try:
+        tar = _Tar.open(
+            fileobj=cast(Any, Unpacked(stream)), mode="r|", tarinfo=_Info,
+            encoding="utf-8", errors="surrogateescape",
+        )  # fmt: skip
+        with tar:
+            while (info := tar.next()) is not None:
+                # Else all headers would be held.
+                tar.members.clear()  # type: ignore[attr-defined]  # typeshed lacks it
+                yield from _member(tar, info)
+            if not tar.ended:
+                raise tarfile.ReadError("its end mark is missing")
+    except _DAMAGE as error:
+        yield Flaw("", "tarball-damaged", f"{name}: {error}", True)
+
+
+def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[Member | Flaw]:
+    parts = [part for part in info.name.split("/") if part not in ("", ".")]
+    path = "/" * info.name.startswith("/") + "/".join(parts)
+    if info.isdir() or (is_hidden(path) and ".." not in parts):
+        return
+    counts = is_redif(path)
+    if info.issym() or info.islnk():
+        # One without a suffix may have been a folder.
+        hides = counts or "." not in path.rpartition("/")[2]
+        yield Flaw(text_of(path), "link", f"to {text_of(info.linkname)}", hides)
+    elif path.startswith("/") or ".." in parts:
+        yield Flaw(text_of(path), "path-unsafe", "", counts)
+    elif not counts:
+        return
+    elif not info.isfile() or info.issparse():
+        yield Flaw(text_of(path), "not-a-file", "", True)
+    else:
+        yield Member(text_of(path), info.size, _seconds(info.mtime), partial(_opened, tar, info))
+
+
+class _Content(io.RawIOBase):
+    """A member's bytes; whatever is wrong is an OSError."""
+
+    def __init__(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
+        self._file = tar.extractfile(info) or io.BytesIO()
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            return self._file.read(size)
+        except _DAMAGE as error:
+            raise OSError(str(error)) from error
+
+
+def _opened(tar: tarfile.TarFile, info: tarfile.TarInfo) -> AbstractContextManager[BinaryIO]:
+    try:
+        return cast("AbstractContextManager[BinaryIO]", _Content(tar, info))
+    except _DAMAGE as error:
+        raise OSError(str(error)) from error
+
+
+def _seconds(time: float) -> int:
+    return int(time) if 0 <= time < _LATEST else 0

@@ -1,0 +1,90 @@
+"""Trees: the ReDIF files below a folder, in the order of their paths.
+
+Links that lead out of the folder are told of and not followed. Those to folders within it are
+passed over, since what they lead to is read by its own name.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.redif.fault import Flaw
+from builder.redif.member import Member, is_redif, text_of
+
+
+def members(folder: Path) -> Iterator[Member | Flaw]:
+    """Yield the files by their paths from the folder's parent on. Hidden ones are none.
+
+    What cannot be read is a Flaw.
+    """
+    root = folder.resolve()
+    yield from _below(root, root.name, root)
+
+
+def holds_redif(folder: Path) -> bool:
+    """Tell whether any ReDIF file lies below the folder."""
+    return any(isinstance(found, Member) for found in members(folder))
+
+
+def others(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder that are no ReDIF by their names, in no order."""
+    for below, folders, names in os.walk(folder.resolve()):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if not (name.startswith(".") or is_redif(name)):
+                yield Path(below) / name
+
+
+def _below(folder: Path, name: str, root: Path) -> Iterator[Member | Flaw]:
+    try:
+        with os.scandir(folder) as entries:
+            inside = [entry for entry in entries if not entry.name.startswith(".")]
+    except OSError as error:
+        yield Flaw(text_of(name), "unreadable", error.strerror or str(error), True)
+        return
+    # As whole paths are sorted: the slash behind a folder's name counts.
+    for entry in sorted(inside, key=lambda e: e.name + "/" * e.is_dir(follow_symlinks=False)):
+        path = f"{name}/{entry.name}"
+        if entry.is_symlink():
+            yield from _linked(Path(entry.path), path, root)
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _below(Path(entry.path), path, root)
+        elif is_redif(entry.name):
+            yield from _file(Path(entry.path), path)
+
+
+def _linked(link: Path, path: str, root: Path) -> Iterator[Member | Flaw]:
+    try:
+        target = link.resolve(strict=True)
+        is_folder = target.is_dir()
+    except (OSError, RuntimeError):  # a loop
+        if is_redif(path):
+            yield Flaw(text_of(path), "link-outside", "it leads nowhere", True)
+        return
+    if not target.is_relative_to(root):
+        if is_folder or is_redif(path):
+            yield Flaw(text_of(path), "link-outside", "it leads out of the folder", True)
+    elif not is_folder and is_redif(path):
+        yield from _file(target, path)
+
+
+def _file(file: Path, path: str) -> Iterator[Member | Flaw]:
+    try:
+        status = file.lstat()
+    except OSError as error:
+        yield Flaw(text_of(path), "unreadable", error.strerror or str(error), True)
+        return
+    if not stat.S_ISREG(status.st_mode):
+        yield Flaw(text_of(path), "not-a-file", "", True)
+        return
+    yield Member(text_of(path), status.st_size, int(status.st_mtime), partial(_opened, file))
+
+
+def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+    # What became a link or a pipe meanwhile is not followed, nor waited for.
+    number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return os.fdopen(number, "rb")

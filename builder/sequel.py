@@ -1,0 +1,83 @@
+"""The demo's sequel: what becomes of a change, from the archive's folder to the harvester."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from builder.demo import papers
+from builder.demo.harvester import HarvestSummary, harvest, record
+from builder.demo.outline import outline
+from builder.exhibit import Exhibit, Taken
+from builder.obi.row import TEMPLATE, Incidence
+from builder.revision import Built
+from builder.tally import tally
+from functions.snapshot import identifier
+
+_FORMATS = ("oai_dc", "amf", "redif")
+
+
+@dataclass(frozen=True, slots=True)
+class Sequel:
+    """What happened, what a harvester was told of it, and the answers to it as lines."""
+
+    incidences: tuple[Incidence, ...]
+    since: str
+    harvested: HarvestSummary
+    answers: tuple[str, ...]
+
+    def problem(self) -> str | None:
+        """Return what is not as it should be, None if all is."""
+        happened = sorted(f"{row.what} {row.kind}" for row in self.incidences)
+        if happened != ["change fobi", "change tobi", "deletion fobi", "deletion tobi"]:
+            return f"two changes and two deletions were to be noted, and these were: {happened}"
+        if (self.harvested.records, self.harvested.deleted) != (2, 1):
+            return (
+                f"a changed and a deleted record were to be harvested, and it was "
+                f"{tally(self.harvested.records, 'record')}, {self.harvested.deleted} deleted"
+            )
+        return None
+
+    def lines(self) -> list[str]:
+        """Return what happened for people."""
+        deleted = self.harvested.deleted
+        return [
+            "  then        an abstract and a full text were changed, a template and a full text "
+            "taken away:",
+            *(
+                f"    {row.what:10}{'template' if row.kind == TEMPLATE else 'file':10}{row.id}"
+                for row in self.incidences
+            ),
+            f"  harvested   {tally(self.harvested.records, 'record')} since {self.since}, "
+            f"{deleted} of them deleted",
+            "",
+            *(f"  {line}" for line in self.answers),
+        ]
+
+    def document(self) -> dict[str, object]:
+        """Return what happened as --json prints it."""
+        return {
+            "incidences": [[row.what, row.kind, row.id] for row in self.incidences],
+            "since": self.since,
+            "harvested": self.harvested.records,
+            "deleted": self.harvested.deleted,
+        }
+
+
+def sequel(
+    shown: Exhibit, publish: Callable[[], Built], base: str, earlier: HarvestSummary, prefix: str
+) -> Sequel:
+    """Change the archive, take it in, publish, and harvest from `base` what is new since `earlier`.
+
+    `prefix` is that of the templates' identifiers. Raises HarvestError and StoreError.
+    """
+    shown.change()
+    taken: Taken = shown.take_in()
+    publish()
+    news = harvest(base, since=earlier.began)
+    answers: list[str] = []
+    changed = identifier.template(prefix, papers.CHANGED)
+    for format_ in _FORMATS:
+        header, *rest = outline(record(base, changed, format_))
+        answers += [f"{format_:12}{header}" if not answers else format_, *rest]
+    (header,) = outline(record(base, identifier.template(prefix, papers.REMOVED), "oai_dc"))
+    answers.append(f"{'deleted':12}{header}")
+    return Sequel(taken.incidences, earlier.began, news, tuple(answers))

@@ -1,0 +1,142 @@
+"""Documents: what is published of a template, with what it has of its series and archive."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from builder.sources.redif.cluster import Structure
+from builder.sources.redif.template import Template
+from functions.snapshot import setspec
+
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_BELONGING = re.compile(r"((?:RePEc|ReLIS|mapin):[a-z]{3})(?::(?:([a-z\d]{6})(?=:|\Z))?|\Z)")
+_WORD = re.compile(r"ReDIF-(\w+) 1\.0")
+_ARTICLE = "ReDIF-Article 1.0"
+ARCHIVE, SERIES = "ReDIF-Archive 1.0", "ReDIF-Series 1.0"
+"""The types of templates that others inherit from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inheritable:
+    """What an archive or series gives to the documents of what belongs to it."""
+
+    name: str | None = None
+    restriction: tuple[str, ...] = ()
+    provider: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> "Inheritable":
+        """Return what the fields of an archive or series give, without what XML 1.0 forbids."""
+        fields = legal(fields)
+        names = _texts(fields, "name")
+        return Inheritable(
+            names[0] if names else None,
+            tuple(dict.fromkeys(_texts(fields, "restriction"))),
+            tuple(dict.fromkeys(_nested(fields, "provider", "name"))),
+        )
+
+
+NOTHING = Inheritable()
+"""What is inherited of a series or archive that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What of a template with a handle goes into its document."""
+
+    handle: str
+    """In its canonical form."""
+    handle_written: str
+    type: str | None
+    type_written: str
+    valid: bool
+    text: str
+    fields: Structure
+
+    @staticmethod
+    def of(found: Template) -> "Account | None":
+        """Return what goes into the document of a template; None for one without a handle."""
+        if found.handle is None or found.handle_written is None:
+            return None
+        return Account(
+            found.handle,
+            found.handle_written,
+            found.type,
+            found.type_written,
+            found.valid,
+            found.text,
+            found.structure,
+        )
+
+    def document(
+        self, tist: int, source: str, series: Inheritable, archive: Inheritable
+    ) -> dict[str, Any]:
+        """Return the document of the version that was noted at `tist` in the file `source`.
+
+        What XML 1.0 forbids is not in it. `series` and `archive` are NOTHING where they are not
+        known, or where the template itself is the one.
+        """
+        own_archive, own_series = belonging(self.handle)
+        is_article = self.type == _ARTICLE
+        restriction = dict.fromkeys((*series.restriction, *archive.restriction))
+        found = {
+            "handle": self.handle,
+            "handle_written": self.handle_written,
+            "type": self.type,
+            "type_written": self.type_written,
+            "valid": self.valid,
+            "text": self.text,
+            "fields": self.fields,
+            "tist": tist,
+            "archive": own_archive,
+            "series": own_series,
+            "source": source,
+            "restriction": list(restriction),
+            "journal": series.name if is_article else None,
+            "series_name": series.name,
+            "provider": list(series.provider),
+        }
+        # All of its texts but the source are of the text; what is inherited is legal by itself.
+        is_legal = not (_ILLEGAL.search(self.text) or _ILLEGAL.search(source))
+        return found if is_legal else legal(found)
+
+    def sets(self) -> tuple[str, ...]:
+        """Return the most specific sets that the template is in, sorted."""
+        archive, series = belonging(self.handle)
+        place = [setspec.join(*(series or archive or "").split(":"))] if archive else []
+        return tuple(sorted([*place, setspec.join("type", word(self.type))]))
+
+
+def belonging(handle: str) -> tuple[str | None, str | None]:
+    """Return the archive and the series that a canonical handle names: its own, or it itself."""
+    match = _BELONGING.match(handle)
+    if match is None:
+        return None, None
+    return match[1], f"{match[1]}:{match[2]}" if match[2] else None
+
+
+def word(type_: str | None) -> str:
+    """Return a type's word, such as "paper"; "other" where there is no such type."""
+    match = _WORD.fullmatch(type_ or "")
+    return match[1].lower() if match else "other"
+
+
+def legal(value: Any) -> Any:
+    """Return a value of JSON without the characters in its texts that XML 1.0 forbids."""
+    if isinstance(value, str):
+        return _ILLEGAL.sub("", value) if not value.isprintable() else value
+    if isinstance(value, dict):
+        return {name: legal(entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [legal(entry) for entry in value]
+    return value
+
+
+def _texts(fields: Mapping[str, Any], name: str) -> Sequence[str]:
+    return [text for text in fields.get(name, ()) if isinstance(text, str)]
+
+
+def _nested(fields: Mapping[str, Any], cluster: str, name: str) -> Sequence[str]:
+    nodes = [node for node in fields.get(cluster, ()) if isinstance(node, dict)]
+    return [text for node in nodes for text in _texts(node, name)]

@@ -1,0 +1,160 @@
+"""A web server of this machine that does to each path what a test says."""
+
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@dataclass
+class Request:
+    path: str
+    headers: dict[str, str]
+    at: float
+
+
+@dataclass
+class Site:
+    """What is answered by path, and what was asked for. `pages` may be changed at any time."""
+
+    port: int = 0
+    pages: dict[str, Answer] = field(default_factory=dict)
+    requests: list[Request] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    active: int = 0
+    most: int = 0
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    def asked(self, path: str) -> list[Request]:
+        with self.lock:
+            return [r for r in self.requests if r.path == path]
+
+    def paths(self) -> list[str]:
+        with self.lock:
+            return [r.path for r in self.requests]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    site: Site
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away is what some tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        site = self.server.site
+        with site.lock:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            site.requests.append(Request(self.path, headers, time.monotonic()))
+            site.active += 1
+            site.most = max(site.most, site.active)
+        try:
+            site.pages.get(self.path, status(404))(self)
+        finally:
+            with site.lock:
+                site.active -= 1
+            self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def serving(
+    host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None
+) -> Iterator[Site]:
+    with _Server((host, port), _Handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
+        server.site = Site(port=server.server_port)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield server.site
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def text(body: bytes | str, kind: str = "application/pdf", code: int = 200, **more: str) -> Answer:
+    data = body.encode() if isinstance(body, str) else body
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(code)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(data)))
+        for name, value in more.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    return answer
+
+
+def status(code: int, **more: str) -> Answer:
+    return text(b"", "text/html", code, **more)
+
+
+def redirect(target: str, code: int = 302) -> Answer:
+    return status(code, Location=target)
+
+
+def conditional(body: bytes, etag: str) -> Answer:
+    """A file that is given only to who does not have it."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if handler.headers.get("If-None-Match") == etag:
+            handler.send_response(304)
+            handler.send_header("ETag", etag)
+            handler.end_headers()
+        else:
+            text(body, ETag=etag)(handler)
+
+    return answer
+
+
+def then(*answers: Answer) -> Answer:
+    """One answer after the other; the last one from then on."""
+    left = list(answers)
+    lock = threading.Lock()
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        with lock:
+            now = left.pop(0) if len(left) > 1 else left[0]
+        now(handler)
+
+    return answer
+
+
+def raw(data: bytes, pause: float = 0, slices: int = 1, first: bytes = b"") -> Answer:
+    """Bytes as they are: the first at once, then so many slices with a pause behind each."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(first)
+        size = -(-len(data) // slices)
+        for start in range(0, len(data), size):
+            handler.wfile.write(data[start : start + size])
+            handler.wfile.flush()
+            time.sleep(pause)
+
+    return answer
+
+
+def silent(seconds: float) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(seconds)
+
+    return answer

@@ -1,0 +1,53 @@
+"""Refusals: which failures another configuration would not bring about."""
+
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+
+from builder.gather.address import Guard, networks
+from builder.gather.budget import Limits
+from builder.gather.fetch import Means
+from builder.gather.polite import Hosts, Manners
+from builder.gather.refusal import CODES, lifted
+from builder.obi.outcome import OUTCOMES
+
+MEANS = Means(
+    "Sheaf/test",
+    Guard(frozenset({80, 8080}), networks(["10.0.0.0/8", "fd00::/8"])),
+    Limits(2, 2, 10, 10, 10_000),
+    Hosts(Manners(0, 1, 0), threading.Event()),
+    Path(tempfile.gettempdir()),
+    obey=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "detail", "expected"),
+    [
+        ("address-refused", "10.0.0.1", True),
+        ("address-refused", "10.0.0.1 is 10.0.0.1", True),
+        ("address-refused", "a.org is 127.0.0.1, 10.0.0.1", True),
+        ("address-refused", "not asked: a was not reached 3 times: a is fd00::1%eth0", True),
+        ("address-refused", "a.org is 127.0.0.1, ::1", False),
+        ("address-refused", "a.org is ", False),
+        ("port-refused", "a.org:8080", True),
+        ("port-refused", "a.org:80801", False),
+        ("port-refused", "::1:22", False),
+        ("port-refused", "a.org:0", False),
+        ("too-large", "10,000 bytes", True),
+        ("too-large", "10,001 bytes", False),
+        ("too-large", "more than 9,999 bytes", True),
+        ("too-large", "more than 10,000 bytes", False),
+        ("too-large", ", bytes", False),
+        ("robots-disallowed", "http://a.org/robots.txt", False),
+        ("not-found", "a.org:80", False),
+    ],
+)
+def test_it_is_lifted(code: str, detail: str, expected: bool) -> None:
+    assert lifted(MEANS, code, detail) == expected
+
+
+def test_each_outcome_of_our_own_is_looked_at() -> None:
+    assert {code for code, outcome in OUTCOMES.items() if outcome.ours} == CODES
