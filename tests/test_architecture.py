@@ -16,6 +16,13 @@ ALLOWED = {
     "builder.sources": {"functions.snapshot"},
     "builder.demo": {"functions.snapshot"},
     "builder.gather": {"builder", "functions.snapshot", "functions.oai"},
+    "builder.filesets": {
+        "builder",
+        "builder.gather",
+        "builder.obi",
+        "functions.snapshot",
+        "functions.oai",
+    },
     "builder.commands": {"builder", "functions.snapshot", "functions.store", "functions.oai"},
     "builder": {"functions.snapshot", "functions.store", "functions.oai"},
 }

@@ -8,6 +8,7 @@ import pytest
 from builder import finding as findings
 from builder import views
 from builder.cli import COMMANDS
+from builder.filesets.status import STATUSES
 from builder.obi.outcome import OUTCOMES
 from builder.redif import fault as redif
 from builder.sources.fault import CODES
@@ -39,6 +40,10 @@ def test_every_fault_is_described() -> None:
 
 def test_every_outcome_of_gathering_is_described() -> None:
     assert rows("docs/gather.md") == set(OUTCOMES)
+
+
+def test_every_status_of_filesets_is_described() -> None:
+    assert set(STATUSES) <= rows("docs/filesets.md")
 
 
 def test_every_finding_is_described() -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-from functions.snapshot import description, endpoint, gathering, repec, rule, value
+from functions.snapshot import description, endpoint, gathering, platform, repec, rule, value
 from functions.snapshot.key import Key as Key
 
 _FLAG, _YES_NO = value.is_flag, "true or false"
@@ -271,4 +271,5 @@ KEYS: tuple[Key, ...] = (
     ),
     *repec.KEYS,
     *gathering.KEYS,
+    *platform.KEYS,
 )

@@ -25,6 +25,11 @@ def between(low: int, high: int) -> Callable[[Any], bool]:
     return lambda v: isinstance(v, int) and not isinstance(v, bool) and low <= v <= high
 
 
+def seconds(low: float, high: float) -> Callable[[Any], bool]:
+    """Return a test for numbers from `low` to `high`, which need not be whole."""
+    return lambda v: isinstance(v, int | float) and not isinstance(v, bool) and low <= v <= high
+
+
 def is_second(value: Any) -> bool:
     """Tell whether it is an instant of the protocol, to the second."""
     try:

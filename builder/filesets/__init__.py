@@ -1,0 +1,1 @@
+"""Filesets: requests for datasets in, verified files in the store and results out."""

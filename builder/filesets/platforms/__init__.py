@@ -1,0 +1,1 @@
+"""Platforms: who hosts a dataset; one file each."""

@@ -1,0 +1,1 @@
+"""Strategies: how the files of a dataset are kept; one file each."""

@@ -1,0 +1,125 @@
+"""The tables of filesets: what requests came to, and the files that are kept."""
+
+from functions.snapshot.column import Column
+
+RESULT = (
+    Column("ingest_type", "VARCHAR", "what was asked for: dataset", "dataset"),
+    Column(
+        "base_url", "VARCHAR", "the URL or DOI that was asked for", "https://doi.org/10.5281/..."
+    ),
+    Column(
+        "updated",
+        "TIMESTAMP",
+        "when the newest result for it came about, UTC",
+        "2026-11-22 10:00:00",
+    ),
+    Column("hit", "BOOLEAN", "whether its files are archived", "true"),
+    Column("status", "VARCHAR", "what came of it (docs/filesets.md)", "success"),
+    Column("detail", "VARCHAR", "what was found, in words", "NULL"),
+    Column("platform_name", "VARCHAR", "what hosts it", "zenodo"),
+    Column("platform_domain", "VARCHAR", "the host", "zenodo.org"),
+    Column("platform_id", "VARCHAR", "its id there", "7078725"),
+    Column("platform_version", "VARCHAR", "its version there", "1"),
+    Column("ingest_strategy", "VARCHAR", "how its files are kept", "s3-fileset"),
+    Column("total_size", "BIGINT", "bytes of its files in all", "204800"),
+    Column("file_count", "INTEGER", "how many files it has", "7"),
+    Column("archiveorg_item_name", "VARCHAR", "the item of archive.org that has them", "NULL"),
+    Column("archiveorg_item_bundle_path", "VARCHAR", "the bundle in that item", "NULL"),
+    Column("web_bundle_url", "VARCHAR", "where a bundle was downloaded from", "NULL"),
+    Column("web_bundle_dt", "VARCHAR", "when, in 14 digits (UTC)", "NULL"),
+    Column(
+        "manifest",
+        "VARCHAR",
+        "its files as the platform lists them, and what came of each",
+        "[...]",
+    ),
+    Column("until", "VARCHAR", "the day from which the platform gives it (W3CDTF)", "NULL"),
+    Column(
+        "identifier",
+        "VARCHAR",
+        "the item that tells of it; NULL where none does",
+        "oai:a.cz:dataset,zenodo,...",
+    ),
+)
+"""Of each type and URL the newest result; `manifest` is JSON."""
+
+FILE = (
+    Column("identifier", "VARCHAR", "the item that the file is of", "oai:a.cz:dataset,zenodo,..."),
+    Column("path", "VARCHAR", "its path there", "data/a.csv"),
+    Column(
+        "status",
+        "VARCHAR",
+        "verified, or unverified where its platform tells no digest",
+        "verified",
+    ),
+    Column("bytes", "BIGINT", "how many bytes it has", "1480"),
+    Column("md5", "VARCHAR", "MD5 of these bytes, hexadecimal", "d41d8cd9..."),
+    Column("sha1", "VARCHAR", "SHA-1 of these bytes, hexadecimal", "da39a3ee..."),
+    Column("sha256", "VARCHAR", "SHA-256 of these bytes, hexadecimal", "9f86d08..."),
+    Column("crc32", "VARCHAR", "CRC-32 of these bytes, hexadecimal", "00000000"),
+    Column("mimetype", "VARCHAR", "media type", "text/csv"),
+    Column(
+        "key",
+        "VARCHAR",
+        "the object of the store that has it; NULL where that is elsewhere",
+        "filesets/...",
+    ),
+    Column(
+        "place",
+        "BIGINT",
+        "first byte of it there; NULL where the object is no more than it",
+        "NULL",
+    ),
+    Column("compression", "VARCHAR", "how it is packed there, where that is a bundle", "stored"),
+    Column(
+        "platform_url", "VARCHAR", "where its platform gives it", "https://zenodo.org/api/files/..."
+    ),
+    Column("terminal_url", "VARCHAR", "where it was had at last", "https://..."),
+    Column("terminal_dt", "VARCHAR", "when, in 14 digits (UTC)", "20261122100000"),
+)
+"""The files that are archived and verified, of each fileset and file that is listed."""
+
+_PEOPLE = '[{"name": "Novák, Jan", "given": "Jan", "family": "Novák"}]'
+
+FILESET = (
+    Column("platform", "VARCHAR", "what hosts it", "zenodo"),
+    Column("host", "VARCHAR", "the host", "zenodo.org"),
+    Column("id", "VARCHAR", "its id there", "7078725"),
+    Column("version", "VARCHAR", "its version there", "1"),
+    Column("status", "VARCHAR", "what came of archiving it (docs/filesets.md)", "success"),
+    Column("strategy", "VARCHAR", "how its files are kept; NULL where none are", "s3-fileset"),
+    Column("until", "VARCHAR", "the day from which the platform gives it (W3CDTF)", "NULL"),
+    Column("title", "VARCHAR", "title", "Honey prices"),
+    Column(
+        "creators",
+        "JSON",
+        "who made it: name, given, family, orcid, affiliations, organisation",
+        _PEOPLE,
+    ),
+    Column("contributors", "JSON", "who had another part in it: the same, and role", "[]"),
+    Column("publisher", "VARCHAR", "who published it", "Zenodo"),
+    Column("published", "VARCHAR", "when (W3CDTF)", "2022-09-14"),
+    Column("type", "VARCHAR", "DataCite's general type of resource", "Dataset"),
+    Column("abstract", "VARCHAR", "what it is about", "..."),
+    Column("subjects", "VARCHAR[]", "subjects and keywords", "[honey]"),
+    Column("language", "VARCHAR", "language", "en"),
+    Column("licences", "JSON", "what it may be used by: name, spdx, url", "[...]"),
+    Column("doi", "VARCHAR", "its DOI", "10.5281/zenodo.7078725"),
+    Column("url", "VARCHAR", "its landing page", "https://zenodo.org/records/7078725"),
+    Column("related", "JSON", "what it is related to: identifier, identifier_type, relation", "[]"),
+    Column("archiveorg_item", "VARCHAR", "the item of archive.org that has its files", "NULL"),
+    Column(
+        "bundle",
+        "JSON",
+        "the bundle that has its files: key, bytes, sha256; NULL where none has",
+        "NULL",
+    ),
+    Column("bytes", "BIGINT", "bytes of its files that are kept", "204800"),
+    Column(
+        "files", "JSON", "its files that are kept: the columns of `files` but identifier", "[...]"
+    ),
+    Column(
+        "withheld", "JSON", "files that the platform lists and does not give: path, bytes", "[]"
+    ),
+)
+"""What the document of a fileset, or of a dataset of one file, holds."""
