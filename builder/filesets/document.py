@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.seam import FilesetError
@@ -18,6 +18,7 @@ _DAY = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?![\d-])")
 _DOI = re.compile(r"\s*(?:(?:https?://)?(?:dx\.)?doi\.org/|doi:)?(10\.\d{4,9}/\S+?)\s*", re.I)
 _HEX = re.compile(r"[0-9a-f]+")
 _DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha512": 128, "crc32": 8}
+_NO_HOST = re.compile(r"[\s%<>\"'\\^`{|}]")
 _SIZE = re.compile(r"[0-9]{1,18}")
 
 
@@ -120,13 +121,23 @@ def doi(value: object) -> str | None:
 
 
 def web(value: object) -> str | None:
-    """Return a URL of the Web with a host; None if it is none."""
+    """Return a URL of the Web with a host, spaces in its path escaped; None if it is none."""
     found = text(value)
-    if found is None or not found.isprintable() or " " in found:
+    if found is None or not found.isprintable():
         return None
     try:
         parts = urlsplit(found)
-        return found if parts.scheme in ("http", "https") and parts.hostname else None
+    except ValueError:
+        return None
+    named = parts.hostname and not _NO_HOST.search(parts.netloc)
+    return found.replace(" ", "%20") if named and parts.scheme in ("http", "https") else None
+
+
+def joined(root: str, value: object) -> str | None:
+    """Return the URL that a link means in a document below `root`; None if it is none."""
+    link = text(value)
+    try:
+        return web(urljoin(root, link)) if link else None
     except ValueError:
         return None
 

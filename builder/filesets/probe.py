@@ -39,12 +39,22 @@ def _record(document: Mapping[str, Any]) -> bool:
     return "id" in document and "metadata" in document and bool(inner(document, "links"))
 
 
+def _package(document: Mapping[str, Any]) -> bool:
+    return document.get("success") is True and "resources" in inner(document, "result")
+
+
 PROBES: tuple[Probe, ...] = (
     Probe(
         "inveniordm",
         re.compile(r"/records?/([A-Za-z0-9-]+)(?:[/?].*)?"),
         "/api/records/{0}",
         _record,
+    ),
+    Probe(
+        "ckan",
+        re.compile(r"((?:/[^/?]+)*?)/dataset/([a-z0-9_-]+)/?(?:\?.*)?", re.I),
+        "{0}/api/3/action/package_show?id={1}",
+        _package,
     ),
     Probe("dataverse", re.compile(r".*"), "/api/info/version", _dataverse, doi=True),
 )

@@ -81,6 +81,38 @@ def test_a_day_is_one_that_there_is(given: object, expected: str | None) -> None
     assert document.day(given) == expected
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (" https://example.org/a b.csv ", "https://example.org/a%20b.csv"),
+        ("https://example.org/", "https://example.org/"),
+        ("https://words for a host/a.csv", None),
+        ("https://example.org\t/a", None),
+        ("https:///a.csv", None),
+        ("https://[::1/a", None),
+        ("ftp://example.org/a", None),
+        ("a.csv", None),
+    ],
+)
+def test_a_url_has_a_host(given: str, expected: str | None) -> None:
+    assert document.web(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("link", "expected"),
+    [
+        ("/b", "https://example.org/b"),
+        ("b?page=2", "https://example.org/a/b?page=2"),
+        ("https://example.com/", "https://example.com/"),
+        ("https://[::1", None),
+        ("javascript:alert(1)", None),
+        (None, None),
+    ],
+)
+def test_a_link_is_read_where_it_stands(link: str | None, expected: str | None) -> None:
+    assert document.joined("https://example.org/a/", link) == expected
+
+
 def test_digests_are_of_their_length_and_in_lower_case() -> None:
     assert document.digest(" D41D8CD98F00B204E9800998ECF8427E ", "md5") == "d41d8cd9" + (
         "8f00b204e9800998ecf8427e"

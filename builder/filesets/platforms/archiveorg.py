@@ -74,7 +74,7 @@ class ArchiveOrg:
     name = NAME
 
     def match_request(self, request: Request, resource: Resource) -> bool:
-        """Tell whether it is a page of archive.org about an item; not one of the Wayback Machine."""
+        """Tell whether it is an item of archive.org; the Wayback Machine has another host."""
         known = document.host(resource.url) in _HOSTS
         return known and _ITEM.fullmatch(document.path(resource.url)) is not None
 
@@ -110,9 +110,7 @@ def _asked(resource: Resource) -> str:
     return name
 
 
-def _item(
-    name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> FilesetPlatformItem:
+def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> FilesetPlatformItem:
     files = document.listed(item.get("files"), "the list of files")
     count = document.size(item.get("files_count"))
     if count is not None and len(files) < count:

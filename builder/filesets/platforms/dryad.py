@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote, unquote, urljoin
+from urllib.parse import quote, unquote
 
 from builder.filesets import document
 from builder.filesets.item import (
@@ -76,10 +76,10 @@ class Dryad:
         item = _item(doi, dataset)
         if item.platform_status != "success":
             return item
-        version = document.text(_href(dataset, "stash:version"))
+        version = _link(dataset, "stash:version")
         if version is None:
             raise FilesetError("platform-bad-response", "the dataset names no version")
-        manifest = tuple(_files(api, urljoin(_ROOT, version)))
+        manifest = tuple(_files(api, version))
         if not api.shows_token(DOMAIN):
             held = tuple(replace(file, status="withheld") for file in manifest)
             return replace(
@@ -103,8 +103,8 @@ def _asked(resource: Resource) -> str:
     raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
 
 
-def _href(holder: Mapping[str, Any], name: str) -> object:
-    return document.inner(holder, "_links", name).get("href")
+def _link(holder: Mapping[str, Any], name: str) -> str | None:
+    return document.joined(_ROOT, document.inner(holder, "_links", name).get("href"))
 
 
 def _refused(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
@@ -149,8 +149,7 @@ def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
     """Yield the files of a version. Raises FilesetError (incomplete-manifest) if some lack."""
 
     def following(page: Mapping[str, Any]) -> str | None:
-        href = document.text(_href(page, "next"))
-        return urljoin(_ROOT, href) if href else None
+        return _link(page, "next")
 
     found: list[Mapping[str, Any]] = []
     total: int | None = None
@@ -169,7 +168,7 @@ def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
 
 
 def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
-    href = document.text(_href(file, "stash:download"))
+    url = _link(file, "stash:download")
     kind = _DIGESTS.get((document.text(file.get("digestType")) or "").lower())
 
     def told(name: str) -> str | None:
@@ -184,14 +183,12 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
         sha512=told("sha512"),
         mimetype=document.text(file.get("mimeType")),
         # Without this link a file may not be had, though it is listed.
-        status=None if href else "withheld",
-        platform_url=urljoin(_ROOT, href) if href else None,
+        status=None if url else "withheld",
+        platform_url=url,
     )
 
 
-def _describe(
-    dataset: Mapping[str, Any], doi: str, version: str | None, page: str
-) -> Description:
+def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: str) -> Description:
     licence = dataset.get("license")
     return Description(
         title=plain(dataset.get("title")),

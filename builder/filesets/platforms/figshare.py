@@ -86,7 +86,7 @@ class Figshare:
         if item.platform_status != "success":
             return item
         made = replace(item, manifest=manifest(_files(api, where, article)))
-        if made.withheld and not made.files:
+        if made.withheld and all("link_only" in file.extra for file in made.manifest or ()):
             raise FilesetError(
                 "platform-scope", "its files are links to other sites", item=made, code="link-only"
             )

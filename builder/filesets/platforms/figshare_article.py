@@ -51,7 +51,7 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
     """Return a file. Its MD5 is the platform's own, or else what was told on handing it in."""
     computed = document.digest(file.get("computed_md5"), "md5")
     supplied = document.digest(file.get("supplied_md5"), "md5")
-    link = file.get("is_link_only") is True
+    link, url = file.get("is_link_only") is True, document.web(file.get("download_url"))
     extra: dict[str, Any] = {"id": file["id"]} if document.text(file.get("id")) else {}
     if computed or supplied:
         extra["md5_from"] = "computed_md5" if computed else "supplied_md5"
@@ -61,8 +61,8 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
         md5=computed or supplied,
         mimetype=document.text(file.get("mimetype")),
         extra={**extra, "link_only": True} if link else extra,
-        status="withheld" if link else None,
-        platform_url=document.web(file.get("download_url")),
+        status="withheld" if link or url is None else None,
+        platform_url=url,
     )
 
 
@@ -94,7 +94,9 @@ def _type(article: Mapping[str, Any]) -> str:
 def _creators(article: Mapping[str, Any]) -> Iterator[Person]:
     for author in document.entries(article.get("authors")):
         name = plain(author.get("full_name"))
-        person = named(author.get("first_name"), author.get("last_name"), iri=author.get("orcid_id"))
+        person = named(
+            author.get("first_name"), author.get("last_name"), iri=author.get("orcid_id")
+        )
         if person and person.given:
             yield person
         elif name:
@@ -123,7 +125,9 @@ def _related(article: Mapping[str, Any]) -> Iterator[Related]:
     paper = related(article.get("resource_doi"), "IsSupplementTo")
     if paper and paper.identifier != document.doi(article.get("doi")):
         yield paper
-    told = [(reference, "References") for reference in document.texts(article.get("references"))]
+    told: list[tuple[object, object]] = [
+        (reference, "References") for reference in document.texts(article.get("references"))
+    ]
     told += [
         (material.get("identifier") or material.get("link"), material.get("relation"))
         for material in document.entries(article.get("related_materials"))

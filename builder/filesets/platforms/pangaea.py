@@ -120,9 +120,7 @@ def _given(id_: str, url: str, kind: str | None) -> FilesetManifestFile:
     name = unquote(document.path(url).rpartition("/")[2])
     if "format=zip" in url:
         name = f"PANGAEA.{id_}.zip"
-    return FilesetManifestFile(
-        path=document.name(name, "a file"), mimetype=kind, platform_url=url
-    )
+    return FilesetManifestFile(path=document.name(name, "a file"), mimetype=kind, platform_url=url)
 
 
 def _lists_files(about: Mapping[str, Any]) -> bool:
