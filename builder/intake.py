@@ -17,7 +17,7 @@ from pathlib import Path
 from builder.parquet import RowWriter
 from builder.sources.event import Capture, Fault
 from functions.oai.engine import NO_SPACE
-from functions.snapshot import layout, schema
+from functions.snapshot import fileset, layout, schema
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
@@ -26,7 +26,20 @@ CAPTURES = (
     schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[mime:text:html]"),
     *(column for column in schema.CAPTURE if column.name not in schema.RESOLVED),
 )
-TABLES = {"captures": CAPTURES, "faults": schema.FAULT, "sources": schema.SOURCE}
+FILESETS = (
+    schema.Column("deed", "VARCHAR", "list, delete or leave the item", "list"),
+    schema.Column("identity", "VARCHAR", "local part of the identifier", "dataset,zenodo,..."),
+    schema.Column("kind", "VARCHAR", "fileset or file", "fileset"),
+    schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[platform:zenodo]"),
+    schema.Column("document", "VARCHAR", "what the item holds, as JSON", "{...}"),
+    *(column for column in fileset.RESULT if column.name != "identifier"),
+)
+TABLES = {
+    "captures": CAPTURES,
+    "faults": schema.FAULT,
+    "sources": schema.SOURCE,
+    "filesets": FILESETS,
+}
 
 _values = attrgetter(*(column.name for column in CAPTURES[2:]))
 _FAULT = tuple(column.name for column in schema.FAULT)

@@ -24,7 +24,7 @@ TABLES = {
 
 _TEMPLATE = Path(__file__).parents[1] / "templates" / "sql" / "views.sql"
 _ROOT = "coalesce(getvariable('root'), '')"
-_KEY = re.compile(r"records/[a-z]+/[0-9a-f]{32}\.parquet")
+_KEY = re.compile(r"records/[a-z_]+/[0-9a-f]{32}\.parquet")
 
 
 def stored(catalogue: Catalogue, manifest: Manifest) -> str:

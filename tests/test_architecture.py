@@ -30,6 +30,8 @@ DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
     "ada_url": "builder/obi/url.py",
+    "boto3": "builder/filesets/queue.py",
+    "botocore": "builder/filesets/queue.py",
     "duckdb": "functions/oai/engine.py",
     "jinja2": "functions/oai/program.py functions/oai/template.py",
     "obstore": "functions/store/client.py",

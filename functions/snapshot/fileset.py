@@ -123,3 +123,11 @@ FILESET = (
     ),
 )
 """What the document of a fileset, or of a dataset of one file, holds."""
+
+TABLES: dict[str, tuple[Column, ...]] = {"ingest_fileset_platform": RESULT, "files": FILE}
+
+ORDER: dict[str, tuple[str, ...]] = {
+    "ingest_fileset_platform": ("base_url", "ingest_type"),
+    "files": ("identifier", "path"),
+}
+"""The columns that each table is sorted by; no two rows have the same."""

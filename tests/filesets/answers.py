@@ -35,7 +35,7 @@ class Answers:
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
         if hosts and urlsplit(url).hostname not in hosts:
-            raise FilesetError("platform-error", f"{url} leads away from {hosts}")
+            raise FilesetError("platform-bad-response", f"{url} leads away from {hosts}")
         try:
             return json.loads(self.answer(url).body)
         except ValueError as error:

@@ -210,7 +210,7 @@ def test_pages_are_followed_to_the_last() -> None:
     ("second", "status"),
     [
         ("https://a.org/1", "platform-error"),
-        ("https://b.org/2", "platform-error"),
+        ("https://b.org/2", "platform-bad-response"),
         ("https://a.org/gone", "platform-404"),
     ],
 )

@@ -85,7 +85,7 @@ def test_files_in_pages_are_gathered_and_a_short_list_is_refused() -> None:
 
 def test_a_page_that_leads_to_another_host_is_not_followed() -> None:
     away = dryad_page([dryad_file(1)], 2, "https://example.org/api/v2/versions/231/files?page=2")
-    assert refused({DRYAD: dryad(), DRYAD_FILES: away})[0] == "platform-error"
+    assert refused({DRYAD: dryad(), DRYAD_FILES: away})[0] == "platform-bad-response"
 
 
 def test_files_may_be_deleted_or_withheld_or_have_no_digest() -> None:

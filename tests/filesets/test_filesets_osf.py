@@ -108,7 +108,7 @@ def test_folders_in_pages_are_gathered_and_a_short_one_is_refused() -> None:
     assert [file.path for file in item(whole).files] == ["a.txt", "b.txt"]
     assert refused({**whole, second: osf_page([], 2)})[0] == "incomplete-manifest"
     away = osf_page([osf_entry("f1", "/a.txt")], 2, "https://example.org/?page=2")
-    assert refused({**whole, f"{ROOT}{SIZED}": away})[0] == "platform-error"
+    assert refused({**whole, f"{ROOT}{SIZED}": away})[0] == "platform-bad-response"
 
 
 @pytest.mark.parametrize(
