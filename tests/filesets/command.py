@@ -63,13 +63,8 @@ class Command:
         return FolderStore(self.folder / "store")
 
 
-def made(
-    there: World,
-    folder: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Command:
-    """Return the command, configured; it reaches the fake server's hosts and no other."""
+def led_to(there: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the ways of the command lead to the fake server's hosts, and to no other."""
     ways = workshop.ways
 
     def led(*given: Any) -> Any:
@@ -78,6 +73,16 @@ def made(
         return replace(found, line=line, pace=there.ways.pace)
 
     monkeypatch.setattr(workshop, "ways", led)
+
+
+def made(
+    there: World,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Command:
+    """Return the command, configured; it reaches the fake server's hosts and no other."""
+    led_to(there, monkeypatch)
     command = Command(there.server, folder, capsys)
     command.configure()
     return command
