@@ -95,6 +95,11 @@ def test_files_that_are_in_no_folder_are_missed() -> None:
     assert refused(dataset(**{listed("d-2"): []}))[0] == "incomplete-manifest"
 
 
+@pytest.mark.parametrize("gone", [f"{MENDELEY}/folders/2", listed("root"), listed("d-2")])
+def test_a_part_that_is_not_there_does_not_mean_that_the_dataset_is_gone(gone: str) -> None:
+    assert refused(dataset(**{gone: 404}))[0] == "incomplete-manifest"
+
+
 def test_folders_that_lie_in_each_other_are_refused() -> None:
     folders = [
         {"id": "d-1", "name": "a", "parent_id": "d-2"},

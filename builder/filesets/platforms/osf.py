@@ -20,7 +20,7 @@ from builder.filesets.item import (
     Resource,
 )
 from builder.filesets.licence import licences
-from builder.filesets.paging import pages
+from builder.filesets.paging import pages, part
 from builder.filesets.person import named
 from builder.filesets.prose import plain
 from builder.filesets.seam import Api, FilesetError
@@ -92,7 +92,7 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     if kind not in _KINDS:
         code = _OTHERS.get(kind, "no-dataset")
         raise FilesetError("platform-scope", f"{guid} is of {kind or 'no kind'}", code=code)
-    full = api.document(f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
+    full = part(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
     node = document.mapping(document.inner(full, "data"), "the project")
     if document.text(node.get("id")) != guid:
         raise FilesetError("platform-error", f"{guid} was asked for, and {node.get('id')} came")
