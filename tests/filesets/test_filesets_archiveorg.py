@@ -378,6 +378,16 @@ def test_without_keys_nothing_is_fetched(
     assert not site.log
 
 
+def test_keys_come_from_the_environment_that_is_given() -> None:
+    environment = {"IA_ACCESS_KEY": "a", "IA_SECRET_KEY": "b", "HOME": "/"}
+    settings = settings_of({"fileset.tries": 7, "fileset.backoff_seconds": 2})
+    made = Archive.of(environment, settings, "Sheaf/test", lambda: None)
+    assert (made.access, made.secret, made.tries, made.rest) == ("a", "b", 7, 2)
+    made.check()
+    with pytest.raises(FilesetError):
+        Archive.of({}, settings, "Sheaf/test", lambda: None).check()
+
+
 def test_wrong_keys_are_refused(
     server: Server, there: World, site: Internet, store: FolderStore
 ) -> None:
