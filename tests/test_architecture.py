@@ -38,6 +38,7 @@ HEAVY = {
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
     "httpcore2": "builder/gather/wire.py",
+    "internetarchive": "builder/filesets/archive.py",
     "isal": "builder/server.py builder/sources/inflate.py",
     "lxml": "builder/sources/html.py",
     "protego": "builder/gather/robots.py",
