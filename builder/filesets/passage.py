@@ -188,7 +188,7 @@ class Passage:
         return replace(
             self.head, size=self.size, verified=best(self.file), md5=every["md5"],
             sha1=every["sha1"], sha256=every["sha256"], sha512=every["sha512"],
-            crc32=every["crc32"],
+            crc32=every["crc32"], unpacked=bool(self.coding and self.unpack),
         )  # fmt: skip
 
     def _wrong(self, status: str, detail: str, seen: str, over: bool = False) -> Wrong:
