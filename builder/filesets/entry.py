@@ -121,22 +121,22 @@ def _document(
         "platform": item.platform_name,
         "host": item.platform_domain,
         "id": item.platform_id,
-        "version": item.version,
+        "version": _line(item.version),
         "status": _first_status(outcome, item),
         "strategy": strategy,
-        "until": item.until,
-        "title": told.title,
+        "until": _line(item.until),
+        "title": _line(told.title),
         "creators": [_person(person) for person in told.creators],
         "contributors": [_person(person) for person in told.contributors],
-        "publisher": told.publisher,
-        "published": told.published,
-        "type": told.type,
-        "abstract": told.abstract,
-        "subjects": list(told.subjects),
-        "language": told.language,
+        "publisher": _line(told.publisher),
+        "published": _line(told.published),
+        "type": _line(told.type) or "Dataset",
+        "abstract": (told.abstract or "").strip() or None,
+        "subjects": [line for line in map(_line, told.subjects) if line],
+        "language": _line(told.language),
         "licences": [asdict(licence) for licence in told.licences],
-        "doi": told.doi,
-        "url": told.url or item.web_base_url,
+        "doi": _line(told.doi),
+        "url": _line(told.url) or _line(item.web_base_url),
         "related": [asdict(related) for related in told.related],
         "archiveorg_item": _archiveorg(item, strategy),
         "bundle": _bundle(archived, files),
@@ -244,6 +244,11 @@ def _clean(value: Any) -> Any:
     if isinstance(value, Iterable):
         return [_clean(one) for one in value]
     return value
+
+
+def _line(text: str | None) -> str | None:
+    """Return a text with single spaces in it, None for an empty one."""
+    return " ".join((text or "").split()) or None
 
 
 def _legible(text: str | None) -> str:
