@@ -20,6 +20,7 @@ ALLOWED = {
         "builder",
         "builder.gather",
         "builder.obi",
+        "builder.sources",
         "functions.snapshot",
         "functions.oai",
     },

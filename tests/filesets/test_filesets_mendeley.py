@@ -61,6 +61,8 @@ def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None
     assert Mendeley().match_request(Request(url), Resource(url=url, doi=doi))
     found = item(dataset(), url, doi)
     assert (found.platform_id, found.version) == ("h0n3ybees1", "2")
+    zip_ = "https://data.mendeley.com/public-api/zip/h0n3ybees1/download/2"
+    assert found.web_bundle_url == zip_
     assert [(file.path, file.size, file.sha256) for file in found.files] == [
         ("a.csv", 12, SHA256), ("Brno/2021/b.csv", 12, SHA256),
     ]  # fmt: skip

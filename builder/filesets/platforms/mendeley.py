@@ -108,7 +108,7 @@ def _item(dataset: Mapping[str, Any], asked: _Asked, version: str) -> FilesetPla
         version=version,
         detail="it is told not to be available" if closed else "",
         web_base_url=page,
-        web_bundle_url=f"{_ROOT}/{asked.id}/zip/download/{version}",
+        web_bundle_url=f"https://{DOMAIN}/public-api/zip/{asked.id}/download/{version}",
         description=_describe(dataset, version, page),
     )
 
