@@ -85,10 +85,10 @@ _FULL = (
     f"SELECT count(*), min(position) FROM {_FILE} "
     f"WHERE (deleted AND ({_FIELDS})) OR (NOT deleted AND reason IS NOT NULL)"
 )
-_DOCUMENTED = ", ".join(f"'{kind}'" for kind in sorted(schema.DOCUMENTED))
+_DOCUMENTED = engine.texts(sorted(schema.DOCUMENTED))
 _UNREADABLE = (
     f"SELECT count(*), min(position) FROM {_FILE} "
-    f"WHERE (kind IN ({_DOCUMENTED}) AND NOT deleted) != coalesce(json_valid(document), false)"
+    f"WHERE (kind IN {_DOCUMENTED} AND NOT deleted) != coalesce(json_valid(document), false)"
 )
 _HELD_PREFIXES = (
     "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"

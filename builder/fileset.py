@@ -20,7 +20,7 @@ from functions.snapshot import fileset, schema
 RESULTS, FILES = "ingest_fileset_platform", "files"
 """The tables that are of filesets alone."""
 
-_KINDS = ", ".join(f"'{kind}'" for kind in schema.DATASETS)
+_KINDS = engine.texts(schema.DATASETS)
 _RESULT = ", ".join(c.name for c in fileset.RESULT if c.name != "identifier")
 _TOLD = frozenset(
     {"total_size", "file_count", "manifest", "detail", "until", "archiveorg_item_name"}
@@ -97,7 +97,7 @@ _FILE = ", ".join(c.name for c in fileset.FILE if c.name != "identifier")
 _FORM = ", ".join(f'"{c.name}": "{c.type}"' for c in fileset.FILE if c.name != "identifier")
 _HELD = (
     f"SELECT identifier, {_FILE} FROM (SELECT identifier, unnest(from_json(document -> '$.files', "
-    f"'[{{{_FORM}}}]'), recursive := true) FROM altered WHERE kind IN ({_KINDS}) AND NOT deleted)"
+    f"'[{{{_FORM}}}]'), recursive := true) FROM altered WHERE kind IN {_KINDS} AND NOT deleted)"
 )
 
 
@@ -148,7 +148,7 @@ def hold(connection: engine.Connection, draft: Draft) -> None:
     """Write of the datasets in `altered` the files anew."""
     with engine.reading("the last snapshot"):
         connection.execute(
-            f"CREATE TABLE held AS SELECT identifier FROM altered WHERE kind IN ({_KINDS})"
+            f"CREATE TABLE held AS SELECT identifier FROM altered WHERE kind IN {_KINDS}"
         )
         if rows_of(connection, "held"):
             put(connection, draft, FILES, "identifier", "held", _HELD)

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from builder.filesets.choice import Settings
 from builder.filesets.document import digest, entries, inner, size, text
 from builder.filesets.seam import FilesetError
 
 T = TypeVar("T")
+GoOn = Callable[[], None]
 
 _SECONDS = 120  # of silence
 _STEP = 0.5
@@ -58,9 +60,23 @@ class Archive:
     agent: str = ""
     tries: int = 4
     rest: float = 10.0
-    go_on: Callable[[], None] = lambda: None
+    go_on: GoOn = lambda: None
     adapters: Mapping[str, Any] = field(default_factory=dict)
     sleep: Callable[[float], None] = time.sleep
+
+    @classmethod
+    def of(
+        cls, environment: Mapping[str, str], settings: Settings, agent: str, go_on: GoOn
+    ) -> "Archive":
+        """Return archive.org with the keys IA_ACCESS_KEY and IA_SECRET_KEY of an environment."""
+        return cls(
+            access=environment.get("IA_ACCESS_KEY"),
+            secret=environment.get("IA_SECRET_KEY"),
+            agent=agent,
+            tries=settings["fileset.tries"],
+            rest=settings["fileset.backoff_seconds"],
+            go_on=go_on,
+        )
 
     def check(self) -> None:
         """Raise FilesetError (not-implemented) unless items can be written."""

@@ -204,7 +204,8 @@ def packs(file: FilesetManifestFile, url: str) -> bool:
 
 
 def _is_page(file: FilesetManifestFile) -> bool:
-    return wall.is_html(file.mimetype) or file.path.lower().endswith(_PAGES)
+    kind = (file.mimetype or "").partition(";")[0].strip().lower()
+    return wall.is_html(kind) or file.path.lower().endswith(_PAGES)
 
 
 def _number(text: str | None) -> int | None:

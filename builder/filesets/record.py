@@ -107,8 +107,9 @@ def of_strategy(store: Writer, base: str, strategy: str) -> Record | None:
 def write(store: Writer, base: str, record: Record) -> Record:
     """Write the record of a place, all of whose objects are there and verified; return it.
 
-    If another run was first, its record is returned, for the bytes are the same. Raises
-    FilesetError (mismatch-existing) where they are not, and StoreError.
+    If another run was first, its record is returned, for the bytes are the same. What lies there
+    besides, of runs that did not end or went another way, is removed. Raises FilesetError
+    (mismatch-existing) where the bytes are not the same, and StoreError.
     """
     try:
         store.create(base + RECORD, written(record))
@@ -119,7 +120,9 @@ def write(store: Writer, base: str, record: Record) -> Record:
         if mine != {(f.path, f.size, f.sha256) for f in first.archived.manifest}:
             detail = f"{base} was archived by another run meanwhile, with other bytes"
             raise FilesetError("mismatch-existing", detail) from None
-        return first
+        record = first
+    named = {base + RECORD, *(kept.key for kept in record.objects)}
+    store.remove(*(entry.key for entry in store.entries(base) if entry.key not in named))
     return record
 
 

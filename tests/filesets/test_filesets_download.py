@@ -337,7 +337,7 @@ def test_a_page_that_is_the_file_is_taken(there: World) -> None:
     page = b"<!DOCTYPE html><p>data</p>"
     there.server.add(URL, served(page, "text/html"))
     got(there, page, digests="", path="a.html")
-    got(there, page, digests="", mimetype="text/html")
+    got(there, page, digests="", mimetype="text/html; charset=utf-8")
     got(there, page, digests="md5", path="a.dat")
     file = manifest_file(URL, page, digests="")
     there.downloader().download(file, 100, there.sink, html=True)

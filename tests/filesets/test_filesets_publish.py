@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from builder import restore, views, withdraw
-from builder.filesets.item import FilesetPlatformItem, Outcome, Request
+from builder import restore, withdraw
+from builder.filesets.item import FilesetPlatformItem, Request
 from builder.filesets.run import Results
-from builder.revision import Built
 from builder.selection import Selection
 from functions.oai import engine
-from functions.store.catalog import Catalogue
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.filesets.outcomes import DESCRIPTION, URL, failed, file, item, outcome
+from tests.filesets.published import publish, rows
 
 NAME = f"oai:{NAMESPACE}:dataset,invenio,data.example,41"
 DOI = "https://doi.org/10.5072/trees.41"
@@ -28,32 +27,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     world = World(tmp_path / "store")
     yield world
     world.close()
-
-
-def ingest(world: World, *outcomes: Outcome) -> None:
-    """Put outcomes into the intake; each is of a second of its own."""
-    results = Results(world.store, world.root.parent / "scratch", world.clock)
-    for one in outcomes:
-        world.clock.sleep(1)
-        results.add(replace(one, at=f"{world.clock():%Y%m%d%H%M%S}"))
-    results.commit()
-
-
-def publish(world: World, *outcomes: Outcome) -> Built:
-    ingest(world, *outcomes)
-    return world.publish()
-
-
-def rows(world: World, sql: str) -> list[tuple[Any, ...]]:
-    """Ask the views of the newest snapshot."""
-    catalogue = Catalogue(world.store)
-    entry = catalogue.pointer().newest()
-    assert entry is not None
-    connection = engine.connect(threads=1)
-    text = views.stored(catalogue, catalogue.manifest(entry.snapshot))
-    connection.execute(f"SET VARIABLE root = '{world.root}/'")
-    connection.execute(text)
-    return connection.execute(sql).fetchall()
 
 
 def stored(world: World) -> Iterator[tuple[Any, ...]]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from builder.filesets.strategies.s3 import Objects
 from builder.store import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
-from tests.bucket import Bucket, administrator
+from tests.bucket import Bucket, administrator, fresh
 from tests.filesets.body import Body, Generated, digest
 from tests.filesets.server import Server, endless, served, status, then
 from tests.filesets.world import World, manifest_file, settings_of, world
@@ -38,13 +38,14 @@ BODIES: dict[str, Body] = {
 HOST = "https://data.example.cz/files/"
 
 
-@pytest.fixture(params=["folder", "moto"])
-def store(
-    request: pytest.FixtureRequest, tmp_path: Path, make_bucket: Callable[..., Writer]
-) -> Writer:
+@pytest.fixture(params=["folder", "moto", "weed"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
     if request.param == "folder":
-        return FolderStore(tmp_path / "store")
-    return make_bucket(part=5 << 20)
+        yield FolderStore(tmp_path / "store")
+        return
+    endpoint = request.getfixturevalue(f"{request.param}_server")
+    with closing(fresh(endpoint, part=5 << 20)) as bucket:
+        yield bucket
 
 
 def item_of(
