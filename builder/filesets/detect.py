@@ -113,6 +113,7 @@ class _Search:
         """Follow what the page says that it is about: one step, to what is known by its URL."""
         links = resource.html_biblio.get("links", {})
         for url in (*links.get("cite-as", ()), *links.get("canonical", ())):
+            self._allow([url])
             handle = handle_of(url)
             step, _ = self._registered(Name(url, handle))
             if urlsplit(step.url).netloc != urlsplit(resource.url).netloc:

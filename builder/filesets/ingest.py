@@ -34,8 +34,9 @@ from functions.snapshot.errors import DamagedStore, StoreError
 
 Detect = Callable[[Request, Api], tuple[Resource, FilesetPlatformHelper]]
 """Tells what a request is about and whose it is. Raises FilesetError."""
-Strategies = Callable[[str, float], FilesetIngestStrategy]
-"""Gives a strategy by its name; it may go on until so many seconds of the monotonic clock."""
+Strategies = Callable[[str, float, Callable[[], None]], FilesetIngestStrategy]
+"""Gives a strategy by its name, which goes on until so many seconds of the monotonic clock, and
+calls something now and then that raises FilesetError where it is to end."""
 
 _OTHERWISE = frozenset({"file-404", "file-forbidden", "over-limit-stream", "bundle-missing-member"})
 """What of a file may come of a dataset that is another by now, as each mismatch may."""
@@ -144,7 +145,7 @@ class Ingest:
     ) -> ArchiveStrategyResult:
         """Keep the item's files, unless they are kept already."""
         assert course.choice is not None
-        strategy = self.strategy(course.choice.strategy, course.until)
+        strategy = self.strategy(course.choice.strategy, course.until, check)
         where = (item.platform_name, item.platform_domain, item.platform_id)
         with self._turns.of(where, check):
             return _whole(strategy.check_existing(item) or strategy.process(item), item)

@@ -11,13 +11,13 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, BinaryIO, get_args, get_origin, get_type_hints
+from typing import BinaryIO
 
+from builder.filesets import codec
 from builder.filesets.item import Outcome
 from builder.intake import writing
 
@@ -51,7 +51,7 @@ class Journal:
         """Yield what stands in it. A line that was being written when its process died is none."""
         with contextlib.suppress(FileNotFoundError), (self.folder / _LINES).open("rb") as file:
             for data in file:
-                with contextlib.suppress(ValueError, KeyError, TypeError):
+                with contextlib.suppress(ValueError, TypeError):
                     yield outcome(data)
 
 
@@ -108,30 +108,9 @@ def _locked(folder: Path) -> BinaryIO | None:
 def line(told: Outcome) -> bytes:
     """Return an outcome as a line; the body of its landing page is left out."""
     resource = told.resource and replace(told.resource, body=None)
-    text = json.dumps(asdict(replace(told, resource=resource)), default=_plain)
-    return text.encode() + b"\n"
+    return json.dumps(codec.plain(replace(told, resource=resource))).encode() + b"\n"
 
 
 def outcome(data: bytes) -> Outcome:
-    """Return the outcome that a line tells of. Raises ValueError, KeyError or TypeError."""
-    found = _read(Outcome, json.loads(data))
-    assert isinstance(found, Outcome)
-    return found
-
-
-def _plain(value: object) -> object:
-    return dict(value) if isinstance(value, Mapping) else str(value)
-
-
-def _read(kind: Any, value: Any) -> Any:
-    """Return a value of JSON as one of the type that it was."""
-    if value is None:
-        return None
-    if get_origin(kind) is UnionType:
-        (kind,) = (one for one in get_args(kind) if one is not NoneType)
-    if get_origin(kind) is tuple:
-        return tuple(_read(get_args(kind)[0], one) for one in value)
-    if isinstance(kind, type) and is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return kind(**{name: _read(hints[name], one) for name, one in value.items()})
-    return value
+    """Return the outcome that a line tells of. Raises ValueError or TypeError."""
+    return codec.built(Outcome, json.loads(data))

@@ -4,6 +4,7 @@ Only elements without content and scripts of JSON-LD are read, by patterns that 
 proportion to the page and no more: a page is anybody's.
 """
 
+import contextlib
 import html
 import json
 import re
@@ -87,12 +88,11 @@ def _filled(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _text(body: bytes, charset: str | None) -> str:
     declared = _CHARSET.search(body[:2048])
-    for name in (charset, declared and declared[1].decode("ascii"), "utf-8"):
-        try:
-            return body.decode(name or "utf-8", "replace")
-        except LookupError:
-            continue
-    return ""
+    names = (charset, declared[1].decode("ascii") if declared else None)
+    for name in filter(None, names):
+        with contextlib.suppress(LookupError):
+            return body.decode(name, "replace")
+    return body.decode("utf-8", "replace")
 
 
 def _uncommented(page: str) -> str:
@@ -127,10 +127,10 @@ def _link(links: dict[str, list[str]], relations: str, target: str, url: str) ->
 
 
 def _json_ld(page: str) -> Iterator[dict[str, Any]]:
-    for found in _SCRIPT.finditer(page):
-        end = page.find("</script", found.end())
+    at = 0
+    while (found := _SCRIPT.search(page, at)) and (at := page.find("</script", found.end())) >= 0:
         try:
-            document = json.loads(page[found.end() : end if end >= 0 else None])
+            document = json.loads(page[found.end() : at])
         except (ValueError, RecursionError):
             continue
         graph = document.get("@graph", document) if isinstance(document, dict) else document

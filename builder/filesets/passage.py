@@ -188,7 +188,7 @@ class Passage:
         return replace(
             self.head, size=self.size, verified=best(self.file), md5=every["md5"],
             sha1=every["sha1"], sha256=every["sha256"], sha512=every["sha512"],
-            crc32=every["crc32"],
+            crc32=every["crc32"], unpacked=bool(self.coding and self.unpack),
         )  # fmt: skip
 
     def _wrong(self, status: str, detail: str, seen: str, over: bool = False) -> Wrong:
@@ -204,7 +204,8 @@ def packs(file: FilesetManifestFile, url: str) -> bool:
 
 
 def _is_page(file: FilesetManifestFile) -> bool:
-    return wall.is_html(file.mimetype) or file.path.lower().endswith(_PAGES)
+    kind = (file.mimetype or "").partition(";")[0].strip().lower()
+    return wall.is_html(kind) or file.path.lower().endswith(_PAGES)
 
 
 def _number(text: str | None) -> int | None:

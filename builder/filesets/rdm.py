@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote
 
 from builder.filesets import deposit, legacy, native
@@ -76,8 +77,7 @@ def _files(asked: Asked, found: Deposit, api: Api) -> tuple[FilesetManifestFile,
         return found.files or ()
     files = found.files
     if files is None or (found.count is not None and len(files) < found.count):
-        listing = mapping(api.document(f"{asked.record}/files"), "the list of files")
-        files = native.listed(listing, asked.record)
+        files = native.listed(_listing(asked, api), asked.record)
         if files is None:
             raise FilesetError("platform-bad-response", "the list of files has no entries")
     sizes = [file.size for file in files if file.size is not None]
@@ -86,6 +86,15 @@ def _files(asked: Asked, found: Deposit, api: Api) -> tuple[FilesetManifestFile,
         detail = f"{len(files)} files are listed, of {found.count} with {found.total} bytes"
         raise FilesetError("incomplete-manifest", detail)
     return files
+
+
+def _listing(asked: Asked, api: Api) -> Mapping[str, Any]:
+    try:
+        return mapping(api.document(f"{asked.record}/files"), "the list of files")
+    except FilesetError as error:
+        if error.status != "platform-404":  # which the record is not
+            raise
+        raise FilesetError("platform-error", "the record has no list of its files") from error
 
 
 def _item(

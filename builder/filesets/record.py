@@ -4,20 +4,19 @@ What has no record is unfinished and told to nobody. A record says what came of 
 which objects it is made, so that whoever reads it can tell whether they are as they were.
 """
 
-import dataclasses
 import hashlib
 import json
-import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from builder.filesets.codec import built, plain
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
 )
 from builder.filesets.place import RECORD
+from builder.filesets.place import of as place_of
 from builder.filesets.seam import FilesetError
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.store import Reader, Writer
@@ -25,8 +24,6 @@ from functions.snapshot.store import Reader, Writer
 SCHEMA = 1
 """Of the document; a later one may hold what this program cannot know."""
 _CHUNK = 1 << 20
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def of(
 
 def written(record: Record) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
-    document = {"schema": SCHEMA, **_plain(record)}
+    document = {"schema": SCHEMA, **plain(record)}
     return (json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
@@ -80,7 +77,7 @@ def parse(data: bytes, key: str) -> Record:
         document = json.loads(data)
         if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")
-        return _built(Record, document)
+        return built(Record, document)
     except (ValueError, TypeError, RecursionError) as error:
         raise FilesetError("error-store-verify", f"{key} is no record: {error}") from error
 
@@ -96,11 +93,23 @@ def read(store: Reader, base: str) -> Record | None:
         return None
 
 
+def of_strategy(store: Writer, base: str, strategy: str) -> Record | None:
+    """Return the record of a place of which objects are missing, if that strategy made it.
+
+    Another strategy's is removed: what it told of is not there, and the place begins anew.
+    """
+    if (record := read(store, base)) is None or record.archived.ingest_strategy == strategy:
+        return record
+    store.remove(base + RECORD)
+    return None
+
+
 def write(store: Writer, base: str, record: Record) -> Record:
     """Write the record of a place, all of whose objects are there and verified; return it.
 
-    If another run was first, its record is returned, for the bytes are the same. Raises
-    FilesetError (mismatch-existing) where they are not, and StoreError.
+    If another run was first, its record is returned, for the bytes are the same. What lies there
+    besides, of runs that did not end or went another way, is removed. Raises FilesetError
+    (mismatch-existing) where the bytes are not the same, and StoreError.
     """
     try:
         store.create(base + RECORD, written(record))
@@ -111,7 +120,9 @@ def write(store: Writer, base: str, record: Record) -> Record:
         if mine != {(f.path, f.size, f.sha256) for f in first.archived.manifest}:
             detail = f"{base} was archived by another run meanwhile, with other bytes"
             raise FilesetError("mismatch-existing", detail) from None
-        return first
+        record = first
+    named = {base + RECORD, *(kept.key for kept in record.objects)}
+    store.remove(*(entry.key for entry in store.entries(base) if entry.key not in named))
     return record
 
 
@@ -148,20 +159,49 @@ def state(
     go_on: Callable[[], None] = lambda: None,
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Return the keys of the record's objects that are missing, and of those that are altered."""
+    look = _read if check == "digest" else _listed
     missing, altered = set(), set()
-    for kept in record.objects:
-        found = {entry.key: entry.bytes for entry in store.entries(kept.key)}.get(kept.key)
-        if found is None:
-            missing.add(kept.key)
-        elif found != kept.bytes:
-            altered.add(kept.key)
-        elif check == "digest":
-            try:
-                if sha256(store, kept.key, go_on) != kept.sha256:
-                    altered.add(kept.key)
-            except MissingObject:
-                missing.add(kept.key)
+    for key, is_it in look(store, record.objects, go_on):
+        if is_it is None:
+            missing.add(key)
+        elif not is_it:
+            altered.add(key)
     return frozenset(missing), frozenset(altered)
+
+
+def _read(
+    store: Writer, objects: Iterable[Kept], go_on: Callable[[], None]
+) -> Iterator[tuple[str, bool | None]]:
+    """Yield keys with whether the object has the digest, None where it is missing."""
+    for kept in objects:
+        digest = hashlib.sha256()
+        try:
+            for chunk in chunks(store, kept.key, go_on):
+                digest.update(chunk)
+        except MissingObject:
+            yield kept.key, None
+        else:
+            yield kept.key, digest.hexdigest() == kept.sha256
+
+
+def _listed(
+    store: Writer, objects: Iterable[Kept], go_on: Callable[[], None]
+) -> Iterator[tuple[str, bool | None]]:
+    """Yield the same by sizes alone; of an object in no place, only whether it is there."""
+    found: dict[str, dict[str, int]] = {}
+    for kept in objects:
+        go_on()
+        if (base := place_of(kept.key)) is None:
+            try:
+                store.open(kept.key).close()
+                yield kept.key, True
+            except MissingObject:
+                yield kept.key, None
+            continue
+        if base not in found:
+            found[base] = {entry.key: entry.bytes for entry in store.entries(base)}
+        size = found[base].get(kept.key)
+        yield kept.key, None if size is None else size == kept.bytes
 
 
 def told(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> ArchiveStrategyResult:
@@ -177,14 +217,6 @@ def succeeded(item: FilesetPlatformItem, strategy: str) -> str:
     if item.withheld:
         return "success-partial"
     return "success-file" if strategy.endswith("-file") else "success"
-
-
-def sha256(store: Reader, key: str, go_on: Callable[[], None] = lambda: None) -> str:
-    """Return the SHA-256 of an object, which is read with little of it in memory."""
-    digest = hashlib.sha256()
-    for chunk in chunks(store, key, go_on):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 def chunks(store: Reader, key: str, go_on: Callable[[], None] = lambda: None) -> Iterator[bytes]:
@@ -214,51 +246,3 @@ def _altered(
         ),
         item,
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it, without fields that are as they are by default."""
-    if dataclasses.is_dataclass(value):
-        return {
-            f.name: _plain(one)
-            for f in dataclasses.fields(value)
-            if not _is_default(f, one := getattr(value, f.name))
-        }
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    return value
-
-
-def _is_default(spec: "dataclasses.Field[Any]", value: Any) -> bool:
-    if spec.default_factory is not dataclasses.MISSING:
-        return bool(value == spec.default_factory())
-    return spec.default is not dataclasses.MISSING and bool(value == spec.default)
-
-
-def _built(kind: type[T], given: Any) -> T:
-    """Return a dataclass of `kind` out of its JSON. Raises ValueError or TypeError."""
-    if not isinstance(given, dict):
-        raise ValueError(f"a {kind.__name__} is no object")
-    hints = get_type_hints(kind)
-    if unknown := sorted(given.keys() - hints.keys()):
-        raise ValueError(f"a {kind.__name__} has no {unknown[0]}")
-    return kind(**{name: _value(hints[name], name, value) for name, value in given.items()})
-
-
-def _value(hint: Any, name: str, value: Any) -> Any:
-    kinds = get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-    for kind in kinds:
-        if value is None and kind is type(None):
-            return None
-        if dataclasses.is_dataclass(kind) and value is not None:
-            return _built(kind, value)  # type: ignore[arg-type]
-        if get_origin(kind) is tuple and isinstance(value, list):
-            return tuple(_value(get_args(kind)[0], name, one) for one in value)
-        plain = get_origin(kind) or kind
-        if plain is Mapping and isinstance(value, dict):
-            return value
-        if isinstance(plain, type) and isinstance(value, plain) and not isinstance(value, bool):
-            return value
-    raise ValueError(f"{name} is not what it should be")

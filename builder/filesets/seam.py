@@ -123,7 +123,7 @@ class Received:
 
     `verified` names the best digest of the manifest that it has (sha512, sha256, sha1, md5), and
     is None where the manifest has none. `media_type` is the server's. `headers` are all of the
-    answer's, in order, as sent.
+    answer's, in order, as sent; `unpacked` tells that a content coding was taken off the bytes.
     """
 
     size: int
@@ -139,6 +139,7 @@ class Received:
     terminal_status_code: int
     reason: str = "OK"
     headers: tuple[tuple[str, str], ...] = ()
+    unpacked: bool = False
 
 
 OpenSink = Callable[[], AbstractContextManager[Sink]]

@@ -91,6 +91,7 @@ def _body(response: httpcore2.Response, budget: Budget) -> Iterator[bytes]:
         for chunk in response.iter_stream():
             budget.took(len(chunk))
             yield chunk
+            budget.handled()
 
 
 @contextmanager

@@ -177,7 +177,7 @@ class Fakes:
         return Request(url, given={"base_url": url})
 
     def ingest(self, seconds: float = 60, **more: Any) -> Ingest:
-        def strategy(name: str, until: float) -> Strategy:
+        def strategy(name: str, until: float, go_on: Callable[[], None]) -> Strategy:
             self.until.append(until)
             return Strategy(name, self)
 

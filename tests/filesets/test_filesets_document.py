@@ -211,7 +211,7 @@ def test_pages_are_followed_to_the_last() -> None:
     [
         ("https://a.org/1", "platform-error"),
         ("https://b.org/2", "platform-bad-response"),
-        ("https://a.org/gone", "platform-404"),
+        ("https://a.org/gone", "incomplete-manifest"),
     ],
 )
 def test_pages_that_lead_back_or_away_are_refused(second: str, status: str) -> None:

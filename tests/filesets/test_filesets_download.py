@@ -1,9 +1,13 @@
 """Files come whole and verified, or not at all, whatever servers and lines do."""
 
 import gzip
+import io
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +17,7 @@ from builder.filesets.seam import FilesetError, Received
 from .body import Body, Generated, digest
 from .server import (
     Answer,
+    Exchange,
     Server,
     endless,
     html,
@@ -200,6 +205,40 @@ def test_what_trickles_is_stalled(server: Server, tmp_path: Path) -> None:
     assert failed(there) == "stalled"
 
 
+def test_what_trickles_after_a_quick_beginning_is_stalled(server: Server, tmp_path: Path) -> None:
+    there = world(server, tmp_path, pace=Pace(5, 0.4, 10_000), fileset__tries=2)
+
+    def answer(exchange: Exchange) -> None:
+        exchange.head(200, {"Content-Length": str(BODY.size)})
+        exchange.send(BODY.all[:2_900_000])
+        for number in range(2_900_000, BODY.size, 100):
+            exchange.send(BODY.all[number : number + 100])
+            exchange.wait(0.05)
+
+    server.add(URL, answer)
+    assert failed(there) == "stalled"
+
+
+def test_a_store_that_is_slow_is_no_fault_of_the_server(server: Server, tmp_path: Path) -> None:
+    there = world(server, tmp_path, pace=Pace(5, 0.5, 1), fileset__tries=1)
+    server.add(URL, served(BODY))
+
+    class Slow(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if self.tell() < 100_000:
+                time.sleep(0.7)
+            return super().write(data)
+
+    @contextmanager
+    def sink() -> Iterator[Slow]:
+        with Slow() as made:
+            yield made
+            there.kept.append(made.getvalue())
+
+    there.downloader().download(manifest_file(URL, BODY), 1 << 30, sink)
+    assert there.kept == [BODY.all]
+
+
 def test_what_never_answers_is_stalled_and_others_go_on(server: Server, tmp_path: Path) -> None:
     there = world(server, tmp_path, pace=Pace(5, 0.5, 100), fileset__tries=2)
     server.add(URL, silent())
@@ -298,7 +337,7 @@ def test_a_page_that_is_the_file_is_taken(there: World) -> None:
     page = b"<!DOCTYPE html><p>data</p>"
     there.server.add(URL, served(page, "text/html"))
     got(there, page, digests="", path="a.html")
-    got(there, page, digests="", mimetype="text/html")
+    got(there, page, digests="", mimetype="text/html; charset=utf-8")
     got(there, page, digests="md5", path="a.dat")
     file = manifest_file(URL, page, digests="")
     there.downloader().download(file, 100, there.sink, html=True)

@@ -137,6 +137,11 @@ def test_a_list_that_is_short_is_asked_for_by_pages(monkeypatch: pytest.MonkeyPa
     assert refused(PAGE, pages).status == "incomplete-manifest"
 
 
+def test_a_list_that_is_not_there_does_not_mean_that_the_article_is_gone() -> None:
+    given = figshare(size=300)
+    assert refused(PAGE, {FIGSHARE: given}).status == "incomplete-manifest"
+
+
 def test_an_article_that_does_not_tell_its_size_is_believed() -> None:
     files = [figshare_file(1, "a.csv", size=None)]
     assert len(item(PAGE, {FIGSHARE: figshare(files=files, size=7)}).files) == 1

@@ -61,6 +61,8 @@ def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None
     assert Mendeley().match_request(Request(url), Resource(url=url, doi=doi))
     found = item(dataset(), url, doi)
     assert (found.platform_id, found.version) == ("h0n3ybees1", "2")
+    zip_ = "https://data.mendeley.com/public-api/zip/h0n3ybees1/download/2"
+    assert found.web_bundle_url == zip_
     assert [(file.path, file.size, file.sha256) for file in found.files] == [
         ("a.csv", 12, SHA256), ("Brno/2021/b.csv", 12, SHA256),
     ]  # fmt: skip
@@ -93,6 +95,11 @@ def test_a_dataset_is_described() -> None:
 
 def test_files_that_are_in_no_folder_are_missed() -> None:
     assert refused(dataset(**{listed("d-2"): []}))[0] == "incomplete-manifest"
+
+
+@pytest.mark.parametrize("gone", [f"{MENDELEY}/folders/2", listed("root"), listed("d-2")])
+def test_a_part_that_is_not_there_does_not_mean_that_the_dataset_is_gone(gone: str) -> None:
+    assert refused(dataset(**{gone: 404}))[0] == "incomplete-manifest"
 
 
 def test_folders_that_lie_in_each_other_are_refused() -> None:

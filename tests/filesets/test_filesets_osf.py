@@ -158,6 +158,20 @@ def test_pages_of_nothing_are_refused_without_asking(url: str) -> None:
     assert refused({}, url) == ("platform-scope", "no-dataset")
 
 
+@pytest.mark.parametrize("gone", [NODE, PROVIDERS, f"{ROOT}dir1/{SIZED}"])
+@pytest.mark.parametrize("code", [404, 410])
+def test_a_part_that_is_not_there_does_not_mean_that_the_project_is_gone(
+    gone: str, code: int
+) -> None:
+    assert refused(project(**{gone: code}))[0] == "incomplete-manifest"
+    assert refused({GUID: code})[0] == ("platform-404" if code == 404 else "platform-gone")
+
+
+def test_one_file_of_a_project_is_refused_without_asking() -> None:
+    url = f"{PAGE}files/osfstorage/69967bb9d957f4745b0caad9"
+    assert refused({}, url) == ("platform-scope", "file-level")
+
+
 def test_another_project_than_was_asked_for_is_refused() -> None:
     other = osf()
     other["data"]["id"] = "other"

@@ -124,6 +124,8 @@ def test_a_series_is_no_dataset() -> None:
         ({METADATA: []}, "platform-bad-response"),
         ({METADATA: b"<html>"}, "platform-bad-response"),
         ({METADATA: 404}, "platform-404"),
+        ({METADATA: pangaea(variableMeasured=FILES)}, "incomplete-manifest"),
+        ({METADATA: pangaea(variableMeasured=FILES), TABLE: 403}, "platform-restricted"),
     ],
 )
 def test_an_answer_that_is_another_is_refused(documents: dict[str, Any], status: str) -> None:

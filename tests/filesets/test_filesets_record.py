@@ -191,6 +191,19 @@ def test_of_two_runs_the_first_one_s_record_stays(store: FolderStore) -> None:
     assert record.read(store, BASE) == RECORD
 
 
+def test_what_lies_there_besides_is_removed_with_the_record(store: FolderStore) -> None:
+    store.create(f"{BASE}bundle.zip", b"of a run that went another way")
+    store.create(f"{BASE[:-1]}0/files/x", b"of another place")
+    record.write(store, BASE, RECORD)
+    assert sorted(store.keys(BASE)) == sorted(
+        [f"{BASE}fileset.json", *(kept.key for kept in OBJECTS)]
+    )
+    store.create(f"{BASE}files/later", b"of a run that comes second")
+    record.write(store, BASE, RECORD)
+    assert f"{BASE}files/later" not in set(store.keys(BASE))
+    assert store.read(f"{BASE[:-1]}0/files/x")
+
+
 def test_reading_stops_where_it_is_told_to(store: FolderStore) -> None:
     record.write(store, BASE, RECORD)
 

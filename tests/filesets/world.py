@@ -40,6 +40,7 @@ class World:
     server: Server
     names: Names
     ways: Ways
+    settings: configuration.Configuration
     stop: threading.Event
     kept: list[bytes] = field(default_factory=list)
     thrown: list[bytes] = field(default_factory=list)
@@ -80,7 +81,7 @@ def world(
     names = Names(server, dict(elsewhere or {}))
     stop = threading.Event()
     ways = means.means(found, AGENT, names, stop, folder, wall, tls=server.authority.trusted())
-    return World(server, names, replace(ways, pace=pace), stop)
+    return World(server, names, replace(ways, pace=pace), found, stop)
 
 
 def settings_of(given: Mapping[str, Any]) -> configuration.Configuration:

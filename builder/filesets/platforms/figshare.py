@@ -11,6 +11,7 @@ from typing import Any
 
 from builder.filesets import document
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.paging import part
 from builder.filesets.platforms.figshare_article import TYPES, describe, manifest
 from builder.filesets.prose import plain
 from builder.filesets.seam import Api, FilesetError
@@ -180,7 +181,7 @@ def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping
     found: list[Mapping[str, Any]] = []
     for page in range(1, _PAGES + 1):
         url = f"{where}/files?page={page}&page_size={_PAGE}"
-        more = document.listed(api.document(url), "the list of files")
+        more = document.listed(part(api, url), "the list of files")
         found += more
         if len(more) < _PAGE:
             break

@@ -17,6 +17,7 @@ from builder.filesets.item import (
     Resource,
 )
 from builder.filesets.licence import licences
+from builder.filesets.paging import part
 from builder.filesets.person import named
 from builder.filesets.prose import plain
 from builder.filesets.relation import related
@@ -107,7 +108,7 @@ def _item(dataset: Mapping[str, Any], asked: _Asked, version: str) -> FilesetPla
         version=version,
         detail="it is told not to be available" if closed else "",
         web_base_url=page,
-        web_bundle_url=f"{_ROOT}/{asked.id}/zip/download/{version}",
+        web_bundle_url=f"https://{DOMAIN}/public-api/zip/{asked.id}/download/{version}",
         description=_describe(dataset, version, page),
     )
 
@@ -116,13 +117,13 @@ def _files(
     api: Api, where: str, version: str, dataset: Mapping[str, Any]
 ) -> Iterator[FilesetManifestFile]:
     """Yield the files of all folders. Raises FilesetError (incomplete-manifest) if some lack."""
-    folders = document.listed(api.document(f"{where}/folders/{version}"), "the list of folders")
+    folders = document.listed(part(api, f"{where}/folders/{version}"), "the list of folders")
     if len(folders) > _FOLDERS:
         raise FilesetError("platform-error", f"it has {len(folders)} folders")
     seen: set[str] = set()
     for id_, place in (("root", ""), *_places(folders)):
         url = f"{where}/files?folder_id={quote(id_, safe='')}&version={version}"
-        for file in document.listed(api.document(url), "the list of files"):
+        for file in document.listed(part(api, url), "the list of files"):
             seen.add(document.text(file.get("id")) or "")
             yield _file(file, place)
     told = {document.text(file.get("id")) or "" for file in document.entries(dataset.get("files"))}

@@ -20,7 +20,7 @@ from builder.filesets.item import (
     Resource,
 )
 from builder.filesets.licence import licences
-from builder.filesets.paging import pages
+from builder.filesets.paging import pages, part
 from builder.filesets.person import named
 from builder.filesets.prose import plain
 from builder.filesets.seam import Api, FilesetError
@@ -31,6 +31,7 @@ _API = "api.osf.io"
 _HOSTS = frozenset((DOMAIN, "www.osf.io"))
 _OWN = "osfstorage"
 _GUID = re.compile(r"/(?P<id>[a-z0-9]{5})(?:_v\d+)?(?:/(?P<rest>.*))?", re.I)
+_FILE = re.compile(r"files/[a-z0-9]+/[0-9a-f]{24}(?:[/?].*)?")
 _DOI = re.compile(r"10\.17605/osf\.io/(?P<id>[a-z0-9]{5})")
 _PREPRINT = re.compile(r"/preprints(?:/.*)?")
 _REGISTRY = re.compile(r"/registries/[^/]+/(?P<id>[a-z0-9]{5})/?", re.I)
@@ -76,6 +77,8 @@ def _asked(resource: Resource) -> str:
         if _PREPRINT.fullmatch(path):
             raise FilesetError("platform-scope", "it is a preprint", code="no-dataset")
         found = _REGISTRY.fullmatch(path) or _GUID.fullmatch(path)
+        if found and _FILE.fullmatch(found.groupdict().get("rest") or ""):
+            raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
         if found:
             return found["id"].lower()
     by_doi = _DOI.fullmatch(resource.doi or "")
@@ -92,7 +95,7 @@ def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     if kind not in _KINDS:
         code = _OTHERS.get(kind, "no-dataset")
         raise FilesetError("platform-scope", f"{guid} is of {kind or 'no kind'}", code=code)
-    full = api.document(f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
+    full = part(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
     node = document.mapping(document.inner(full, "data"), "the project")
     if document.text(node.get("id")) != guid:
         raise FilesetError("platform-error", f"{guid} was asked for, and {node.get('id')} came")

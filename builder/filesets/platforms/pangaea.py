@@ -20,6 +20,7 @@ from builder.filesets.item import (
     Resource,
 )
 from builder.filesets.licence import licences
+from builder.filesets.paging import parts
 from builder.filesets.person import named, orcid
 from builder.filesets.prose import plain
 from builder.filesets.relation import related
@@ -135,7 +136,8 @@ def _listed(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None:
 
     Raises FilesetError.
     """
-    answer = api.answer(table, accept=_ACCEPT)
+    with parts():
+        answer = api.answer(table, accept=_ACCEPT)
     lines = iter(answer.body.decode("utf-8", "replace").splitlines())
     commented = False
     for line in lines:
