@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from builder.filesets.item import Outcome
 from builder.filesets.journal import Journal
@@ -14,9 +14,9 @@ _SECONDS = 60.0
 
 @dataclass(slots=True)
 class Keeping:
-    """Takes outcomes. `settled` is told of each once a run of the intake has it.
+    """Takes outcomes. `settled` is told of each once a run of the intake has it, without its item.
 
-    One that was `cancelled` is told of nobody: it would hide what was found before it.
+    One that was `cancelled` is not kept: it would hide what was found before it.
     """
 
     results: Results
@@ -42,7 +42,7 @@ class Keeping:
             self.results.add(outcome)
         if not self._held:
             self._since = self.clock()
-        self._held.append(outcome)
+        self._held.append(replace(outcome, resource=None, item=None, archived=None))
         self.tick()
 
     def tick(self) -> None:

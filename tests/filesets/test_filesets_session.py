@@ -162,6 +162,7 @@ def test_an_outcome_is_settled_once_a_run_has_it(tmp_path: Path) -> None:
         now[0] = 61
         keep.add(second)
         assert settled == [first, second]
+        assert (settled[0].request, settled[1].request) == (first.request, second.request)
         assert (list(kept.outcomes()), keep.runs) == ([], ["run-1"])
     assert list(tmp_path.iterdir()) == []
 
