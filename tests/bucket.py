@@ -1,11 +1,13 @@
 """Servers that speak S3's language, and fresh buckets on them."""
 
+import io
 import json
 import logging
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +19,12 @@ import boto3
 import botocore.exceptions
 import pytest
 from botocore.config import Config
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
+from werkzeug.serving import make_server
 
 from builder.bucket import BucketStore
 from functions.snapshot.address import Address
@@ -82,15 +89,45 @@ def fresh(endpoint: str, **settings: Any) -> Bucket:
     return Bucket(endpoint, name, **settings)
 
 
+class OneByOne:
+    """moto's S3, which carries out one request at a time; connections there may be many.
+
+    By itself it would look whether the condition of a write is met, and write some time after: of
+    two threads that write at once both may, and neither hears of a conflict. It also closes the
+    file of an object that another thread is reading. S3 promises that a write on condition is one
+    step (docs/store.md), and so it is here.
+    """
+
+    def __init__(self) -> None:
+        self._moto = DomainDispatcherApplication(create_backend_app)
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        """Answer a request. A client that is slow to send, or to read, keeps nobody waiting."""
+        body = environ["wsgi.input"]
+        length = -1 if environ.get("wsgi.input_terminated") else environ.get("CONTENT_LENGTH") or 0
+        environ["wsgi.input"] = io.BytesIO(body.read(int(length)))
+        with self._lock:
+            answer = self._moto(environ, start_response)
+            try:
+                return list(answer)
+            finally:
+                answer.close()
+
+
 @pytest.fixture(scope="session")
 def moto_server() -> Iterator[str]:
     """Give the endpoint of moto's S3."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    server = make_server(
+        "127.0.0.1", 0, OneByOne(), threaded=True, request_handler=MotoRequestHandler
+    )
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.fixture(scope="session")
