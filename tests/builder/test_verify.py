@@ -109,14 +109,25 @@ def varied(filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wo
     return copied(filled, tmp_path)
 
 
-@pytest.fixture
-def revisited(sound: World) -> World:
+@pytest.fixture(scope="module")
+def healed(trimmed: World, tmp_path_factory: pytest.TempPathFactory) -> World:
     """Add revisits by two publishes, of which one heals some of the other."""
-    sound.ingest([revisit(400 + n, n % 3) for n in range(9)])
-    sound.publish()
-    sound.ingest([capture(500, content_digest="D401"), *(revisit(410 + n, n) for n in range(3))])
-    sound.publish()
-    return sound
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        made_small(monkeypatch)
+        world = copied(trimmed, tmp_path_factory.mktemp("healed"))
+        world.ingest([revisit(400 + n, n % 3) for n in range(9)])
+        world.publish()
+        some = (revisit(410 + n, n) for n in range(3))
+        world.ingest([capture(500, content_digest="D401"), *some])
+        world.publish()
+    return world
+
+
+@pytest.fixture
+def revisited(healed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Give that store to each test, one of its own."""
+    made_small(monkeypatch)
+    return copied(healed, tmp_path)
 
 
 def verified(world: World, sample: Sample | None = None, *, newest_only: bool = False) -> Verified:
