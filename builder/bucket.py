@@ -10,12 +10,14 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from builder.multipart import Multipart
 from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.store import Entry
+from functions.snapshot.store import Entry, Sink
 from functions.store.bucket import BucketReader
 from functions.store.connection import Connection
 from functions.store.object import Listed
@@ -78,6 +80,15 @@ class BucketStore(BucketReader):
         name = self._name(key)
         self._prove()
         self._client.put_file_if_absent(name, path)
+
+    @contextmanager
+    def creating(self, key: str) -> Iterator[Sink]:
+        """Write an object that must not be there yet, as its bytes come. Raises Conflict."""
+        name = self._name(key)
+        self._prove()
+        with Multipart(self._client, name) as sink:
+            yield sink
+            sink.end()
 
     def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
         """Write objects that must not be there yet, 16 at a time; tell of each if it was."""

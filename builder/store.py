@@ -16,11 +16,12 @@ from typing import BinaryIO
 
 from builder.bucket import BucketStore
 from builder.bulk import gathered, sync_system
+from builder.forward import Forward
 from builder.temporary import folder_beside, sweep, temporary
 from functions.snapshot import layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.snapshot.store import Entry
+from functions.snapshot.store import Entry, Sink
 from functions.store.connection import Connection
 from functions.store.folder import FolderReader
 from functions.store.reader import bucket_of
@@ -69,10 +70,7 @@ class FolderStore(FolderReader):
         with self._written(key) as (out, path):
             out.write(data)
             _sync(out)
-            try:
-                _place(path, target, os.link)
-            except FileExistsError as error:
-                raise Conflict(f"{target} is there already") from error
+            _link(path, target)
 
     def create_file(self, key: str, path: Path) -> None:
         """Write an object out of another file; it must not be there yet. Raises Conflict."""
@@ -81,10 +79,25 @@ class FolderStore(FolderReader):
             with path.open("rb") as source:
                 shutil.copyfileobj(source, out, 1 << 20)
             _sync(out)
+            _link(scratch, target)
+
+    @contextlib.contextmanager
+    def creating(self, key: str) -> Iterator[Sink]:
+        """Write an object that must not be there yet, as its bytes come. Raises Conflict."""
+        target = self.path(key)
+        with contextlib.ExitStack() as stack:
+            with self._wrapped(target):
+                if target.exists():
+                    raise Conflict(f"{target} is there already")
+                out, scratch = stack.enter_context(self._scratch())
             try:
-                _place(scratch, target, os.link)
-            except FileExistsError as error:
-                raise Conflict(f"{target} is there already") from error
+                yield Forward(out, lambda: self._wrapped(target))
+                with self._wrapped(target):
+                    _sync(out)
+                    _link(scratch, target)
+            finally:
+                with self._wrapped(target):
+                    stack.close()
 
     def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
         """Write objects that must not be there yet; tell of each whether it was written.
@@ -184,15 +197,20 @@ class FolderStore(FolderReader):
     @contextlib.contextmanager
     def _written(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
         """Give a temporary file for the object, opened for writing, and where it lies."""
-        with self._wrapped(self.path(key)):
-            self.root.mkdir(parents=True, exist_ok=True)
-            scratch = self.root / layout.TEMPORARY
-            scratch.mkdir(exist_ok=True)
-            if not self._swept:
-                sweep(scratch)
-                self._swept = True
-            with temporary(scratch) as given:
-                yield given
+        with self._wrapped(self.path(key)), self._scratch() as given:
+            yield given
+
+    @contextlib.contextmanager
+    def _scratch(self) -> Iterator[tuple[BinaryIO, Path]]:
+        """Give the same, and raise OSError as it comes."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        scratch = self.root / layout.TEMPORARY
+        scratch.mkdir(exist_ok=True)
+        if not self._swept:
+            sweep(scratch)
+            self._swept = True
+        with temporary(scratch) as given:
+            yield given
 
     @contextlib.contextmanager
     def _wrapped(self, path: Path) -> Iterator[None]:
@@ -243,6 +261,14 @@ def _linked(path: Path, target: Path) -> bool:
         else:
             return True
     raise AssertionError("unreachable")
+
+
+def _link(path: Path, target: Path) -> None:
+    """Give the file its place if that is free, for good. Raises Conflict if it is not."""
+    try:
+        _place(path, target, os.link)
+    except FileExistsError as error:
+        raise Conflict(f"{target} is there already") from error
 
 
 def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:

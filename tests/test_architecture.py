@@ -21,6 +21,7 @@ ALLOWED = {
         "builder",
         "builder.gather",
         "builder.obi",
+        "builder.sources",
         "functions.snapshot",
         "functions.oai",
     },
@@ -31,11 +32,14 @@ DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
     "ada_url": "builder/obi/url.py",
+    "boto3": "builder/filesets/queue.py",
+    "botocore": "builder/filesets/queue.py",
     "duckdb": "functions/oai/engine.py",
     "jinja2": "functions/oai/program.py functions/oai/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
     "httpcore2": "builder/gather/wire.py",
+    "internetarchive": "builder/filesets/archive.py",
     "isal": "builder/server.py builder/sources/inflate.py",
     "lxml": "builder/sources/html.py",
     "protego": "builder/gather/robots.py",

@@ -81,6 +81,10 @@ class Api(Protocol):
         """Return a landing page, redirects followed, if its host's robots.txt allows it."""
         ...
 
+    def shows_token(self, host: str) -> bool:
+        """Tell whether there is a token that `host` is shown (fileset.tokens)."""
+        ...
+
 
 class FilesetPlatformHelper(Protocol):
     """A platform. No method but `process_request` asks anybody anything."""
@@ -119,7 +123,7 @@ class Received:
 
     `verified` names the best digest of the manifest that it has (sha512, sha256, sha1, md5), and
     is None where the manifest has none. `media_type` is the server's. `headers` are all of the
-    answer's, in order, as sent.
+    answer's, in order, as sent; `unpacked` tells that a content coding was taken off the bytes.
     """
 
     size: int
@@ -135,6 +139,7 @@ class Received:
     terminal_status_code: int
     reason: str = "OK"
     headers: tuple[tuple[str, str], ...] = ()
+    unpacked: bool = False
 
 
 OpenSink = Callable[[], AbstractContextManager[Sink]]

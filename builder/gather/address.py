@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Protocol
 
 from builder.gather.failure import NotHad
 
@@ -63,6 +64,14 @@ def _embedded(ip: IPv6Address) -> IPv4Address | None:
     if ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFFFFFF)
     return ip.sixtofour if ip in _6TO4 else None
+
+
+class Addresses(Protocol):
+    """Says which addresses of a host may be connected to."""
+
+    def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
+        """Return them in order of preference. Raises NotHad where there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from builder.gather.failure import Deferred, NotHad
 class Limits:
     """Seconds to connect, to the first byte of an answer, and in all; bytes a second, and bytes.
 
-    The rate is looked at once the bytes have been coming for as long as a first byte may take.
+    The rate is that of as long as a first byte may take, over and over: what began quickly and
+    trickles then is slow.
     """
 
     connect: float
@@ -35,8 +36,9 @@ class Budget:
     _end: float = field(init=False)
     _phase_end: float = field(init=False)
     _code: str = field(init=False, default="connect-timeout")
-    _body: float | None = field(init=False, default=None)
+    _came: float | None = field(init=False, default=None)
     _got: int = field(init=False, default=0)
+    _looked: tuple[float, int] = field(init=False, default=(0.0, 0))
 
     def __post_init__(self) -> None:
         now = self.clock()
@@ -50,9 +52,10 @@ class Budget:
 
     def answered(self) -> None:
         """The head of the answer is there: from now on bytes are to come."""
-        self._body = self.clock()
+        self._came = self.clock()
         self._code = "too-slow"
-        self._phase_end = self._body + self.limits.first_byte
+        self._phase_end = self._came + self.limits.first_byte
+        self._looked = self._came, 0
 
     def took(self, many: int) -> None:
         """Count bytes of the body. Raises NotHad if they are too many, or came too slowly."""
@@ -60,11 +63,21 @@ class Budget:
         if self._got > self.limits.bytes:
             raise NotHad("too-large", f"more than {self.limits.bytes:,} bytes")
         now = self.clock()
-        since = now - (self._body if self._body is not None else now)
-        if since > self.limits.first_byte and self._got < self.limits.rate * since:
-            raise NotHad("too-slow", f"{self._got:,} bytes in {since:,.0f} s")
+        since, came = now - self._looked[0], self._got - self._looked[1]
+        if self._came is not None and since > self.limits.first_byte:
+            if came < self.limits.rate * since:
+                raise NotHad("too-slow", f"{came:,} bytes in {since:,.0f} s")
+            self._looked = now, self._got
+        self._came = now
         self._phase_end = now + self.limits.first_byte
         self.left()
+
+    def handled(self) -> None:
+        """What came was put where it belongs: the time that this took is not the server's."""
+        now = self.clock()
+        if self._came is not None:
+            self._looked = self._looked[0] + now - self._came, self._looked[1]
+        self._phase_end = now + self.limits.first_byte
 
     def left(self) -> float:
         """Return the seconds that the next step may take. Raises NotHad if there are none."""

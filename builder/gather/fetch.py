@@ -7,12 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from builder.gather import chain, robots, wire
+from builder.gather import chain, robots, wait, wire
 from builder.gather.address import Guard
 from builder.gather.budget import Budget, Limits
 from builder.gather.failure import NotHad
@@ -33,7 +31,7 @@ _OF_HOST = frozenset(
     {"tls", "address-refused", "port-refused", *(c for c, o in OUTCOMES.items() if o.unreachable)}
 )
 """What is so of the host, whichever file of it is asked for."""
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CODED = {"gzip": (".gz", ".tgz"), "x-gzip": (".gz", ".tgz"), "compress": (".z",)}
 _CODED |= {"x-compress": (".z",), "bzip2": (".bz2",), "x-bzip2": (".bz2",)}
 _ACCEPT = {"Accept": "*/*", "Accept-Encoding": "identity"}
@@ -110,7 +108,7 @@ def _read_rules(means: Means, url: str, visit: Visit) -> Rules:
             budget = Budget(means.limits, means.stop)
             with wire.ask(url, _headers(means), means.guard, budget, means.tls) as answer:
                 location = answer.headers.get("location")
-                if answer.status not in _REDIRECTS or not location:
+                if answer.status not in REDIRECTS or not location:
                     return robots.parsed(answer.status, robots.body(answer.headers, answer.body))
                 url = chain.target(url, Moved(location, answer.status))
     except NotHad as failure:
@@ -132,13 +130,13 @@ def _asked(means: Means, url: str, known: Known) -> Result:
         status, said = answer.status, answer.headers
         if status == 304 and known.headers():
             return Unchanged(_short(said.get("etag")), _short(said.get("last-modified")))
-        if status in _REDIRECTS:
+        if status in REDIRECTS:
             if not said.get("location"):
                 raise NotHad("bad-redirect", "no Location", status)
             return Moved(said["location"], status)
         if status != 200:
-            wait = _seconds(said.get("retry-after"), means.wall())
-            raise NotHad(outcome.of_status(status), f"HTTP status {status}", status, wait)
+            rest = wait.seconds(said.get("retry-after"), means.wall())
+            raise NotHad(outcome.of_status(status), f"HTTP status {status}", status, rest)
         return _stored(means, url, answer)
 
 
@@ -176,7 +174,7 @@ def _stored(means: Means, url: str, answer: Answer) -> Content:
         media_type=_short(said.get("content-type", "").partition(";")[0].strip().lower()),
         etag=_short(said.get("etag")),
         last_modified=_short(said.get("last-modified")),
-        modified=_moment(said.get("last-modified")),
+        modified=wait.moment(said.get("last-modified")),
         coding=coding,
     )
 
@@ -195,21 +193,3 @@ def _coding(url: str, said: Mapping[str, str]) -> str | None:
 def _short(text: str | None) -> str | None:
     """Return what a header says; None where that is nothing, or too long to be worth keeping."""
     return text if text and len(text) <= _LONGEST else None
-
-
-def _moment(text: str | None) -> int | None:
-    """Return an HTTP date in seconds since 1970, None where it is none."""
-    try:
-        found = parsedate_to_datetime(text or "")
-    except (ValueError, OverflowError):
-        return None
-    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
-
-
-def _seconds(retry_after: str | None, now: float) -> float | None:
-    """Return the seconds of a Retry-After, which are some, or a date; None where it is neither."""
-    text = (retry_after or "").strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    moment = _moment(text)
-    return None if moment is None else max(0.0, moment - now)

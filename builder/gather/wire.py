@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from builder.gather.address import Guard
+from builder.gather.address import Addresses
 from builder.gather.budget import Budget
 from builder.gather.failure import NotHad
 
@@ -28,11 +28,17 @@ _ONE_LINE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The head of an answer, names of headers in lower case, and its body as it comes."""
+    """The head of an answer, names of headers in lower case, and its body as it comes.
+
+    `raw` are all headers in the order and the letters in which they came; a field may be there
+    more than once. Texts are UTF-8 where they are that, else latin-1.
+    """
 
     status: int
     headers: Mapping[str, str]
     body: Iterator[bytes]
+    reason: str = ""
+    raw: tuple[tuple[str, str], ...] = ()
 
 
 def context() -> ssl.SSLContext:
@@ -44,7 +50,7 @@ def context() -> ssl.SSLContext:
 def ask(
     url: str,
     headers: Mapping[str, str],
-    guard: Guard,
+    guard: Addresses,
     budget: Budget,
     tls: ssl.SSLContext,
 ) -> Iterator[Answer]:
@@ -75,7 +81,9 @@ def ask(
         with _told("bad-answer"):
             response = connection.handle_request(request)
         budget.answered()
-        yield Answer(response.status, _headers(response.headers), _body(response, budget))
+        raw = tuple((name.decode("latin-1"), _text(value)) for name, value in response.headers)
+        reason = _text(response.extensions.get("reason_phrase", b""))
+        yield Answer(response.status, _first(raw), _body(response, budget), reason, raw)
 
 
 def _body(response: httpcore2.Response, budget: Budget) -> Iterator[bytes]:
@@ -83,6 +91,7 @@ def _body(response: httpcore2.Response, budget: Budget) -> Iterator[bytes]:
         for chunk in response.iter_stream():
             budget.took(len(chunk))
             yield chunk
+            budget.handled()
 
 
 @contextmanager
@@ -96,16 +105,20 @@ def _told(code: str) -> Iterator[None]:
         raise NotHad("cut-short", _line(error)) from error
 
 
-def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Return headers by name, the first of each; UTF-8 where it is that, else latin-1."""
+def _first(raw: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by name, the first of each."""
     found: dict[str, str] = {}
     for name, value in raw:
-        try:
-            text = value.decode()
-        except UnicodeDecodeError:
-            text = value.decode("latin-1")
-        found.setdefault(name.decode("latin-1").lower(), text.strip())
+        found.setdefault(name.lower(), value)
     return found
+
+
+def _text(value: bytes) -> str:
+    try:
+        text = value.decode()
+    except UnicodeDecodeError:
+        text = value.decode("latin-1")
+    return text.strip()
 
 
 def _line(error: BaseException) -> str:
@@ -115,7 +128,7 @@ def _line(error: BaseException) -> str:
 class _Backend(httpcore2.NetworkBackend):
     """Connects to addresses that the guard lets through, and to no others."""
 
-    def __init__(self, guard: Guard, budget: Budget) -> None:
+    def __init__(self, guard: Addresses, budget: Budget) -> None:
         self._guard = guard
         self._budget = budget
 

@@ -1,6 +1,7 @@
 """The seam between Sheaf and where its objects lie: a folder, or a bucket."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,18 @@ class Entry:
     key: str
     bytes: int
     modified: datetime
+
+
+class Sink(Protocol):
+    """Takes the bytes of an object one after the other."""
+
+    def write(self, data: bytes) -> int:
+        """Take some more, and return how many. Raises StoreError."""
+        ...
+
+    def flush(self) -> None:
+        """Do nothing: what writes into files asks for it."""
+        ...
 
 
 class Reader(Protocol):
@@ -71,6 +84,14 @@ class Writer(Reader, Protocol):
         """Write an object out of a file of this machine, little of which is in memory at a time.
 
         It must not be there yet. Raises Conflict if it is, and where its own write was made twice.
+        """
+        ...
+
+    def creating(self, key: str) -> AbstractContextManager[Sink]:
+        """Write an object whose size is not known; little of it is in memory, or on this disk.
+
+        It is there once the block ends, and nothing of it is if that raises. It must not be there
+        yet. Raises Conflict if it is: at the block's end, if not before.
         """
         ...
 

@@ -11,7 +11,6 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
-from urllib.parse import quote, urlencode
 
 import obstore
 from obstore.exceptions import BaseError
@@ -62,7 +61,7 @@ class Client:
             result = obstore.get(self._reads, key)
             return _body(result), tag_of(result.meta)
 
-        return self._tried(key, "s3:GetObject", request)
+        return self.tried(key, "s3:GetObject", request)
 
     def piece(
         self,
@@ -92,7 +91,7 @@ class Client:
                 meta = obstore.head(self._reads, key)  # nothing lies there: an empty object?
                 return Piece(b"", meta["size"], tag_of(meta))
 
-        return self._tried(key, "s3:GetObject", request)
+        return self.tried(key, "s3:GetObject", request)
 
     def has(self, key: str) -> bool:
         """Tell whether there is such an object."""
@@ -104,7 +103,7 @@ class Client:
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object in one request."""
-        self._tried(key, "s3:PutObject", lambda: self._put(self._long, key, data, "overwrite"))
+        self.tried(key, "s3:PutObject", lambda: self._put(self._long, key, data, "overwrite"))
 
     def put_if(self, key: str, data: bytes, tag: str | None) -> str:
         """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
@@ -122,7 +121,7 @@ class Client:
             return self._put(self._short, key, data, mode)
 
         try:
-            return self._tried(key, "s3:PutObject", request)
+            return self.tried(key, "s3:PutObject", request)
         except MissingObject:
             raise Conflict(f"{self.where(key)} was removed by somebody else") from None
         except Conflict:
@@ -145,7 +144,7 @@ class Client:
             where = obstore.sign(self._short, "PUT", key, _SIGNED)
             signed.upload(where, path, md5, self.connection.timeout * 10)
 
-        self._tried(key, "s3:PutObject", request)
+        self.tried(key, "s3:PutObject", request)
 
     def put_parts(self, key: str, source: BinaryIO) -> None:
         """Write a large object in parts, of which `concurrency` are in memory at a time."""
@@ -165,7 +164,7 @@ class Client:
             )
 
         # unlike a call that waits, this hears Ctrl-C
-        self._tried(key, "s3:PutObject", lambda: asyncio.run(request()))
+        self.tried(key, "s3:PutObject", lambda: asyncio.run(request()))
 
     def list(self, prefix: str) -> list[Listed]:
         """Return what lies below `prefix`, which is empty or ends with `/`."""
@@ -174,45 +173,37 @@ class Client:
         async def request() -> Sequence[Any]:
             return await obstore.list(self._lists, prefix or None).collect_async()
 
-        found = self._tried(prefix, "s3:ListBucket", lambda: asyncio.run(request()))
+        found = self.tried(prefix, "s3:ListBucket", lambda: asyncio.run(request()))
         return [Listed(m["path"], m["size"], m["last_modified"]) for m in found]
 
     def folders(self, prefix: str) -> Sequence[str]:
         """Return what lies directly below `prefix`: keys, and prefixes with `/` at the end."""
-        found = self._tried(
+        found = self.tried(
             prefix, "s3:ListBucket", lambda: obstore.list_with_delimiter(self._lists, prefix)
         )
         return [f"{p}/" for p in found["common_prefixes"]] + [m["path"] for m in found["objects"]]
 
-    def page(self, prefix: str, query: Mapping[str, str]) -> bytes:
-        """Return the bucket's own answer to a GET with `query` and a `prefix`, empty or with `/`.
+    def address(self, method: Any, key: str, query: str) -> str:
+        """Return the address that a request with a query is signed for, for some minutes.
 
         obstore signs no queries; but what stands in the endpoint it signs, and adds a `/`.
         """
-        from functions.store import signed
-
-        last = f"prefix={quote(prefix[:-1])}" if prefix else "x-id=ListObjectsV2"
-
-        def request() -> bytes:
-            bucket = obstore.sign(self._short, "GET", "", _SIGNED).partition("?")[0].rstrip("/")
-            options = {**self._options, "endpoint": f"{bucket}?{urlencode(query)}&{last}"}
-            options["virtual_hosted_style_request"] = True
-            asked = obstore.sign(S3Store(**options), "GET", "", _SIGNED)
-            return signed.answer(asked, self.connection.timeout)
-
-        return self._tried(prefix, "s3:ListBucket", request)
+        plain = obstore.sign(self._short, "GET", key, _SIGNED).partition("?")[0].rstrip("/")
+        options = {**self._options, "endpoint": f"{plain}?{query}"}
+        options["virtual_hosted_style_request"] = True
+        return str(obstore.sign(S3Store(**options), method, "", _SIGNED))
 
     def remove(self, keys: Sequence[str]) -> None:
         """Remove the objects, a thousand with each request; one that is not there is no error."""
         where = keys[0] if len(keys) == 1 else f"{keys[0]} and {len(keys) - 1} more"
-        self._tried(
+        self.tried(
             where,
             "s3:DeleteObject",
             lambda: obstore.delete(self._short, list(keys)),
             self.connection.removal_seconds,
         )
 
-    # Each is made when it is first needed. Requests made one by one are tried again in _tried, so
+    # Each is made when it is first needed. Requests made one by one are tried again in tried, so
     # that Ctrl-C is heard while waiting and so that it is known whether a write was tried twice.
     # Where obstore makes several by itself, in parts and pages, it tries each of them again, but
     # not what breaks off or what only S3's code tells to be passing: then all of it is done again.
@@ -263,7 +254,7 @@ class Client:
     def _put(self, store: S3Store, key: str, data: bytes, mode: Any) -> str:
         return tag_of(obstore.put(store, key, data, mode=mode, use_multipart=False))
 
-    def _tried(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
+    def tried(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
         """Make a request until it is answered, for `retry_seconds`, and no longer than `most`."""
         patience = min(self.connection.patience, most)
         waited = f"{patience:g} s"

@@ -2,11 +2,13 @@
 from listing all that lie beside it.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from urllib.parse import unquote_plus
+from urllib.parse import quote, unquote_plus, urlencode
 from xml.etree import ElementTree
 
 from functions.snapshot.errors import StoreError
+from functions.store import signed
 from functions.store.client import Client
 from functions.store.object import Listed
 
@@ -19,7 +21,7 @@ def listed(client: Client, prefix: str) -> list[Listed]:
     further: dict[str, str] = {}
     while True:
         try:
-            page = ElementTree.fromstring(client.page(prefix, {**_WHAT, **further}))
+            page = ElementTree.fromstring(_page(client, prefix, {**_WHAT, **further}))
             found += map(_listed, page.iterfind("{*}Contents"))
         except (ElementTree.ParseError, ValueError) as error:
             where = client.where(prefix)
@@ -28,6 +30,17 @@ def listed(client: Client, prefix: str) -> list[Listed]:
         if page.findtext("{*}IsTruncated") != "true" or not token:
             return found
         further = {"continuation-token": token}
+
+
+def _page(client: Client, prefix: str, query: Mapping[str, str]) -> bytes:
+    """Return the bucket's own answer; the `/` behind the query is a part of its last value."""
+    last = f"prefix={quote(prefix[:-1])}" if prefix else "x-id=ListObjectsV2"
+
+    def request() -> bytes:
+        address = client.address("GET", "", f"{urlencode(query)}&{last}")
+        return signed.answer(address, client.connection.timeout)
+
+    return client.tried(prefix, "s3:ListBucket", request)
 
 
 def is_askable(key: str) -> bool:

@@ -1,0 +1,205 @@
+"""Files as one zip of the store, below `filesets/`: made here, or as the platform makes it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from builder.filesets import file as files
+from builder.filesets import record
+from builder.filesets.choice import Settings
+from builder.filesets.contents import reconciled
+from builder.filesets.item import (
+    ArchiveStrategyResult,
+    FileMeta,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Terminal,
+)
+from builder.filesets.packing import ZIP, Packing, Spoilt
+from builder.filesets.place import BUNDLE, place
+from builder.filesets.record import Kept, Record
+from builder.filesets.seam import Downloader, FilesetError
+from builder.filesets.zip import Ranges, directory, read
+from functions.snapshot.errors import Conflict
+from functions.snapshot.store import Writer
+
+NAME = "s3-fileset-bundled"
+
+
+@dataclass(frozen=True, slots=True)
+class Bundled:
+    """The strategy s3-fileset-bundled.
+
+    `go_on` is called now and then while the store is read, and may raise a FilesetError.
+    """
+
+    store: Writer
+    downloader: Downloader
+    settings: Settings
+    go_on: Callable[[], None] = lambda: None
+
+    @property
+    def name(self) -> str:
+        """Its ingest_strategy."""
+        return NAME
+
+    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
+        """Return what is kept of the very item already, None where that is not all of it."""
+        with files.stored(item, "error-store-verify"):
+            return record.existing(
+                self.store,
+                place(item),
+                item,
+                check=self.settings["fileset.check"],
+                go_on=self.go_on,
+            )
+
+    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        """Keep the item's files as one zip. Raises FilesetError.
+
+        The bundle is there as a whole or not at all. With fileset.platform_bundle it is the one
+        that the platform makes, where it makes one and all files are in it as they are listed.
+        """
+        with files.stored(item):
+            known = record.of_strategy(self.store, place(item), NAME)
+            run = _Run(self, item, known)
+            kept = run.left() or run.archived()
+            if known is None:
+                known = record.write(self.store, place(item), kept)
+            return record.told(known.archived, item)
+
+
+class _Run:
+    """One go at the bundle of an item; `known` is what was recorded when it was complete."""
+
+    def __init__(self, asked: Bundled, item: FilesetPlatformItem, known: Record | None) -> None:
+        self._asked = asked
+        self._item = item
+        self._known = known
+        self._key = place(item) + BUNDLE
+
+    def archived(self) -> Record:
+        """Return the record of the bundle, once it is there. Raises FilesetError and StoreError."""
+        try:
+            return self._taken() if self._is_foreign() else self._made()
+        except Conflict:
+            if (first := self.left()) is None:  # another run was first
+                raise
+            return first
+
+    def _is_foreign(self) -> bool:
+        """Tell whether it is the platform that makes the bundle."""
+        if self._known is not None:
+            return self._known.archived.bundle_terminal is not None
+        return bool(self._item.web_bundle_url and self._asked.settings["fileset.platform_bundle"])
+
+    def left(self) -> Record | None:
+        """Return the record of a bundle that is there, if it holds the files as they are listed.
+
+        One that does not, and was never recorded, was told to nobody: it is removed.
+        """
+        there = [e.key for e in self._asked.store.entries(self._key)]
+        if self._key not in there:
+            return None
+        if self._known is not None:
+            return self._known
+        try:
+            return self._examined(None)
+        except FilesetError as error:
+            if error.status in ("deadline-exceeded", "cancelled"):
+                raise
+            self._asked.store.remove(self._key)
+            return None
+
+    def _taken(self) -> Record:
+        """Return the record of the platform's bundle, once it is there. Raises FilesetError."""
+        known = self._known.archived.bundle_file_meta if self._known else None
+        wanted = FilesetManifestFile(
+            path=BUNDLE,
+            size=known.size_bytes if known else None,
+            sha256=known.sha256hex if known else None,
+            mimetype=ZIP,
+            platform_url=self._item.web_bundle_url,
+        )
+        most = self._asked.settings["fileset.max_bytes"]
+        received = self._asked.downloader.download(
+            wanted, most, lambda: self._asked.store.creating(self._key)
+        )
+        if self._known is not None:
+            return self._known
+        try:
+            return self._examined(files.terminal(received))
+        except FilesetError:
+            self._asked.store.remove(self._key)  # it was told to nobody
+            raise
+
+    def _examined(self, terminal: Terminal | None) -> Record:
+        """Return the record of a bundle that was not made in this run. Raises FilesetError."""
+        store, go_on = self._asked.store, self._asked.go_on
+        try:
+            most = self._asked.settings["fileset.max_bytes"]
+            entries = directory(Ranges(store, self._key), most)
+            with store.open(self._key) as stream:
+                members = list(read(entries, stream, go_on))
+        except FilesetError as error:
+            raise FilesetError(error.status, error.detail, item=self._item) from error
+        manifest = reconciled(self._item, members, self._key)
+        whole = files.summed(record.chunks(store, self._key, go_on))
+        of = FileMeta(
+            size_bytes=whole.size,
+            md5hex=whole.of("md5"),
+            sha1hex=whole.of("sha1"),
+            sha256hex=whole.of("sha256"),
+            mimetype=ZIP,
+        )
+        return self._record(manifest, of, terminal)
+
+    def _made(self) -> Record:
+        """Return the record of a bundle that is made of the files, one by one.
+
+        A large member that comes anew from its start spoils what was written of the bundle, which
+        is then begun anew as well. The last time such a member is fetched for its status alone.
+        """
+        for left in reversed(range(self._asked.settings["fileset.tries"])):
+            try:
+                return self._once(is_last=not left)
+            except Spoilt:
+                continue
+        raise AssertionError("unreachable")
+
+    def _once(self, *, is_last: bool) -> Record:
+        asked, known = self._asked, self._known
+        with asked.store.creating(self._key) as sink:
+            pack = Packing(
+                asked.downloader, asked.settings, sink,
+                known.archived.manifest if known else (), is_last=is_last,
+            )  # fmt: skip
+            some = sorted(self._item.files, key=lambda file: file.path)
+            kept = pack.ended(tuple(files.each(self._item, pack.keep, some)), self._key)
+            of = pack.meta()
+            if known is not None:
+                if known.archived.bundle_file_meta != of:
+                    detail = f"{self._key}, made anew, has other bytes than it had"
+                    raise FilesetError("mismatch-existing", detail, item=self._item)
+                return known
+        self._verify(of.size_bytes)
+        return self._record(kept, of, None)
+
+    def _verify(self, size: int) -> None:
+        there = {entry.key: entry.bytes for entry in self._asked.store.entries(self._key)}
+        if (had := there.get(self._key)) != size:
+            detail = f"{self._key} has {had} bytes where {size} were written"
+            raise FilesetError("error-store-verify", detail, item=self._item)
+
+    def _record(
+        self, manifest: Sequence[FilesetManifestFile], of: FileMeta, terminal: Terminal | None
+    ) -> Record:
+        archived = ArchiveStrategyResult(
+            ingest_strategy=NAME,
+            status=record.succeeded(self._item, NAME),
+            manifest=tuple(manifest),
+            bundle_file_meta=of,
+            bundle_terminal=terminal,
+            location=self._key,
+        )
+        objects = (Kept(self._key, of.size_bytes, of.sha256hex),)
+        return record.of(self._item, archived, objects)

@@ -1,0 +1,146 @@
+"""Files as objects of the store, below `filesets/`: one each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from builder.filesets import file as files
+from builder.filesets import record
+from builder.filesets.choice import Settings
+from builder.filesets.item import (
+    ArchiveStrategyResult,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Terminal,
+)
+from builder.filesets.place import files as keys_of
+from builder.filesets.place import place
+from builder.filesets.record import Kept, Record
+from builder.filesets.seam import Downloader, FilesetError
+from functions.snapshot.errors import Conflict
+from functions.snapshot.store import Writer
+
+FILE, FILESET = "s3-file", "s3-fileset"
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The strategies s3-file and s3-fileset; `name` is which of them.
+
+    `go_on` is called now and then while the store is read, and may raise a FilesetError.
+    """
+
+    name: str
+    store: Writer
+    downloader: Downloader
+    settings: Settings
+    go_on: Callable[[], None] = lambda: None
+
+    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
+        """Return what is kept of the very item already, None where that is not all of it."""
+        with files.stored(item, "error-store-verify"):
+            return record.existing(
+                self.store,
+                place(item),
+                item,
+                check=self.settings["fileset.check"],
+                go_on=self.go_on,
+            )
+
+    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        """Keep the item's files as objects of their own. Raises FilesetError.
+
+        What a run that was ended left, and what is missing of what was recorded, is completed.
+        """
+        with files.stored(item):
+            known = record.of_strategy(self.store, place(item), self.name)
+            run = _Run(self, item, known)
+            kept = tuple(files.each(item, run.keep, item.files))
+            run.verify(kept)
+            if known is None:
+                known = record.write(self.store, place(item), run.record(kept))
+            return record.told(known.archived, item)
+
+
+class _Run:
+    """One go at the files of an item; `known` is what was recorded when they were complete."""
+
+    def __init__(self, asked: Objects, item: FilesetPlatformItem, known: Record | None) -> None:
+        self._asked = asked
+        self._item = item
+        self._base = place(item)
+        self._keys = keys_of(self._base, [file.path for file in item.files])
+        self._there = {entry.key: entry.bytes for entry in asked.store.entries(self._base)}
+        self._known = {f.path: f for f in known.archived.manifest} if known else {}
+        self._left: int = asked.settings["fileset.max_bytes"]
+        self._terminal: Terminal | None = None
+
+    def keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
+        """Return the file, once its object is there."""
+        key = self._keys[file.path]
+        known = self._known.get(file.path)
+        found = self._reused(file, key, known) if key in self._there else None
+        if found is None:
+            found = self._fetched(file, key, known)
+        self._left -= found.size or 0
+        return found
+
+    def _reused(
+        self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
+    ) -> FilesetManifestFile | None:
+        """Return a file whose object is there, None where it is to be fetched.
+
+        What was never recorded and is another file was told to nobody: it is removed. Raises
+        FilesetError (mismatch-existing) for what was recorded and is not as it was.
+        """
+        if known is not None:
+            if self._there[key] != known.size:
+                raise FilesetError("mismatch-existing", f"{key} has {self._there[key]} bytes")
+            return known
+        digests = files.summed(record.chunks(self._asked.store, key, self._asked.go_on))
+        if digests.mismatch(file):
+            self._asked.store.remove(key)
+            return None
+        return replace(files.found(file, digests), key=key)
+
+    def _fetched(
+        self, file: FilesetManifestFile, key: str, known: FilesetManifestFile | None
+    ) -> FilesetManifestFile:
+        wanted = file
+        if known is not None:  # the same bytes as the first time, whatever the platform tells
+            wanted = files.like(file, known)
+        limit = min(self._asked.settings["fileset.max_file_bytes"], self._left)
+        try:
+            received = self._asked.downloader.download(
+                wanted, limit, lambda: self._asked.store.creating(key)
+            )
+        except Conflict:  # another run wrote it meanwhile
+            self._there |= {e.key: e.bytes for e in self._asked.store.entries(key) if e.key == key}
+            found = self._reused(file, key, known) if key in self._there else None
+            if found is None:
+                raise
+            return found
+        self._terminal = files.terminal(received)
+        return known or replace(files.arrived(file, received), key=key)
+
+    def verify(self, kept: tuple[FilesetManifestFile, ...]) -> None:
+        """See that the store lists what was written. Raises FilesetError (error-store-verify)."""
+        there = {entry.key: entry.bytes for entry in self._asked.store.entries(self._base)}
+        for file in kept:
+            if there.get(file.key or "") != file.size:
+                had = there.get(file.key or "")
+                detail = f"{file.key} has {had} bytes where {file.size} were written"
+                raise FilesetError("error-store-verify", detail, item=self._item)
+
+    def record(self, kept: tuple[FilesetManifestFile, ...]) -> Record:
+        """Return the record of all files."""
+        alone = kept[0] if self._asked.name == FILE else None
+        archived = ArchiveStrategyResult(
+            ingest_strategy=self._asked.name,
+            status=record.succeeded(self._item, self._asked.name),
+            manifest=kept,
+            file_file_meta=files.meta(alone) if alone else None,
+            file_terminal=self._terminal if alone else None,
+            location=alone.key if alone else self._base,
+        )
+        objects = tuple(Kept(f.key or "", f.size or 0, f.sha256 or "") for f in kept)
+        return record.of(self._item, archived, objects)

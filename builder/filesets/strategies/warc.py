@@ -1,0 +1,155 @@
+"""WARC/1.1 as answers of platforms are kept in: one member of gzip a record, written forwards.
+
+A response record has the answer's head as it was received, and behind it the file's bytes. A field
+that is not true of these bytes, for a coding was taken off them, stands under another name.
+"""
+
+import hashlib
+import uuid
+import zlib
+from base64 import b32encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+
+from builder.filesets.item import Cdx, FileMeta
+from builder.filesets.seam import Received, Sink
+from builder.sources import address, surt
+from functions.snapshot import instant
+
+WARC = "warc"
+"""The compression of a file that lies in a record: at its offset begins the record's member."""
+LENGTH = "warc_length"
+"""What `extra` of such a file has: how many bytes the record's member has."""
+
+_CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+_MEDIA_TYPE = "application/warc"
+_GZIP = zlib.MAX_WBITS | 16
+_LEVEL = 4
+_RENAMED = "X-Archive-Orig-"
+_TEXT = dict.fromkeys(range(32), " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a record lies: its member's first byte, and how many it has."""
+
+    offset: int
+    bytes: int
+
+
+class Records:
+    """Writes the WARC at `key` to a sink, after a record that says what it is."""
+
+    def __init__(self, sink: Sink, key: str, at: str, about: str) -> None:
+        self._sink = sink
+        self._key = key
+        self._at = 0
+        self._count = 0
+        self._made = [hashlib.new(n, usedforsecurity=False) for n in ("md5", "sha1", "sha256")]
+        fields = {
+            "software": f"Sheaf {metadata.version('sheaf')}",
+            "format": "WARC File Format 1.1",
+            "conformsTo": _CONFORMS,
+            "description": about,
+        }
+        body = _fields(fields.items())
+        head = {
+            "WARC-Type": "warcinfo",
+            "WARC-Filename": key.rpartition("/")[2],
+            "WARC-Date": date(at),
+            "Content-Type": "application/warc-fields",
+        }
+        self._record(head, len(body), [body])
+
+    def response(self, received: Received, payload: Iterable[bytes]) -> Placed:
+        """Write what was received, whose bytes `payload` has. Raises StoreError."""
+        http = _head(received)
+        head = {
+            "WARC-Type": "response",
+            "WARC-Target-URI": received.terminal_url,
+            "WARC-Date": date(received.terminal_dt),
+            "WARC-Payload-Digest": f"sha1:{base32(received.sha1)}",
+            "Content-Type": "application/http; msgtype=response",
+        }
+        return self._record(head, len(http) + received.size, [http], payload)
+
+    def meta(self) -> FileMeta:
+        """Return what there is to tell of all that was written."""
+        md5, sha1, sha256 = (one.hexdigest() for one in self._made)
+        return FileMeta(
+            size_bytes=self._at, md5hex=md5, sha1hex=sha1, sha256hex=sha256, mimetype=_MEDIA_TYPE
+        )
+
+    def _record(self, head: dict[str, str], length: int, *blocks: Iterable[bytes]) -> Placed:
+        self._count += 1
+        number = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._key} {self._count}")
+        fields = {"WARC-Record-ID": f"<urn:uuid:{number}>", **head, "Content-Length": str(length)}
+        start = self._at
+        packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+        self._write(packer.compress(b"WARC/1.1\r\n" + _fields(fields.items()) + b"\r\n"))
+        for block in blocks:
+            for data in block:
+                self._write(packer.compress(data))
+        self._write(packer.compress(b"\r\n\r\n") + packer.flush())
+        return Placed(start, self._at - start)
+
+    def _write(self, data: bytes) -> None:
+        if data:
+            self._sink.write(data)
+            self._at += len(data)
+            for one in self._made:
+                one.update(data)
+
+
+def cdx(received: Received, placed: Placed, key: str) -> Cdx:
+    """Return the line of an index that tells where a response lies."""
+    return Cdx(
+        surt=surt.key(address.parse(received.terminal_url.encode())),
+        datetime=received.terminal_dt,
+        url=received.terminal_url,
+        mimetype=received.media_type,
+        status_code=received.terminal_status_code,
+        sha1b32=base32(received.sha1),
+        warc_csize=placed.bytes,
+        warc_offset=placed.offset,
+        warc_path=key,
+    )
+
+
+def base32(hexadecimal: str) -> str:
+    """Return a digest as web archives write it."""
+    return b32encode(bytes.fromhex(hexadecimal)).decode()
+
+
+def date(at: str) -> str:
+    """Return an instant of 14 digits (UTC) as WARC writes it."""
+    return instant.to_text(datetime.strptime(at, "%Y%m%d%H%M%S").replace(tzinfo=UTC))
+
+
+def _head(received: Received) -> bytes:
+    """Return an answer's head, true of the bytes that were kept of it."""
+    size = str(received.size)
+    untrue = {"transfer-encoding"} | ({"content-encoding"} if received.unpacked else set())
+    fields = []
+    measured = False
+    for name, value in received.headers:
+        low = name.lower()
+        if low == "content-length" and value == size and not measured:
+            measured = True
+        elif low in untrue or low == "content-length":
+            name = _RENAMED + name
+        fields.append((name, value))
+    if not measured:
+        fields.append(("Content-Length", size))
+    status = f"HTTP/1.1 {received.terminal_status_code} {_line(received.reason)}\r\n"
+    return status.encode() + _fields(fields) + b"\r\n"
+
+
+def _fields(fields: Iterable[tuple[str, str]]) -> bytes:
+    return "".join(f"{_line(name)}: {_line(value)}\r\n" for name, value in fields).encode()
+
+
+def _line(text: str) -> str:
+    return text.translate(_TEXT)

@@ -1,0 +1,225 @@
+"""Files as a web archive keeps them: the answers of the platform, in one WARC a request."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from builder.filesets import file as files
+from builder.filesets import record, zip
+from builder.filesets.choice import Settings
+from builder.filesets.contents import reconciled
+from builder.filesets.download import instant
+from builder.filesets.item import (
+    ArchiveStrategyResult,
+    Cdx,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+)
+from builder.filesets.place import BUNDLE, RECORD, place
+from builder.filesets.place import warc as key_of
+from builder.filesets.record import Kept, Record
+from builder.filesets.seam import Downloader, FilesetError, Received, Sink
+from builder.filesets.strategies import warc
+from builder.filesets.strategies.warc import Placed, Records
+from builder.intake import writing
+from functions.snapshot.errors import Conflict
+from functions.snapshot.store import Writer
+
+FILE, FILESET, BUNDLED = "web-file", "web-fileset", "web-fileset-bundled"
+
+_MEMORY = 8 << 20
+"""Bytes of a file that are in memory until all of it came: a larger one lies on this disk."""
+_STEP = 1 << 18
+_ZIP = "application/zip"
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """The strategies web-file, web-fileset and web-fileset-bundled; `name` is which of them.
+
+    `wall` counts seconds since 1970: by its time the WARC is named. `go_on` is called now and
+    then while the store is read, and may raise a FilesetError.
+    """
+
+    name: str
+    store: Writer
+    downloader: Downloader
+    settings: Settings
+    scratch: Path
+    wall: Callable[[], float]
+    go_on: Callable[[], None] = lambda: None
+
+    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
+        """Return what is kept of the very item already, None where that is not all of it."""
+        with files.stored(item, "error-store-verify"):
+            check = self.settings["fileset.check"]
+            return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
+
+    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        """Keep the item's files, or its platform's bundle, as answers. Raises FilesetError.
+
+        The WARC is there as a whole or not at all. Where one that was recorded is missing, another
+        is made, which has a name of its own: it has other times.
+        """
+        base = place(item)
+        with files.stored(item):
+            if record.read(self.store, base) is not None:
+                if (existing := self.check_existing(item)) is not None:
+                    return existing
+                self.store.remove(base + RECORD)
+            run = _Run(self, item, key_of(item, instant(self.wall())))
+            made = run.bundle() if self.name == BUNDLED else run.each()
+            kept = record.write(self.store, base, made)
+            if kept.objects != made.objects:  # another run was first; nobody was told of this one
+                self.store.remove(run.key)
+            return record.told(kept.archived, item)
+
+
+class _Run:
+    """One go at the files of an item, which come into the WARC at `key`."""
+
+    def __init__(self, asked: Captured, item: FilesetPlatformItem, key: str) -> None:
+        self.key = key
+        self._asked = asked
+        self._item = item
+        self._left: int = asked.settings["fileset.max_bytes"]
+        self._last: tuple[Received, Cdx] | None = None
+
+    def each(self) -> Record:
+        """Return the record of the files, one answer each. Raises FilesetError and StoreError."""
+        with self._records() as records:
+            kept = tuple(
+                files.each(self._item, lambda file: self._kept(file, records), self._item.files)
+            )
+        assert self._last is not None
+        received, line = self._last
+        alone = self._asked.name == FILE
+        archived = ArchiveStrategyResult(
+            ingest_strategy=self._asked.name,
+            status=record.succeeded(self._item, self._asked.name),
+            manifest=kept,
+            file_file_meta=files.meta(kept[0]) if alone else None,
+            file_terminal=files.terminal(received) if alone else None,
+            file_cdx=line if alone else None,
+            location=self.key,
+        )
+        return self._record(archived, records)
+
+    def bundle(self) -> Record:
+        """Return the record of the platform's bundle. Raises FilesetError and StoreError."""
+        if not self._item.web_bundle_url:
+            raise FilesetError("not-implemented", "the platform makes no bundle", item=self._item)
+        wanted = FilesetManifestFile(
+            path=BUNDLE, mimetype=_ZIP, platform_url=self._item.web_bundle_url
+        )
+        with self._records() as records, self._fetched(wanted, self._left) as (received, spool):
+            manifest = self._examined(spool)
+            placed = self._written(records, received, spool)
+        line = warc.cdx(received, placed, self.key)
+        archived = ArchiveStrategyResult(
+            ingest_strategy=BUNDLED,
+            status=record.succeeded(self._item, BUNDLED),
+            manifest=tuple(_within(file, placed) for file in manifest),
+            bundle_file_meta=files.meta(files.arrived(wanted, received)),
+            bundle_terminal=files.terminal(received),
+            bundle_cdx=line,
+            location=self.key,
+        )
+        return self._record(archived, records)
+
+    @contextmanager
+    def _records(self) -> Iterator[Records]:
+        names = (self._item.platform_name, self._item.platform_domain, self._item.platform_id)
+        about = f"files of {' '.join(name for name in names if name)}"
+        at = self.key.removesuffix(".warc.gz")[-14:]
+        try:
+            with self._asked.store.creating(self.key) as sink:
+                yield Records(sink, self.key, at, about)
+        except Conflict as error:
+            detail = f"another run keeps it in {self.key}"
+            raise FilesetError("error-store-upload", detail, item=self._item) from error
+
+    def _kept(self, file: FilesetManifestFile, records: Records) -> FilesetManifestFile:
+        limit = min(self._asked.settings["fileset.max_file_bytes"], self._left)
+        with self._fetched(file, limit) as (received, spool):
+            placed = self._written(records, received, spool)
+        self._left -= received.size
+        self._last = received, warc.cdx(received, placed, self.key)
+        return _at(files.arrived(file, received), placed, self.key)
+
+    @contextmanager
+    def _fetched(
+        self, file: FilesetManifestFile, limit: int
+    ) -> Iterator[tuple[Received, IO[bytes]]]:
+        """Give what came, and its bytes: a record tells their number before them."""
+        scratch = self._asked.scratch
+        with tempfile.SpooledTemporaryFile(_MEMORY, "w+b", dir=str(scratch)) as spool:
+            received = self._asked.downloader.download(
+                file, limit, lambda: _emptied(spool, scratch)
+            )
+            yield received, spool
+
+    def _written(self, records: Records, received: Received, spool: IO[bytes]) -> Placed:
+        spool.seek(0)
+        return records.response(received, iter(lambda: self._read(spool), b""))
+
+    def _read(self, spool: IO[bytes]) -> bytes:
+        self._asked.go_on()
+        return spool.read(_STEP)
+
+    def _examined(self, spool: IO[bytes]) -> Sequence[FilesetManifestFile]:
+        most = self._asked.settings["fileset.max_bytes"]
+        stream: Any = spool
+        try:
+            stream.seek(0)
+            entries = zip.directory(stream, most)
+            stream.seek(0)
+            members = list(zip.read(entries, stream, self._asked.go_on))
+        except FilesetError as error:
+            raise FilesetError(error.status, error.detail, item=self._item) from error
+        return reconciled(self._item, members, self.key)
+
+    def _record(self, archived: ArchiveStrategyResult, records: Records) -> Record:
+        """Return the record, once the store lists what was written. Raises FilesetError."""
+        meta = records.meta()
+        there = {entry.key: entry.bytes for entry in self._asked.store.entries(self.key)}
+        if (had := there.get(self.key)) != meta.size_bytes:
+            detail = f"{self.key} has {had} bytes where {meta.size_bytes} were written"
+            raise FilesetError("error-store-verify", detail, item=self._item)
+        kept = Kept(self.key, meta.size_bytes, meta.sha256hex)
+        return record.of(self._item, archived, (kept,))
+
+
+@contextmanager
+def _emptied(spool: "tempfile.SpooledTemporaryFile[bytes]", scratch: Path) -> Iterator[Sink]:
+    spool.seek(0)
+    spool.truncate()
+    yield _Spooled(spool, scratch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spooled:
+    """Takes bytes into a file of this machine; raises StoreError where its disk is full."""
+
+    spool: "tempfile.SpooledTemporaryFile[bytes]"
+    scratch: Path
+
+    def write(self, data: bytes) -> int:
+        with writing(self.scratch):
+            return self.spool.write(data)
+
+
+def _at(file: FilesetManifestFile, placed: Placed, key: str) -> FilesetManifestFile:
+    extra = {**file.extra, warc.LENGTH: placed.bytes}
+    return replace(file, key=key, offset=placed.offset, compression=warc.WARC, extra=extra)
+
+
+def _within(file: FilesetManifestFile, placed: Placed) -> FilesetManifestFile:
+    """Return a file of a bundle that is in a record: where that one is, and not where in it."""
+    if file.key is None:
+        return file
+    extra = {"member": file.path, **file.extra, warc.LENGTH: placed.bytes}
+    return replace(file, offset=placed.offset, compression=warc.WARC, extra=extra)

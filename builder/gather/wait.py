@@ -1,0 +1,40 @@
+"""Waits: what servers say of times, in headers."""
+
+from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+_EPOCH = 1_000_000_000
+"""What is less is a number of seconds, and no time of day."""
+
+
+def moment(text: str | None) -> int | None:
+    """Return an HTTP date in seconds since 1970, None where it is none."""
+    try:
+        found = parsedate_to_datetime(text or "")
+    except (ValueError, OverflowError):
+        return None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+
+
+def seconds(retry_after: str | None, now: float) -> float | None:
+    """Return the seconds of a Retry-After, which are some, or a date; None where it is neither."""
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    found = moment(text)
+    return None if found is None else max(0.0, found - now)
+
+
+def asked(headers: Mapping[str, str], status: int, now: float) -> float | None:
+    """Return for how many seconds a server that refused asks to be left alone, None if it does not.
+
+    Some tell by X-RateLimit-Reset when there is leave again, in seconds from now or since 1970.
+    """
+    if (found := seconds(headers.get("retry-after"), now)) is not None or status != 429:
+        return found
+    reset = headers.get("x-ratelimit-reset", "").strip().partition(".")[0]
+    if not (reset.isascii() and reset.isdigit()):
+        return None
+    value = float(reset[:12])
+    return max(0.0, value - now) if value >= _EPOCH else value

@@ -1,0 +1,207 @@
+"""Objects that are written as their bytes come: one suite over a folder and buckets."""
+
+import hashlib
+import io
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder import multipart
+from builder.store import FolderStore
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.store import Writer
+from tests.bucket import Bucket, administrator, fresh
+from tests.proxy import Altered, Answer, Fault, Lost, Proxy, Seen, proxied
+
+PART = 5 << 20  # S3 takes no smaller ones but the last
+
+
+@pytest.fixture(params=["folder", "moto", "weed"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
+    if request.param == "folder":
+        yield FolderStore(tmp_path / "store")
+        return
+    with closing(fresh(request.getfixturevalue(f"{request.param}_server"), part=PART)) as bucket:
+        yield bucket
+
+
+def body(size: int) -> bytes:
+    return (hashlib.sha512(b"%d" % size).digest() * (size // 64 + 1))[:size]
+
+
+def dangling(store: Writer) -> list[Any]:
+    """Return what is left of uploads in parts, or of temporary files."""
+    if isinstance(store, Bucket):
+        client = administrator(store.endpoint)
+        found = client.list_multipart_uploads(Bucket=store.bucket)
+        return list(found.get("Uploads") or [])
+    assert isinstance(store, FolderStore)
+    return list((store.root / ".tmp").iterdir())
+
+
+@pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 7])
+def test_an_object_is_what_was_written(store: Writer, size: int) -> None:
+    data = body(size)
+    with store.creating("a/b c%2F~ä.bin") as sink:
+        for start in range(0, size, 1_000_003):
+            assert sink.write(data[start : start + 1_000_003]) == len(data[start:][:1_000_003])
+        with pytest.raises(MissingObject):
+            store.read("a/b c%2F~ä.bin")
+    assert store.read("a/b c%2F~ä.bin") == data
+    assert not dangling(store)
+
+
+class Mine(Exception):
+    pass
+
+
+@pytest.mark.parametrize("size", [10, 3 * PART])
+@pytest.mark.parametrize("error", [Mine("mine"), KeyboardInterrupt("mine"), OSError("mine")])
+def test_what_raises_within_leaves_nothing(store: Writer, size: int, error: BaseException) -> None:
+    def write() -> None:
+        with store.creating("x") as sink:
+            sink.write(body(size))
+            raise error
+
+    with pytest.raises(type(error), match=r"^mine$"):
+        write()
+    assert list(store.keys("")) == []
+    assert not dangling(store)
+
+
+@pytest.mark.parametrize("size", [10, 3 * PART])
+def test_what_is_there_stays(store: Writer, size: int) -> None:
+    store.create("x", b"first")
+    with pytest.raises(Conflict), store.creating("x") as sink:
+        sink.write(body(size))
+    assert store.read("x") == b"first"
+    assert not dangling(store)
+
+
+@pytest.mark.parametrize("size", [10, 3 * PART])
+def test_of_two_that_create_the_first_to_end_wins(store: Writer, size: int) -> None:
+    data = body(size)
+
+    def write() -> None:
+        with store.creating("x") as late:
+            late.write(data)
+            with store.creating("x") as early:
+                early.write(data[::-1])
+
+    with pytest.raises(Conflict):
+        write()
+    assert store.read("x") == data[::-1]
+    assert not dangling(store)
+
+
+def test_a_zip_is_written_forwards(store: Writer) -> None:
+    with store.creating("x.zip") as sink, zipfile.ZipFile(sink, "w") as made:  # type: ignore[call-overload]
+        made.writestr("a.txt", b"a" * PART)
+        made.writestr("b.txt", b"b" * PART)
+    found = store.read("x.zip")
+    assert found[6] & 8  # sizes behind the bytes: nobody went back
+    with zipfile.ZipFile(io.BytesIO(found)) as read:
+        assert read.testzip() is None
+        assert read.read("b.txt") == b"b" * PART
+
+
+def test_little_is_in_memory(weed_server: str) -> None:
+    with closing(fresh(weed_server, part=PART)) as bucket:
+        tracemalloc.start()
+        try:
+            with bucket.creating("x") as sink:
+                for _ in range(80):
+                    sink.write(b"x" * (1 << 20))
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 5 * PART
+        assert bucket.tag("x") is not None
+
+
+def test_parts_grow_so_that_they_are_enough(
+    make_bucket: Callable[..., Bucket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(multipart, "_GROWS", 2)
+    bucket = make_bucket(part=PART)
+    with bucket.creating("x") as sink:
+        sink.write(body(13 * PART))
+    assert bucket.read("x") == body(13 * PART)
+    tag = bucket.tag("x")
+    assert tag is not None
+    assert tag.endswith('-6"')  # 1 + 1 + 2 + 2 + 4 + 3
+
+
+@pytest.fixture
+def proxy(moto_server: str) -> Iterator[Proxy]:
+    with proxied(moto_server) as one:
+        yield one
+
+
+def faulty(proxy: Proxy, make_bucket: Callable[..., Bucket], **settings: Any) -> Bucket:
+    return make_bucket().through(proxy.url, part=PART, **settings)
+
+
+STEPS = ("uploads", "partNumber=2", "CompleteMultipartUpload")
+PASSING = [(step, fault) for step in STEPS for fault in (Answer(503, "SlowDown"), Lost())]
+PASSING.append((STEPS[-1], Answer(200, "InternalError")))  # S3 says 200 before it knows
+
+
+@pytest.mark.parametrize(("step", "fault"), PASSING)
+def test_what_passes_is_tried_again(
+    make_bucket: Callable[..., Bucket], proxy: Proxy, step: str, fault: Fault
+) -> None:
+    """A write whose answer was lost is known for ours by its parts."""
+    bucket = faulty(proxy, make_bucket)
+    met: list[Seen] = []
+
+    def decide(seen: Seen) -> Fault | None:
+        if step not in seen.path or met:
+            return None
+        met.append(seen)
+        return fault
+
+    proxy.fault = decide
+    with bucket.creating("x") as sink:
+        sink.write(body(3 * PART))
+    assert met
+    assert bucket.read("x") == body(3 * PART)
+
+
+@pytest.mark.parametrize("step", ["partNumber=2", "CompleteMultipartUpload"])
+def test_what_does_not_pass_leaves_nothing(
+    make_bucket: Callable[..., Bucket], proxy: Proxy, step: str
+) -> None:
+    bucket = faulty(proxy, make_bucket, retry_seconds=1)
+    proxy.fault = lambda seen: Answer(403, "AccessDenied") if step in seen.path else None
+    with pytest.raises(StoreError, match="s3:PutObject"), bucket.creating("x") as sink:
+        sink.write(body(3 * PART))
+    proxy.fault = lambda seen: None
+    assert bucket.tag("x") is None
+    assert not dangling(bucket)
+
+
+def test_a_part_that_is_damaged_on_its_way_is_sent_again(
+    make_bucket: Callable[..., Bucket], weed_server: str
+) -> None:
+    with proxied(weed_server) as proxy, closing(fresh(weed_server)) as plain:
+        bucket = plain.through(proxy.url, part=PART)
+        met: list[Seen] = []
+
+        def decide(seen: Seen) -> Fault | None:
+            if "partNumber=1" not in seen.path or met:
+                return None
+            met.append(seen)
+            return Altered()
+
+        proxy.fault = decide
+        with bucket.creating("x") as sink:
+            sink.write(body(2 * PART))
+        assert met
+        assert bucket.read("x") == body(2 * PART)
+        bucket.close()

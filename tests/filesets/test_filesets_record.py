@@ -1,0 +1,221 @@
+"""Records of what is kept, and whether it is as it was."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builder.filesets import record
+from builder.filesets.item import (
+    ArchiveStrategyResult,
+    Cdx,
+    FileMeta,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Terminal,
+)
+from builder.filesets.seam import FilesetError
+from builder.store import FolderStore
+
+BASE = "filesets/zenodo/zenodo.org/7/1.0123456789ab/"
+BODIES = {"a.csv": b"a,b\n1,2\n", "b.bin": bytes(3000)}
+WITHHELD = FilesetManifestFile(path="a-secret", status="withheld")
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def file(path: str) -> FilesetManifestFile:
+    body = BODIES[path]
+    return FilesetManifestFile(
+        path=path,
+        size=len(body),
+        sha256=digest(body),
+        status="verified",
+        key=f"{BASE}files/{path}",
+        terminal_dt="20261122101112",
+        extra={"label": "Měření", "n": [1, None]},
+    )
+
+
+ITEM = FilesetPlatformItem(
+    platform_name="zenodo",
+    platform_domain="zenodo.org",
+    platform_id="7",
+    manifest=(*(FilesetManifestFile(path=path) for path in BODIES), WITHHELD),
+)
+ARCHIVED = ArchiveStrategyResult(
+    ingest_strategy="s3-fileset",
+    status="success",
+    manifest=(*(file(path) for path in BODIES), WITHHELD),
+    file_file_meta=FileMeta(size_bytes=0, md5hex="", sha1hex="", sha256hex="", mimetype=None),
+    location=BASE,
+)
+OBJECTS = tuple(record.Kept(f"{BASE}files/{p}", len(b), digest(b)) for p, b in BODIES.items())
+RECORD = record.of(ITEM, ARCHIVED, OBJECTS)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    found = FolderStore(tmp_path / "store")
+    for path, body in BODIES.items():
+        found.create(f"{BASE}files/{path}", body)
+    return found
+
+
+def change(store: FolderStore, path: str, body: bytes | None) -> None:
+    store.remove(f"{BASE}files/{path}")
+    if body is not None:
+        store.create(f"{BASE}files/{path}", body)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+maybe = st.none() | texts
+numbers = st.none() | st.integers(0, 1 << 60)
+
+
+@given(
+    st.builds(
+        record.Record,
+        platform_name=texts,
+        platform_domain=maybe,
+        version=maybe,
+        archived=st.builds(
+            ArchiveStrategyResult,
+            ingest_strategy=texts,
+            status=texts,
+            manifest=st.lists(
+                st.builds(FilesetManifestFile, path=texts, size=numbers, md5=maybe, offset=numbers)
+            ).map(tuple),
+            bundle_terminal=st.none() | st.builds(Terminal),
+            file_cdx=st.none() | st.builds(Cdx),
+        ),
+        objects=st.lists(st.builds(record.Kept)).map(tuple),
+    )
+)
+def test_what_is_written_is_read_again(one: record.Record) -> None:
+    data = record.written(one)
+    again = record.parse(data, "x")
+    assert record.written(again) == data
+    assert len(again.archived.manifest) == len(one.archived.manifest)
+    assert [f.size for f in again.archived.manifest] == [f.size for f in one.archived.manifest]
+    assert again.objects == one.objects
+
+
+def test_a_record_is_whole_and_names_no_withheld_file() -> None:
+    again = record.parse(record.written(RECORD), "x")
+    assert again == RECORD
+    assert [f.path for f in again.archived.manifest] == ["a.csv", "b.bin"]
+
+
+def edited(**change: object) -> bytes:
+    return json.dumps({**json.loads(record.written(RECORD)), **change}).encode()
+
+
+BROKEN = {
+    "no-json": b"{",
+    "no-text": b"\xff",
+    "a-list": b"[]",
+    "later-schema": edited(schema=2),
+    "unknown-field": edited(colour="red"),
+    "size-is-text": edited(
+        archived={"ingest_strategy": "x", "status": "y", "manifest": [{"path": "", "size": "3"}]}
+    ),
+    "size-is-a-flag": edited(objects=[{"key": "a", "bytes": True, "sha256": "b"}]),
+    "nothing-archived": edited(archived=None),
+    "no-key": edited(objects=[{"bytes": 1, "sha256": "b"}]),
+    "deep": b"[" * 100_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("defect", BROKEN)
+def test_what_is_no_record_is_told(defect: str) -> None:
+    with pytest.raises(FilesetError, match="there is no record") as caught:
+        record.parse(BROKEN[defect], "there")
+    assert caught.value.status == "error-store-verify"
+
+
+def test_an_unfinished_place_is_none(store: FolderStore) -> None:
+    assert record.read(store, BASE) is None
+    assert record.existing(store, BASE, ITEM) is None
+
+
+@pytest.mark.parametrize("check", ["digest", "size"])
+def test_what_is_as_it_was_is_told_as_the_first_time(store: FolderStore, check: str) -> None:
+    assert record.write(store, BASE, RECORD) == RECORD
+    found = record.existing(store, BASE, ITEM, check=check)
+    assert found == replace(ARCHIVED, status="success-existing")
+
+
+def test_an_altered_object_is_found_by_its_digest(store: FolderStore) -> None:
+    record.write(store, BASE, RECORD)
+    change(store, "a.csv", b"a,b\n1,3\n")
+    assert record.existing(store, BASE, ITEM, check="size") is not None
+    found = record.existing(store, BASE, ITEM)
+    assert found is not None
+    assert found.status == "mismatch-existing"
+    assert [f.status for f in found.manifest] == ["mismatch-existing", "exists", "withheld"]
+    assert f"{BASE}files/a.csv" in found.detail
+
+
+def test_an_object_of_another_size_is_found_without_reading_it(store: FolderStore) -> None:
+    record.write(store, BASE, RECORD)
+    change(store, "b.bin", b"")
+    change(store, "a.csv", None)
+    found = record.existing(store, BASE, ITEM, check="size")
+    assert found is not None
+    assert [f.status for f in found.manifest] == ["pending", "mismatch-existing", "withheld"]
+
+
+def test_a_missing_object_makes_a_place_incomplete(store: FolderStore) -> None:
+    record.write(store, BASE, RECORD)
+    change(store, "b.bin", None)
+    assert record.existing(store, BASE, ITEM) is None
+    assert record.state(store, RECORD) == ({f"{BASE}files/b.bin"}, frozenset())
+
+
+def test_of_two_runs_the_first_one_s_record_stays(store: FolderStore) -> None:
+    record.write(store, BASE, RECORD)
+    later = [replace(f, terminal_dt="20270101000000") for f in RECORD.archived.manifest]
+    second = replace(RECORD, archived=replace(RECORD.archived, manifest=tuple(later)))
+    assert record.write(store, BASE, second) == RECORD
+    other = [replace(f, sha256="0" * 64) for f in RECORD.archived.manifest]
+    third = replace(RECORD, archived=replace(RECORD.archived, manifest=tuple(other)))
+    with pytest.raises(FilesetError, match="mismatch-existing"):
+        record.write(store, BASE, third)
+    assert record.read(store, BASE) == RECORD
+
+
+def test_what_lies_there_besides_is_removed_with_the_record(store: FolderStore) -> None:
+    store.create(f"{BASE}bundle.zip", b"of a run that went another way")
+    store.create(f"{BASE[:-1]}0/files/x", b"of another place")
+    record.write(store, BASE, RECORD)
+    assert sorted(store.keys(BASE)) == sorted(
+        [f"{BASE}fileset.json", *(kept.key for kept in OBJECTS)]
+    )
+    store.create(f"{BASE}files/later", b"of a run that comes second")
+    record.write(store, BASE, RECORD)
+    assert f"{BASE}files/later" not in set(store.keys(BASE))
+    assert store.read(f"{BASE[:-1]}0/files/x")
+
+
+def test_reading_stops_where_it_is_told_to(store: FolderStore) -> None:
+    record.write(store, BASE, RECORD)
+
+    def stop() -> None:
+        raise FilesetError("cancelled")
+
+    with pytest.raises(FilesetError, match="cancelled"):
+        record.existing(store, BASE, ITEM, go_on=stop)
+
+
+def test_an_object_whose_key_begins_another_s_is_not_taken_for_it(store: FolderStore) -> None:
+    record.write(store, BASE, RECORD)
+    change(store, "a.csv", None)
+    store.create(f"{BASE}files/a.csv.old", BODIES["a.csv"])
+    assert record.existing(store, BASE, ITEM) is None
