@@ -45,15 +45,21 @@ _STALE = (
     "DELETE FROM given g USING asked a WHERE a.ingest_type = g.ingest_type "
     "AND a.base_url = g.base_url AND a.updated > g.updated"
 )
-# What lists nothing may still be known by the URL that it was asked for by.
-_RESOLVED = """
+# What lists nothing may still be known by the URL that it was asked for by. What is gone is what
+# was there, for a tombstone may not tell the id that all versions had.
+_RESOLVED = f"""
 CREATE TABLE resolved AS
-SELECT g.* REPLACE (coalesce(g.identifier,
-    last_value(g.identifier IGNORE NULLS) OVER (
-        PARTITION BY g.ingest_type, g.base_url ORDER BY g.turn
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
-    a.identifier) AS identifier)
-FROM given g LEFT JOIN asked a USING (ingest_type, base_url)
+SELECT * EXCLUDE (before) REPLACE (
+    if(deed = '{DELETE}', coalesce(before, identifier), coalesce(identifier, before)) AS identifier)
+FROM (
+    SELECT g.*,
+        coalesce(last_value(g.identifier IGNORE NULLS) OVER earlier, a.identifier) AS before,
+        coalesce(g.platform_version, last_value(g.platform_version IGNORE NULLS) OVER earlier,
+            a.platform_version) AS known_version
+    FROM given g LEFT JOIN asked a USING (ingest_type, base_url)
+    WINDOW earlier AS (PARTITION BY g.ingest_type, g.base_url ORDER BY g.turn
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+)
 """
 _OFFERED = f"""
 CREATE TABLE offered AS SELECT * FROM resolved
@@ -62,7 +68,7 @@ QUALIFY row_number() OVER (PARTITION BY identifier ORDER BY turn DESC) = 1
 """
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
 # That one version of a dataset is gone says nothing of another.
-_ANOTHER = "o.document ->> '$.version' != n.platform_version"
+_ANOTHER = "o.document ->> '$.version' != n.known_version"
 _REVISED = f"""
 CREATE TABLE filesets AS
 SELECT n.identifier, coalesce(n.kind, o.kind) AS kind, n.gone AS deleted, NULL::VARCHAR AS reason,

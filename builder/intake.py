@@ -71,10 +71,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run of `sheaf ingest`."""
+    """A finished run of `sheaf ingest`, or of `sheaf fileset`: then it has results of requests."""
 
     name: str
     sources: tuple[Source, ...]
+    results: int = 0
 
 
 def run_name(now: datetime) -> str:
@@ -165,6 +166,8 @@ def _sources(run: Run, folder: Path) -> Path:
 def summary(run: Run) -> bytes:
     """Return the document that makes a run count."""
     document = {"schema": schema.VERSION, "sources": [asdict(s) for s in run.sources]}
+    if run.results:
+        document["results"] = run.results
     return json.dumps(document, indent=1).encode()
 
 
@@ -210,9 +213,10 @@ def runs(store: Writer) -> Iterator[Run]:
                     Source(**{k: v for k, v in s.items() if k in known})
                     for s in document["sources"]
                 )
-            except (KeyError, TypeError, AttributeError) as error:
+                results = int(document.get("results", 0))
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-            yield Run(key.split("/")[1], sources)
+            yield Run(key.split("/")[1], sources, results)
 
 
 def held(store: Writer, some: Iterable[Run]) -> list[str]:

@@ -28,7 +28,7 @@ class Results:
         self._clock = clock
         self._lock = threading.Lock()
         self._name = ""
-        self._parts = 0
+        self._parts = self._count = 0
         self._writer: RowWriter | None = None
 
     def add(self, outcome: Outcome) -> Entry:
@@ -39,6 +39,7 @@ class Results:
         found = entry(outcome)
         with self._lock:
             self._opened().append(_row(found))
+            self._count += 1
         return found
 
     def commit(self) -> intake.Run | None:
@@ -54,10 +55,10 @@ class Results:
                 self._writer = None
             if not self._parts:
                 return None
-            run = intake.Run(self._name, ())
+            run = intake.Run(self._name, (), self._count)
             intake.commit(self._store, run, folder)
             shutil.rmtree(folder, ignore_errors=True)
-            self._parts = 0
+            self._parts = self._count = 0
             return run
 
     def _opened(self) -> RowWriter:

@@ -92,6 +92,7 @@ def _made_name(levels: Sequence[str]) -> str:
         return f"RePEc {of} {':'.join(levels[1:])}" if levels[1:] else "RePEc"
     if levels[0] == "type":
         return "Templates of " + (f"type {levels[1]}" if levels[1:] else "all types")
-    if levels[0] in _DATASETS and len(levels) == 2:
-        return _DATASETS[levels[0]].format(levels[1])
+    if levels[0] in _DATASETS and len(levels) <= 2:
+        of = _DATASETS[levels[0]]
+        return of.format(levels[1]) if levels[1:] else f"Datasets by {levels[0]}"
     return " / ".join(levels)

@@ -125,6 +125,25 @@ def test_an_older_version_that_is_gone_leaves_the_item(world: World) -> None:
     assert publish(world, replace(gone, item=item(version="1.2", manifest=None))).deleted == 1
 
 
+def test_a_tombstone_need_not_tell_the_id_of_all_versions(world: World) -> None:
+    publish(world, outcome(item("a.csv", "b.csv")))
+    gone = item(platform_id="41-2", version="1.2", manifest=None)
+    assert publish(world, failed("platform-gone", item=gone)).deleted == 1
+    assert rows(world, "SELECT identifier, deleted FROM records") == [(NAME, True)]
+
+
+def test_that_the_url_of_an_older_version_is_gone_leaves_the_item(world: World) -> None:
+    old = item("a.csv", "b.csv", version="1.1")
+    publish(world, outcome(old, request=Request("v1")), outcome(item("a.csv", "b.csv")))
+    assert publish(world, failed("platform-404", request=Request("v1"))).changed == 0
+    assert rows(world, "SELECT deleted FROM records") == [(False,)]
+
+
+def test_what_was_listed_and_gone_before_it_was_published_never_was(world: World) -> None:
+    built = publish(world, outcome(item("a.csv", "b.csv")), failed("platform-404"))
+    assert (built.new, built.records) == (0, 0)
+
+
 def test_a_failure_leaves_the_item(world: World) -> None:
     publish(world, outcome(item("a.csv", "b.csv")))
     built = publish(world, failed("platform-timeout", detail="nothing for 60 s"))
