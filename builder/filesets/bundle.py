@@ -17,6 +17,7 @@ from builder.filesets.seam import Sink
 PART = 8 << 20
 """Bytes of a member that are in memory until it is known whether it is larger."""
 STORED = "stored"
+_STEP = 1 << 18
 
 _LOCAL = struct.Struct("<4sHHHHHLLLHH")
 _CENTRAL = struct.Struct("<4sHHHHHHLLLHHHHHLL")
@@ -115,8 +116,7 @@ class Open:
         if len(self._held) > PART:
             self.spilt = True
             self._bundle.put(_local(_Entry(self._name, 0, 0, 0, _UTF8 | _DESCRIBED, _ZIP64)))
-            self._bundle.put(bytes(self._held))
-            self._held = bytearray()
+            self._let_go()
 
     def close(self) -> _Entry:
         """Write what is left of the member, and return its entry of the directory."""
@@ -126,9 +126,14 @@ class Open:
             self._bundle.put(_DESCRIPTOR.pack(b"PK\7\x08", self._crc, self._size, self._size))
         else:
             self._bundle.put(_local(entry))
-            self._bundle.put(bytes(self._held))
-        self._held = bytearray()
+            self._let_go()
         return entry
+
+    def _let_go(self) -> None:
+        """Write what is held, with no second copy of all of it in memory."""
+        for start in range(0, len(self._held), _STEP):
+            self._bundle.put(bytes(self._held[start : start + _STEP]))
+        self._held = bytearray()
 
 
 def _local(entry: _Entry) -> bytes:

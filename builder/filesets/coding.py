@@ -31,15 +31,14 @@ class Unpacked:
 
     _engine: Any = field(init=False, default_factory=lambda: zlib.decompressobj(_ANY))
     _begun: bool = field(init=False, default=False)
-    _whole: bool = field(init=False, default=True)
 
     def of(self, data: bytes) -> Iterator[bytes]:
         """Yield what the bytes hold, a little at a time. Raises NotHad if they are not packed."""
         while data:
             if self._engine.eof:  # another member, or what some writers fill up with
-                data = data.lstrip(b"\0")
+                if not (data := data.lstrip(b"\0")):
+                    return
                 self._engine = zlib.decompressobj(_ANY)
-                continue
             try:
                 found = self._engine.decompress(data, _STEP)
             except zlib.error as error:
@@ -50,7 +49,6 @@ class Unpacked:
             else:
                 data = self._engine.unconsumed_tail or self._engine.unused_data
             self._begun = True
-            self._whole = self._engine.eof
             if found:
                 yield found
 
@@ -62,7 +60,7 @@ class Unpacked:
             raise NotHad("content-coding", str(error)) from error
         if found:
             yield found
-        if not (self._whole or self._engine.eof):
+        if self._begun and not self._engine.eof:
             raise NotHad("content-coding", "what was packed broke off")
 
 

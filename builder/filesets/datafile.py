@@ -8,7 +8,7 @@ by their number, which all have; many have no persistent id.
 from collections.abc import Mapping
 from typing import Any
 
-from builder.filesets.document import day, digest, inner, listed, mapping, size, text
+from builder.filesets.document import day, digest, inner, listed, mapping, name, size, text
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.seam import FilesetError
 
@@ -42,23 +42,23 @@ def manifest(version: Mapping[str, Any], api: str, today: str) -> tuple[FilesetM
 def _file(file: Mapping[str, Any], api: str, today: str) -> FilesetManifestFile:
     data = mapping(file.get("dataFile", file.get("datafile")), "a file")
     number = size(data.get("id"))
-    name = text(file.get("label")) or text(data.get("filename"))
-    if number is None or name is None:
-        raise FilesetError("platform-bad-response", "a file has no number, or no name")
+    path = name(file.get("label") or data.get("filename"), "a file")
+    if number is None:
+        raise FilesetError("platform-bad-response", f"{path} has no number")
     url = f"{api}/access/datafile/{number}"
     extra: dict[str, Any] = {"id": str(number)}
     length, kind = data.get("filesize"), data.get("contentType")
     original = text(data.get("originalFileFormat")) or text(data.get("originalFileName"))
     if original is not None:
-        extra["derived"] = name
-        name = text(data.get("originalFileName")) or _named(name, original)
+        extra["derived"] = path
+        path = text(data.get("originalFileName")) or _named(path, original)
         url, length = f"{url}?format=original", data.get("originalFileSize")
         kind = data.get("originalFileFormat")
     folder = (text(file.get("directoryLabel")) or "").strip("/")
     why = _withheld(file, data, today)
     digests = _digests(data)
     return FilesetManifestFile(
-        path=f"{folder}/{name}" if folder else name,
+        path=f"{folder}/{path}" if folder else path,
         size=size(length),
         md5=digests.get("md5"),
         sha1=digests.get("sha1"),
@@ -83,13 +83,13 @@ def _withheld(file: Mapping[str, Any], data: Mapping[str, Any], today: str) -> d
     return {"withheld": "restricted"} if restricted else {}
 
 
-def _named(name: str, original: str) -> str:
+def _named(table: str, original: str) -> str:
     """Return the original's name by the derived table's, as well as it can be told."""
     extension = _EXTENSIONS.get(original)
-    return f"{name.removesuffix('.tab')}.{extension}" if extension else name
+    return f"{table.removesuffix('.tab')}.{extension}" if extension else table
 
 
 def _digests(data: Mapping[str, Any]) -> dict[str, str | None]:
     told = inner(data, "checksum")
     given = {"MD5": data.get("md5"), text(told.get("type")): told.get("value")}
-    return {name: digest(given.get(kind), name) for kind, name in _DIGESTS.items()}
+    return {called: digest(given.get(kind), called) for kind, called in _DIGESTS.items()}

@@ -7,11 +7,10 @@ kept over the years with the names of some fields changed (builder.filesets.lega
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urljoin
+from urllib.parse import quote
 
-from builder.filesets.document import digest, size, text, web
+from builder.filesets.document import digest, joined, name, size, text
 from builder.filesets.item import Description, FilesetManifestFile
-from builder.filesets.seam import FilesetError
 
 OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
 
@@ -46,9 +45,7 @@ def file(given: Mapping[str, Any], record: str) -> FilesetManifestFile:
     Its name is `key` or `filename`, its bytes are behind the link `content`, `download` or, if
     that does not lead to metadata, `self`. Raises FilesetError (platform-bad-response).
     """
-    path = text(given.get("key")) or text(given.get("filename"))
-    if path is None:
-        raise FilesetError("platform-bad-response", "a file has no name")
+    path = name(given.get("key") or given.get("filename"), "a file")
     links = given.get("links")
     named = links if isinstance(links, Mapping) else {}
     own = text(named.get("self")) or ""
@@ -69,12 +66,12 @@ def file(given: Mapping[str, Any], record: str) -> FilesetManifestFile:
         mimetype=text(given.get("mimetype")),
         extra={"checksum": text(given.get("checksum"))} if value and not digests else {},
         status="withheld" if hidden else None,
-        platform_url=web(urljoin(record, link)) if link else made,
+        platform_url=joined(record, link) or made,
     )
 
 
 def _digests(algorithm: str, value: str) -> dict[str, str]:
-    name = algorithm.lower().replace("-", "")
-    known = name in ("md5", "sha1", "sha256", "sha512")
-    found = digest(value, name) if known else None
-    return {name: found} if found else {}
+    kind = algorithm.lower().replace("-", "")
+    known = kind in ("md5", "sha1", "sha256", "sha512")
+    found = digest(value, kind) if known else None
+    return {kind: found} if found else {}

@@ -96,7 +96,10 @@ class _Search:
         page = self._api.page(resource.url)
         hops = (*resource.hops, *(hop for hop in page.hops if hop != page.url))
         self._allow([*page.hops, page.url])
-        said = landing.biblio(page.body, page.url, link=page.headers.get("link", ""))
+        head = page.headers
+        said = landing.biblio(
+            page.body, page.url, head.get("content-type", ""), head.get("link", "")
+        )
         return replace(
             resource,
             url=page.url,

@@ -10,9 +10,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urljoin
 
-from builder.filesets.document import day, doi, texts, web
+from builder.filesets.document import day, doi, joined, texts
 
 _READ = 4 << 20
 """Bytes of a page that are looked at."""
@@ -36,13 +35,14 @@ _PEOPLE = ("citation_author", "dc.creator", "dcterms.creator")
 _LINKS = ("canonical", "cite-as", "describedby", "item", "alternate", "linkset")
 
 
-def biblio(body: bytes, url: str, charset: str | None = None, link: str = "") -> dict[str, Any]:
+def biblio(body: bytes, url: str, kind: str = "", link: str = "") -> dict[str, Any]:
     """Return what a page says: title, doi, contrib_names, release_date, publisher, generator.
 
     Further: `links`, the URLs of its `link` elements and of the header `link`, by relation, and
-    `json_ld`, the schema.org descriptions in it. What it does not say is not there.
+    `json_ld`, the schema.org descriptions in it. What it does not say is not there. `kind` is the
+    header `Content-Type`, of which the charset counts.
     """
-    page = _uncommented(_text(body[:_READ], charset))
+    page = _uncommented(_text(body[:_READ], kind))
     metas: dict[str, list[str]] = {}
     links: dict[str, list[str]] = {}
     for tag, attributes in _tags(page):
@@ -86,12 +86,11 @@ def _filled(found: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value not in (None, [], {}, "")}
 
 
-def _text(body: bytes, charset: str | None) -> str:
-    declared = _CHARSET.search(body[:2048])
-    names = (charset, declared[1].decode("ascii") if declared else None)
-    for name in filter(None, names):
-        with contextlib.suppress(LookupError):
-            return body.decode(name, "replace")
+def _text(body: bytes, kind: str) -> str:
+    for said in (kind.encode("ascii", "replace"), body[:2048]):
+        if declared := _CHARSET.search(said):
+            with contextlib.suppress(LookupError, UnicodeError):
+                return body.decode(declared[1].decode("ascii"), "replace")
     return body.decode("utf-8", "replace")
 
 
@@ -117,10 +116,7 @@ def _tags(page: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _link(links: dict[str, list[str]], relations: str, target: str, url: str) -> None:
-    try:
-        whole = web(urljoin(url, target.strip()))
-    except ValueError:
-        return
+    whole = joined(url, target)
     for relation in relations.lower().split():
         if whole and relation in _LINKS and whole not in links.setdefault(relation, []):
             links[relation].append(whole)

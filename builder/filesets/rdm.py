@@ -129,7 +129,7 @@ def _gone(asked: Asked, api: Api) -> FilesetPlatformItem:
     answer = api.answer(asked.record, statuses=_GONE)
     try:
         document = json.loads(answer.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = None
     tombstone = inner(document, "tombstone")
     said = text(tombstone.get("note")) or text(inner(tombstone, "removal_reason").get("id"))

@@ -4,19 +4,8 @@ import re
 
 from builder.filesets import document
 from builder.filesets.item import Related
+from functions.oai.datacite import RELATIONS
 
-RELATIONS = frozenset(
-    (
-        "IsCitedBy", "Cites", "IsCollectedBy", "Collects", "IsSupplementTo", "IsSupplementedBy",
-        "IsContinuedBy", "Continues", "IsDescribedBy", "Describes", "HasMetadata", "IsMetadataFor",
-        "HasVersion", "IsVersionOf", "IsNewVersionOf", "IsPreviousVersionOf", "IsPartOf",
-        "HasPart", "IsPublishedIn", "IsReferencedBy", "References", "IsDocumentedBy", "Documents",
-        "IsCompiledBy", "Compiles", "IsVariantFormOf", "IsOriginalFormOf", "IsIdenticalTo",
-        "IsReviewedBy", "Reviews", "IsDerivedFrom", "IsSourceOf", "IsRequiredBy", "Requires",
-        "IsObsoletedBy", "Obsoletes", "IsTranslationOf", "HasTranslation",
-    )
-)  # fmt: skip
-"""DataCite's relationType."""
 _BY_LOWER = {relation.lower(): relation for relation in RELATIONS}
 _ARXIV = re.compile(r"arxiv:\s*(\d{4}\.\d{4,5}(?:v\d+)?|[a-z-]+(?:\.[A-Z]{2})?/\d{7})", re.I)
 _HANDLE = re.compile(r"(?:https?://hdl\.handle\.net/|hdl:)(\S+/\S+)", re.I)

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from builder.filesets.archive import Archive
 from builder.filesets.means import Ways
 from builder.filesets.seam import Downloader, FilesetError, FilesetIngestStrategy
+from builder.filesets.strategies.archiveorg import Items
 from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.s3 import Objects
+from builder.filesets.strategies.web import Captured
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.store import Writer
 
@@ -52,7 +55,27 @@ def _bundled(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> Fi
     return Bundled(m.store, downloader, m.settings, go_on)
 
 
+def _captured(
+    m: Materials, name: str, downloader: Downloader, go_on: GoOn
+) -> FilesetIngestStrategy:
+    def wall() -> float:
+        return m.clock().timestamp()
+
+    return Captured(name, m.store, downloader, m.settings, m.scratch, wall, go_on)
+
+
+def _items(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> FilesetIngestStrategy:
+    archive = Archive.of(m.environment, m.settings, m.ways.line.agent, go_on)
+    return Items(name, m.store, downloader, m.settings, archive, m.scratch, go_on)
+
+
 MAKERS: Mapping[str, Callable[[Materials, str, Downloader, GoOn], FilesetIngestStrategy]] = {
+    "web-file": _captured,
+    "web-fileset": _captured,
+    "web-fileset-bundled": _captured,
+    "archiveorg-file": _items,
+    "archiveorg-fileset": _items,
+    "archiveorg-fileset-bundled": _items,
     "s3-file": _objects,
     "s3-fileset": _objects,
     "s3-fileset-bundled": _bundled,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from builder.filesets.document import text
 from builder.filesets.item import Related
-from builder.filesets.relation import RELATIONS
+from functions.oai.datacite import RELATIONS
 
 _RELATED = {name.lower(): name for name in RELATIONS}
 _ROLES = """

@@ -81,16 +81,19 @@ def test_comments_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "charset"),
+    ("declared", "kind", "coding"),
     [
-        ('<meta charset="iso-8859-2"><meta name="citation_title" content="Včela">', None),
-        ('<meta name="citation_title" content="Včela">', "iso-8859-2"),
-        ('<meta charset="nonsense"><meta name="citation_title" content="Včela">', None),
+        ('<meta charset="iso-8859-2">', "", "iso-8859-2"),
+        ("", "text/html; charset=iso-8859-2", "iso-8859-2"),
+        ('<meta charset="iso-8859-1">', "text/html;charset=ISO-8859-2", "iso-8859-2"),
+        ('<meta charset="nonsense">', "text/html; charset=\xff", "utf-8"),
+        ('<meta charset="hex">', "", "utf-8"),
+        ('<meta charset="idna">', "", "utf-8"),
     ],
 )
-def test_charsets_are_heard(body: str, charset: str | None) -> None:
-    coding = "utf-8" if "nonsense" in body else "iso-8859-2"
-    assert biblio(body.encode(coding), URL, charset)["title"] == "Včela"
+def test_charsets_are_heard(declared: str, kind: str, coding: str) -> None:
+    body = f'{declared}<meta name="citation_title" content="Včela">'
+    assert biblio(body.encode(coding), URL, kind)["title"] == "Včela"
 
 
 @given(st.binary(max_size=300))

@@ -15,8 +15,13 @@ from builder.filesets import queue as queues
 from builder.filesets.item import Outcome, Request
 from builder.filesets.queue import Queue, QueueError, connected, is_final, wait
 from builder.filesets.session import Session
+from builder.store import FolderStore
+from functions.snapshot.errors import StoreError
 
 from ..bucket import ACCESS_KEY, REGION, SECRET_KEY
+from . import server
+from .command import Command
+from .deposits import deposit
 
 AT = "20261122100000"
 
@@ -191,6 +196,61 @@ def test_the_region_is_that_of_the_queue_s_url(monkeypatch: pytest.MonkeyPatch) 
     assert found.client.meta.region_name == "eu-central-1"
     with pytest.raises(QueueError, match="region"):
         connected("http://127.0.0.1:9/1/filesets")
+
+
+@pytest.fixture
+def cloud(moto_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The surroundings in which boto3 finds the queue."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", moto_server)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+
+
+@pytest.mark.usefixtures("cloud")
+def test_the_command_works_a_queue_off(sqs: Sqs, command: Command) -> None:
+    good = deposit(command.server, 11, {"a.csv": b"a"})
+    down = deposit(command.server, 21, {"a.csv": b"a"}, answers={"a.csv": server.status(503)})
+    command.configure(fileset__tries="1")
+    sqs.ask(good, down, "10.5281/zenodo.99")
+    sqs.send("no request")
+    _, err = command("fileset", "--queue", sqs.url)
+    assert "4 results: " in err
+    assert sqs.counts() == (0, 1)  # of the one that may go better
+    command("publish")
+    out, _ = command("query", "SELECT status FROM ingest_fileset_platform ORDER BY 1")
+    assert out.splitlines()[1:] == [
+        "bad-identifier", "error-platform-download", "platform-404", "success-file",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("cloud")
+def test_nothing_is_removed_from_the_queue_where_results_cannot_be_kept(
+    sqs: Sqs, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqs.ask(deposit(command.server, 11, {"a.csv": b"a"}))
+
+    def refused(self: FolderStore, key: str, data: bytes) -> None:
+        if key.endswith("run.json"):
+            raise StoreError("the disk is full")
+        create(self, key, data)
+
+    create = FolderStore.create
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderStore, "create", refused)
+        _, err = command("fileset", "--queue", sqs.url, code=2)
+    assert err.splitlines()[-1] == "sheaf: the disk is full"
+    assert sqs.counts() == (1, 0)
+    _, err = command("fileset", "--queue", sqs.url)
+    assert "took in 1 result of an earlier process" in err
+    assert "1 success-existing" in err
+    assert sqs.counts() == (0, 0)
+
+
+@pytest.mark.usefixtures("cloud")
+def test_a_queue_that_is_not_there_is_an_error_of_usage(sqs: Sqs, command: Command) -> None:
+    _, err = command("fileset", "--queue", f"{sqs.url}-not", code=2)
+    assert err.splitlines()[-1].startswith(f"sheaf: {sqs.url}-not: ")
 
 
 def test_seconds_of_rest_double_and_have_an_end() -> None:

@@ -1,0 +1,103 @@
+"""Content codings are taken off whatever pieces they come in; pages are known for what they are."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builder.filesets import coding, wall
+from builder.gather.failure import NotHad
+
+FORMS = {"gzip": 31, "deflate": 15, "raw": -15}
+BODIES = st.binary(max_size=2000) | st.integers(0, 2_000_000).map(lambda n: b"\0" * n)
+
+
+def packed(body: bytes, form: str) -> bytes:
+    packer = zlib.compressobj(wbits=FORMS[form])
+    return packer.compress(body) + packer.flush()
+
+
+def pieces(data: bytes, size: int) -> Iterator[bytes]:
+    for start in range(0, len(data), size):
+        yield data[start : start + size]
+
+
+@given(st.lists(BODIES, min_size=1, max_size=3), st.integers(2, 5000))
+def test_members_behind_each_other_are_one_body(bodies: list[bytes], size: int) -> None:
+    data = b"".join(gzip.compress(body) for body in bodies)
+    assert b"".join(coding.plain(pieces(data, size))) == b"".join(bodies)
+    filled = data + b"\0" * 100
+    assert b"".join(coding.plain(pieces(filled, size))) == b"".join(bodies)
+
+
+@given(BODIES, st.sampled_from(sorted(FORMS)), st.integers(2, 5000))
+def test_every_form_is_read(body: bytes, form: str, size: int) -> None:
+    found = list(coding.plain(pieces(packed(body, form), size)))
+    assert b"".join(found) == body
+    assert all(len(some) <= 1 << 18 for some in found)
+
+
+@given(BODIES, st.sampled_from(["gzip", "deflate"]), st.data())
+def test_what_breaks_off_is_told(body: bytes, form: str, data: st.DataObject) -> None:
+    whole = packed(body, form)
+    cut = data.draw(st.integers(1, len(whole) - 1))
+    with pytest.raises(NotHad) as error:
+        list(coding.plain([whole[:cut]]))
+    assert error.value.code == "content-coding"
+
+
+@given(st.binary(max_size=300))
+def test_anything_is_read_or_told(data: bytes) -> None:
+    with suppress(NotHad):
+        list(coding.plain([data]))
+
+
+@given(BODIES, st.integers(0, 3000))
+def test_no_more_is_unpacked_than_may_be(body: bytes, most: int) -> None:
+    headers = {"content-encoding": "gzip"}
+    data = [packed(body, "gzip")]
+    if len(body) <= most:
+        assert coding.body(headers, data, most) == body
+    else:
+        with pytest.raises(NotHad) as error:
+            coding.body(headers, data, most)
+        assert error.value.code == "too-large"
+    assert body.startswith(coding.first(headers, data, most)[:most])
+
+
+@pytest.mark.parametrize("name", ["", "identity", "Identity", "aws-chunked", "UTF-8"])
+def test_what_is_no_coding(name: str) -> None:
+    assert coding.coding({"content-encoding": name}) is None
+    assert coding.body({"content-encoding": name}, [b"ab", b"c"], 3) == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "is_it"),
+    [
+        ("text/html", b"<!doctype HTML>", True),
+        ("text/html", b"\xef\xbb\xbf \n<html>", True),
+        ("text/html", b"<script>1</script>", True),
+        ("text/html", b"a,b\n1,2", False),
+        ("text/html", b"PK\x03\x04", False),
+        ("text/html", b"", True),
+        (None, b"", False),
+        ("application/zip", b"<HTML lang=en>", True),
+        ("application/zip", b"<script>", False),
+        ("application/xml", b"<?xml version='1.0'?><data/>", False),
+        ("application/xml", b"<?xml version='1.0'?>\n<html xmlns='x'>", True),
+        ("image/svg+xml", b"<svg>", False),
+        (None, b"<htmlish>", False),
+    ],
+)
+def test_a_page_is_known_by_its_first_bytes(kind: str | None, first: bytes, is_it: bool) -> None:
+    assert wall.is_page(kind, first) is is_it
+
+
+@given(st.binary(max_size=2000), st.sampled_from([None, "text/html", "text/csv"]))
+def test_any_bytes_are_a_page_or_none(data: bytes, kind: str | None) -> None:
+    assert wall.is_page(kind, data) in (True, False)
+    assert wall.kept_out({}, data) in (True, False)
