@@ -13,6 +13,7 @@ from builder.tally import tally
 from functions.snapshot import identifier
 
 _FORMATS = ("oai_dc", "amf", "redif")
+_DATASET = "oai_datacite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,17 @@ class Sequel:
 
 
 def sequel(
-    shown: Exhibit, publish: Callable[[], Built], base: str, earlier: HarvestSummary, prefix: str
+    shown: Exhibit,
+    publish: Callable[[], Built],
+    base: str,
+    earlier: HarvestSummary,
+    prefix: str,
+    dataset: str,
 ) -> Sequel:
     """Change the archive, take it in, publish, and harvest from `base` what is new since `earlier`.
 
-    `prefix` is that of the templates' identifiers. Raises HarvestError and StoreError.
+    `prefix` is that of the templates' identifiers, `dataset` the identifier of a dataset that is
+    shown besides. Raises HarvestError and StoreError.
     """
     shown.change()
     taken: Taken = shown.take_in()
@@ -80,4 +87,6 @@ def sequel(
         answers += [f"{format_:12}{header}" if not answers else format_, *rest]
     (header,) = outline(record(base, identifier.template(prefix, papers.REMOVED), "oai_dc"))
     answers.append(f"{'deleted':12}{header}")
+    header, *rest = outline(record(base, dataset, _DATASET))
+    answers += [f"{'dataset':12}{header}", _DATASET, *rest]
     return Sequel(taken.incidences, earlier.began, news, tuple(answers))

@@ -15,8 +15,11 @@ from builder import ingest, intake, stretch, work
 from builder.context import Context
 from builder.demo import papers, record
 from builder.demo.harvester import HarvestSummary, harvest
+from builder.depot import archived
 from builder.errors import UsageError
 from builder.exhibit import Exhibit, Taken, exhibit
+from builder.filesets.entry import entry
+from builder.filesets.item import Outcome
 from builder.obi.run import Outside
 from builder.progress import Progress
 from builder.publish import publish
@@ -34,6 +37,7 @@ from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration, layout
 from functions.snapshot.configuration import Configuration
+from functions.snapshot.identifier import to_oai
 
 _MARK = ".sheaf-demo"
 _SETTINGS = {
@@ -43,6 +47,8 @@ _SETTINGS = {
     "pages.records": 20,
     "publish.lead": 1,
     "serve.clock_allowance": 1,  # one machine has one clock
+    "fileset.backend": "s3",  # files of datasets as objects of the store, not within a WARC
+    "fileset.host_seconds": 0,  # the host is this machine
     "sets.names": {"collection:demo": "Collection of the demonstration"},
 }
 
@@ -98,9 +104,12 @@ def run(context: Context) -> int:
 
 def _shown(context: Context, demo: Demo, shown: Exhibit | None) -> int:
     taken: Taken | None = None
+    dataset: Outcome | None = None
     if shown:
         context.say(f"ingesting a small RePEc archive, gathering its files from {shown.base} ...")
         taken = shown.take_in()
+        context.say("asking for a dataset of a platform on this machine ...")
+        dataset = archived(demo.store, demo.settings, context.now, demo.folder / "datasets")
     context.say("publishing ...")
     publish_ = partial(_published, context, demo)
     built = publish_()
@@ -111,11 +120,12 @@ def _shown(context: Context, demo: Demo, shown: Exhibit | None) -> int:
             context.say(f"harvesting {base}/oai ...")
             harvested = harvest(f"{base}/oai")
             told: Sequel | None = None
-            if shown and built.manifest:
+            if shown and built.manifest and dataset:
                 context.say("changing the archive, and all of that once more ...")
                 prefix = built.manifest.prefix
-                told = sequel(shown, publish_, f"{base}/oai", harvested, prefix)
-            account = Account(demo, built, harvested, taken, told)
+                name = to_oai(built.manifest.namespace, entry(dataset).identity or "")
+                told = sequel(shown, publish_, f"{base}/oai", harvested, prefix, name)
+            account = Account(demo, built, harvested, taken, told, dataset)
             context.result(account.text(base, once=context.arguments.once), account.document(base))
             if problem := account.problem():
                 context.say(f"sheaf: {problem}")
@@ -173,19 +183,25 @@ def _served(context: Context, demo: Demo) -> Iterator[tuple[str, threading.Threa
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the demo came to; `taken` and `told` are of the RePEc archive, where there is one."""
+    """What the demo came to; `taken` and `told` are of the RePEc archive, where there is one.
+
+    So is `dataset`, what came of asking for one.
+    """
 
     demo: Demo
     built: Built
     harvested: HarvestSummary
     taken: Taken | None
     told: Sequel | None
+    dataset: Outcome | None = None
 
     def problem(self) -> str | None:
         """Return what is not as it should be, None if all is."""
         if self.harvested.records != self.built.records:
             published = tally(self.built.records, "record")
             return f"{published} published, {self.harvested.records} harvested"
+        if self.dataset and self.dataset.status != "success":
+            return f"the dataset is {self.dataset.status}: {self.dataset.detail}"
         return self.told.problem() if self.told else None
 
     def text(self, base: str, *, once: bool) -> str:
@@ -210,6 +226,9 @@ class Account:
                 f"  templates   {self.taken.ingested.appearances} of a RePEc archive, "
                 f"{tally(self.taken.files, 'full text')} gathered over HTTP"
             )
+        if self.dataset and self.dataset.archived:
+            files = tally(len(self.dataset.archived.manifest), "file")
+            lines.append(f"  datasets    1 of a platform, {files} verified and archived")
         lines += [
             f"  sets        {self._sets():,}",
             f"  harvested   {tally(harvested.records, 'record')}, each once, "
@@ -256,6 +275,8 @@ class Account:
                 "files": self.taken.files,
                 **self.told.document(),
             }
+        if self.dataset:
+            document["dataset"] = self.dataset.status
         return document
 
     def _captures(self) -> int:

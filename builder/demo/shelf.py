@@ -1,4 +1,4 @@
-"""A web server of full texts, over real HTTP on the loopback interface."""
+"""A web server of full texts and other files, over real HTTP on the loopback interface."""
 
 import hashlib
 import threading
@@ -7,20 +7,27 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+_PDF = "application/pdf"
+
 
 class Shelf:
     """Full texts by path; whatever is put or taken away holds from the next request on."""
 
     def __init__(self, texts: dict[str, bytes]) -> None:
         self._texts = dict(texts)
+        self._media: dict[str, str] = {}
 
-    def put(self, path: str, text: bytes) -> None:
-        """Serve `text` at `path` from now on."""
-        self._texts[path] = text
+    def put(self, path: str, text: bytes, media: str = _PDF) -> None:
+        """Serve `text` at `path` from now on, as of that media type."""
+        self._texts[path], self._media[path] = text, media
 
     def take(self, path: str) -> None:
         """Answer 404 at `path` from now on."""
         del self._texts[path]
+
+    def media(self, path: str) -> str:
+        """Return the media type of what is at `path`."""
+        return self._media.get(path, _PDF)
 
     def answer(self, path: str, known: str | None) -> tuple[HTTPStatus, str | None, bytes]:
         """Return status, ETag and body for a client that has what `known` is the ETag of."""
@@ -53,7 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
         if tag is not None:
             self.send_header("ETag", tag)
         if status != HTTPStatus.NOT_MODIFIED:
-            kind = "application/pdf" if status == HTTPStatus.OK else "text/plain"
+            media = self.server.shelf.media(self.path)
+            kind = media if status == HTTPStatus.OK else "text/plain"
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
         self.send_header("Connection", "close")

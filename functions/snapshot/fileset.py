@@ -89,6 +89,7 @@ FILESET = (
     Column("host", "VARCHAR", "the host", "zenodo.org"),
     Column("id", "VARCHAR", "its id there", "7078725"),
     Column("version", "VARCHAR", "its version there", "1"),
+    Column("edition", "VARCHAR", "what its makers call this version", "1.0.2"),
     Column("status", "VARCHAR", "what came of archiving it (docs/filesets.md)", "success"),
     Column("strategy", "VARCHAR", "how its files are kept; NULL where none are", "s3-fileset"),
     Column("until", "VARCHAR", "the day from which the platform gives it (W3CDTF)", "NULL"),

@@ -538,6 +538,7 @@ def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
     assert [row[:2] for row in account["repec"].pop("incidences")] == [
         ["change", "tobi"], ["deletion", "tobi"], ["change", "fobi"], ["deletion", "fobi"],
     ]  # fmt: skip
+    assert account["dataset"] == "success"
     assert account["repec"] == {"templates": 11, "files": 3, "harvested": 2, "deleted": 1}
     assert sheaf("verify", "--store", folder / "store").code == 0
     again = sheaf("demo", "--once", "--folder", folder, "--port", "0")  # made anew

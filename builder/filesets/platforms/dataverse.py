@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -140,7 +140,7 @@ def _item(
         web_base_url=page + (f"&version={number}" if number else ""),
         web_bundle_url=f"{bundle}&format=original" if status == "success" else None,
         detail=detail,
-        description=described(dataset, version, id),
+        description=replace(described(dataset, version, id), version=number),
     )
 
 

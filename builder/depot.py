@@ -1,0 +1,55 @@
+"""The demo's depot: a dataset of a platform on this machine is fetched, verified and archived."""
+
+import threading
+from importlib import metadata
+from pathlib import Path
+
+from builder.demo import dataset
+from builder.demo.shelf import Shelf, serve
+from builder.filesets import workshop
+from builder.filesets.item import Outcome, Request
+from builder.filesets.means import means
+from builder.filesets.run import Results
+from builder.filesets.strategy import Materials
+from builder.gather.address import Guard, networks
+from builder.gather.fetch import AGENT
+from builder.store import FolderStore
+from builder.surroundings import Clock
+from functions.snapshot.configuration import Configuration
+
+_LOOPBACK = networks(["127.0.0.0/8"])
+_SECONDS = 60.0
+
+
+def archived(store: FolderStore, settings: Configuration, clock: Clock, folder: Path) -> Outcome:
+    """Ask for the dataset as `sheaf fileset` does, and put what comes of it into the intake.
+
+    `folder` is for what need not last. Raises StoreError.
+    """
+    shelf = Shelf({})
+    with serve(shelf) as base:
+        for path, (media, body) in dataset.answers(base).items():
+            shelf.put(path, body, media)
+        outcome = _fetched(store, settings, clock, folder, base)
+    results = Results(store, folder, clock)
+    results.add(outcome)
+    results.commit()
+    return outcome
+
+
+def _fetched(
+    store: FolderStore, settings: Configuration, clock: Clock, folder: Path, base: str
+) -> Outcome:
+    stop = threading.Event()
+    guard = Guard(frozenset({int(base.rpartition(":")[2])}), _LOOPBACK)
+    agent = f"{AGENT}/{metadata.version('sheaf')} (demonstration)"
+    materials = Materials(
+        store=store,
+        settings=settings,
+        ways=means(settings, agent, guard, stop, folder, lambda: clock().timestamp()),
+        environment={},
+        clock=clock,
+        scratch=folder,
+    )
+    request = Request(f"{base}{dataset.RECORD}")
+    return workshop.ingest(materials, stop, _SECONDS).process(request)
