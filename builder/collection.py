@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from builder import compaction
 from builder.merge import find, narrowed
+from builder.replacement import put
 from builder.revision import Base
 from builder.selection import rows_of
 from builder.snapshot import Draft
@@ -118,7 +118,7 @@ def restate(connection: engine.Connection, draft: Draft, base: Base, added: str 
         count = _revise(connection, draft)
         if count:
             query = "SELECT identifier, document FROM restated WHERE NOT deleted"
-            _put(connection, draft, "documents", "identifier", "restated", query)
+            put(connection, draft, "documents", "identifier", "restated", query)
         return count
 
 
@@ -128,33 +128,7 @@ def _tally(connection: engine.Connection, draft: Draft) -> None:
     values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
     earlier = _FILES if files else _NOTHING
     connection.execute(_TALLIED.format(changes=_CHANGES, earlier=earlier), values)
-    _put(connection, draft, "tallies", "collection", "touched", "SELECT * FROM tallied")
-
-
-def _put(
-    connection: engine.Connection, draft: Draft, table: str, key: str, touched: str, query: str
-) -> None:
-    """Put rows in the place of those of a table whose key is one of the table `touched`.
-
-    Files that have such rows go, and their other rows come along into a leaf of their own; where
-    there are no such files, small leaves before it join.
-    """
-    files = narrowed(connection, draft, table, (f"SELECT {key} FROM {touched}", {}))
-    draft.substitute(table, {file.key: () for file in files})
-    kept = draft.tables.get(table, ())
-    if not files:
-        ((count,),) = connection.execute(f"SELECT count(*) FROM ({query})").fetchall()
-        rows = [leaf.rows for leaf in kept]
-        size = len(kept) - compaction.tail(rows, count, compaction.RECORDS_RATIO)
-        files, kept = draft.files(kept[size:]), kept[:size]
-    values: dict[str, Any] = {}
-    sql = query
-    if files:
-        values = {"files": draft.paths(files)}
-        sql += f" UNION ALL SELECT * FROM {_FILES} WHERE {key} NOT IN (SELECT {key} FROM {touched})"
-    order = ", ".join(schema.ORDER[table])
-    written = draft.write(table, [(f"SELECT * FROM ({sql}) ORDER BY {order}", values)])
-    draft.tables[table] = (*kept, *draft.leaves(written))
+    put(connection, draft, "tallies", "collection", "touched", "SELECT * FROM tallied")
 
 
 def _items(

@@ -85,9 +85,10 @@ _FULL = (
     f"SELECT count(*), min(position) FROM {_FILE} "
     f"WHERE (deleted AND ({_FIELDS})) OR (NOT deleted AND reason IS NOT NULL)"
 )
+_DOCUMENTED = engine.texts(sorted(schema.DOCUMENTED))
 _UNREADABLE = (
     f"SELECT count(*), min(position) FROM {_FILE} "
-    "WHERE (kind = 'template' AND NOT deleted) != coalesce(json_valid(document), false)"
+    f"WHERE (kind IN {_DOCUMENTED} AND NOT deleted) != coalesce(json_valid(document), false)"
 )
 _HELD_PREFIXES = (
     "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"
@@ -182,8 +183,8 @@ class Evidence:
                 ((count, first),) = self._rows(_UNREADABLE)
                 if count:
                     problem = (
-                        f"{count:,} rows, the first at position {first}, are templates without "
-                        "what they hold, or hold it and are none"
+                        f"{count:,} rows, the first at position {first}, are of templates or "
+                        "datasets and lack what they hold, or hold it and are none"
                     )
                     yield Finding("template-wrong", file.key, problem)
             if keep and table in _TABLES:

@@ -1,9 +1,9 @@
 """Export: a store is copied to another place, as it is by one value of its pointer.
 
-The runs of the obi store go first, then data files, leaves, views, manifests, and the pointer last,
-by a conditional write, so the target holds a whole store or none at any time. Numbers, positions
-and instants stay, so that harvests go on at the copy. What the target has already, in its right
-size, is not copied again.
+The runs of the obi store go first and what is kept of datasets, then data files, leaves, views,
+manifests, and the pointer last, by a conditional write, so the target holds a whole store or none
+at any time. Numbers, positions and instants stay, so that harvests go on at the copy. What the
+target has already, in its right size, is not copied again.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from builder import consistency
 from builder.evidence import chunks
 from builder.expire import completed, retire, snapshots
+from builder.filesets import carriage as filesets
 from builder.obi import key as obi
 from builder.obi.copy import Carriage
 from builder.surroundings import Advance, Progress, Surroundings
@@ -147,7 +148,10 @@ class _Copy:
         """Copy. Raises MissingObject where the source was expired, Conflict if the target moved."""
         earlier, tag = completed(self._target, self._outside)
         kept = self._earlier(earlier)
-        runs = Carriage(self._source, self._target)
+        carriages = (
+            Carriage(self._source, self._target),
+            filesets.Carriage(self._source, self._target),
+        )
         manifests = [self._catalogue.manifest(number) for number in self._numbers]
         leaves = {r.key for m in manifests for some in m.tables.values() for r in some}
         files = {
@@ -158,10 +162,11 @@ class _Copy:
         }
         there = {e.key: e.bytes for p in _PREFIXES for e in self._target.entries(p)}
         wanted = {key: size for key, size in files.items() if there.get(key) != size}
-        with progress(sum(wanted.values()) + runs.bytes) as advance:
-            runs(advance)
-            self._objects += runs.objects
-            self._bytes += runs.bytes
+        with progress(sum(wanted.values()) + sum(c.bytes for c in carriages)) as advance:
+            for carriage in carriages:
+                carriage(advance)
+                self._objects += carriage.objects
+                self._bytes += carriage.bytes
             for key in sorted(wanted):
                 self._put(key, key in there, advance)
         for key in sorted(leaves):
@@ -180,11 +185,12 @@ class _Copy:
         # What the source has purged may lie here without a name, left by an export that died.
         retired = retire(self._target, self._outside, kept - self._expected).snapshots
         count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
+        count += sum(c.objects + c.there for c in carriages)
         return Exported(
             tuple(sorted(kept.union(self._numbers) - set(retired))),
             self._objects,
             self._bytes,
-            count + runs.objects + runs.there - self._objects,
+            count - self._objects,
             retired,
         )
 
@@ -193,7 +199,7 @@ class _Copy:
         newest, address = pointer.newest(), self._target.address
         if newest is None:
             for key in self._target.keys(""):
-                if not key.startswith((*_PREFIXES, obi.ROOT, layout.POINTER)):
+                if not key.startswith((*_PREFIXES, *filesets.PREFIXES, obi.ROOT, layout.POINTER)):
                     raise ForeignTarget(f"{address} holds {key}: name an empty place")
             if any(key.endswith(_SETTLED) for key in self._target.keys(layout.SNAPSHOTS)):
                 raise ForeignTarget(

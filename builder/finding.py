@@ -9,6 +9,7 @@ NOTE = "note"
 _REPLACE = "put it back from a copy; where no later snapshot names it, expire those that do"
 _COPY = "put it back from a copy of the store: nothing of the obi store is ever changed"
 _POINTER = "write that into current.json, then verify again"
+_FETCH = "put it back from a copy, or ask for its dataset again with `sheaf fileset`"
 _REBUILD = "put the store back from a copy, or publish its archives into a new one"
 
 CODES: Mapping[str, tuple[str, str]] = {
@@ -55,6 +56,9 @@ CODES: Mapping[str, tuple[str, str]] = {
     "obi-documents-edited": (DAMAGE, _COPY),
     "obi-run-edited": (DAMAGE, _COPY),
     "obi-run-removed": (DAMAGE, "put the run back from a copy, all that lies below that place"),
+    "fileset-missing": (DAMAGE, _FETCH),
+    "fileset-altered": (DAMAGE, f"remove it; then {_FETCH}"),
+    "fileset-wrong": (DAMAGE, f"remove its dataset's fileset.json; then {_FETCH}"),
     "pointer-unsettled": (NOTE, "a publish died; `sheaf publish` completes it"),
     "expiry-unfinished": (NOTE, "an expiry died; `sheaf publish` or `sheaf expire` completes it"),
     "export-unfinished": (NOTE, "an export to this copy goes on or died; run it again"),
@@ -70,6 +74,11 @@ CODES: Mapping[str, tuple[str, str]] = {
     "obi-run-unfinished": (
         NOTE,
         "it goes on or died: give its command again, or end it with `sheaf obi --abandon`",
+    ),
+    "fileset-stray": (NOTE, "no reader sees it; find out who put it there"),
+    "fileset-unfinished": (
+        NOTE,
+        "a dataset is being fetched, or was interrupted: ask for it again, or remove that",
     ),
     "temporary": (NOTE, "remove it unless a command is writing to the store"),
 }

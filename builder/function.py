@@ -11,7 +11,8 @@ import shutil
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,24 +49,33 @@ def run(environment: Mapping[str, str], root: Path, temporary: Path) -> dict[str
     Nothing else may publish in this process meanwhile. What it needs on disk goes into a folder
     below `temporary`. Raises SheafError, after a line about it on standard error.
     """
-    scratch = temporary / _SCRATCH
-    # Lambda leaves what a publish had here that ran out of time.
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
-    before, tempfile.tempdir = tempfile.tempdir, str(scratch)
-    try:
-        told = _published(_context(environment, root))
-    except SheafError as error:
-        print(f"sheaf: {error}", file=sys.stderr, flush=True)
-        raise
-    finally:
-        tempfile.tempdir = before
-        shutil.rmtree(scratch, ignore_errors=True)
+    with scratch_in(temporary, _SCRATCH):
+        try:
+            told = _published(context_of(environment, root))
+        except SheafError as error:
+            print(f"sheaf: {error}", file=sys.stderr, flush=True)
+            raise
     print(json.dumps(told), flush=True)
     return told
 
 
-def _context(environment: Mapping[str, str], root: Path) -> Context:
+@contextmanager
+def scratch_in(temporary: Path, name: str) -> Iterator[Path]:
+    """Give an empty folder in `temporary`, where temporary files go meanwhile."""
+    scratch = temporary / name
+    # Lambda leaves what one had here that ran out of time.
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    before, tempfile.tempdir = tempfile.tempdir, str(scratch)
+    try:
+        yield scratch
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def context_of(environment: Mapping[str, str], root: Path) -> Context:
+    """Return what a function works with; a sheaf.toml may lie in the folder `root`."""
     arguments = Namespace(config=None, store=environment.get("SHEAF_STORE_URI"))
     context = Context(arguments, environment)
     own = root / context.configuration_path

@@ -17,7 +17,7 @@ from pathlib import Path
 from builder.parquet import RowWriter
 from builder.sources.event import Capture, Fault
 from functions.oai.engine import NO_SPACE
-from functions.snapshot import layout, schema
+from functions.snapshot import fileset, layout, schema
 from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
@@ -26,7 +26,20 @@ CAPTURES = (
     schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[mime:text:html]"),
     *(column for column in schema.CAPTURE if column.name not in schema.RESOLVED),
 )
-TABLES = {"captures": CAPTURES, "faults": schema.FAULT, "sources": schema.SOURCE}
+FILESETS = (
+    schema.Column("deed", "VARCHAR", "list, delete or leave the item", "list"),
+    schema.Column("identity", "VARCHAR", "local part of the identifier", "dataset,zenodo,..."),
+    schema.Column("kind", "VARCHAR", "fileset or file", "fileset"),
+    schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[platform:zenodo]"),
+    schema.Column("document", "VARCHAR", "what the item holds, as JSON", "{...}"),
+    *(column for column in fileset.RESULT if column.name != "identifier"),
+)
+TABLES = {
+    "captures": CAPTURES,
+    "faults": schema.FAULT,
+    "sources": schema.SOURCE,
+    "filesets": FILESETS,
+}
 
 _values = attrgetter(*(column.name for column in CAPTURES[2:]))
 _FAULT = tuple(column.name for column in schema.FAULT)
@@ -58,10 +71,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run of `sheaf ingest`."""
+    """A finished run of `sheaf ingest`, or of `sheaf fileset`: then it has results of requests."""
 
     name: str
     sources: tuple[Source, ...]
+    results: int = 0
 
 
 def run_name(now: datetime) -> str:
@@ -152,6 +166,8 @@ def _sources(run: Run, folder: Path) -> Path:
 def summary(run: Run) -> bytes:
     """Return the document that makes a run count."""
     document = {"schema": schema.VERSION, "sources": [asdict(s) for s in run.sources]}
+    if run.results:
+        document["results"] = run.results
     return json.dumps(document, indent=1).encode()
 
 
@@ -197,9 +213,10 @@ def runs(store: Writer) -> Iterator[Run]:
                     Source(**{k: v for k, v in s.items() if k in known})
                     for s in document["sources"]
                 )
-            except (KeyError, TypeError, AttributeError) as error:
+                results = int(document.get("results", 0))
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-            yield Run(key.split("/")[1], sources)
+            yield Run(key.split("/")[1], sources, results)
 
 
 def held(store: Writer, some: Iterable[Run]) -> list[str]:

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 
 from builder.merge import NATURAL_ORDER
 from functions.oai import engine
+from functions.snapshot import schema
 
 _HOSTS = 10
 _IS_TEMPLATE = "kind = 'template'"
+_IS_DATASET = f"kind IN {engine.texts(schema.DATASETS)}"
 _TITLE = (
-    "coalesce(title, document ->> '$.fields.title[0]', document ->> '$.fields.name[0]') AS title"
+    "coalesce(title, document ->> '$.fields.title[0]', document ->> '$.fields.name[0]', "
+    "document ->> '$.title') AS title"
 )
 
 
@@ -29,21 +32,23 @@ class Item:
 class Preview:
     """How many items there are, the first of them by kind, SURT and date, and hosts with most.
 
-    A host is None where it is not known; it comes with the number of its items. `templates` are
-    not among these.
+    A host is None where it is not known; it comes with the number of its items. `templates` and
+    `datasets` are not among these.
     """
 
     count: int
     items: tuple[Item, ...]
     hosts: tuple[tuple[str | None, int], ...]
     templates: int = 0
+    datasets: int = 0
 
 
 def preview(connection: engine.Connection, table: str, most: int | None) -> Preview:
     """Return a preview of a table with the columns of `records`, with at most so many items."""
     with engine.reading("the items"):
-        ((count, templates),) = connection.execute(
-            f"SELECT count(*), count(*) FILTER ({_IS_TEMPLATE}) FROM {table}"
+        ((count, templates, datasets),) = connection.execute(
+            f"SELECT count(*), count(*) FILTER ({_IS_TEMPLATE}), count(*) FILTER ({_IS_DATASET}) "
+            f"FROM {table}"
         ).fetchall()
         rows = connection.execute(
             f"SELECT identifier, url, fetch_date, url_host_name, kind, {_TITLE} "
@@ -51,7 +56,7 @@ def preview(connection: engine.Connection, table: str, most: int | None) -> Prev
             {"most": count if most is None else most},
         ).fetchall()
         hosts = connection.execute(
-            f"SELECT url_host_name, count(*) AS items FROM {table} WHERE NOT ({_IS_TEMPLATE}) "
+            f"SELECT url_host_name, count(*) AS items FROM {table} WHERE kind = 'capture' "
             f"GROUP BY ALL ORDER BY items DESC, url_host_name LIMIT {_HOSTS}"
         ).fetchall()
-    return Preview(count, tuple(Item(*row) for row in rows), tuple(hosts), templates)
+    return Preview(count, tuple(Item(*row) for row in rows), tuple(hosts), templates, datasets)

@@ -154,3 +154,18 @@ class Files(_Count):
 
     def __init__(self, total: int) -> None:
         super().__init__(total, " files", leave=False)
+
+
+class Datasets(_Count):
+    """A bar over `total` datasets that are being fetched, None where nobody knows how many."""
+
+    def __init__(self, total: int | None) -> None:
+        super().__init__(total, " datasets", leave=False)
+
+    def print(self, text: str) -> None:
+        """Print a line on standard output, where the bar is not."""
+        if self._bar.disable:
+            print(text, flush=True)
+        else:
+            with self._bar.external_write_mode(file=sys.stdout):
+                print(text, flush=True)

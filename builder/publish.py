@@ -1,13 +1,14 @@
 """Publish: the intake becomes the next snapshot, which takes effect at an instant just ahead.
 
 So do the runs of the obi store that came since the last one: what they did to templates are changes
-of items, and what all runs come to are tables of the snapshot.
+of items, and what all runs come to are tables of the snapshot. What requests for datasets came to
+is in the intake, as captures are.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from builder import collection, intake, merge, provenance, revisit, template
+from builder import collection, fileset, intake, merge, provenance, revisit, template
 from builder.build import Build
 from builder.obi import fold, table
 from builder.obi.history import Committed, history
@@ -47,20 +48,21 @@ def publish(
 
 @dataclass
 class _Changes:
-    """What the parts of a publish come to: of captures, revisits, collections and templates."""
+    """What the parts of a publish come to, by what they are about."""
 
     merged: merge.Merged
     moved: int = 0
     restated: int = 0
-    revised: template.Revised = field(default_factory=template.Revised)
+    templates: template.Revised = field(default_factory=template.Revised)
+    filesets: fileset.Revised = field(default_factory=fileset.Revised)
 
     @property
     def new(self) -> int:
-        return self.merged.new + self.revised.new
+        return self.merged.new + self.templates.new + self.filesets.new
 
     @property
     def changed(self) -> int:
-        return self.merged.changed + self.moved + self.revised.changed
+        return self.merged.changed + self.moved + self.templates.changed + self.filesets.changed
 
     def account(
         self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
@@ -70,12 +72,12 @@ class _Changes:
             records,
             self.new,
             self.changed - self.moved,
-            self.merged.unchanged,
+            self.merged.unchanged + self.filesets.unchanged,
             self.merged.copies,
             faults,
             moved=self.moved,
             keys=tuple(keys),
-            deleted=self.revised.deleted,
+            deleted=self.templates.deleted + self.filesets.deleted,
         )
 
 
@@ -139,18 +141,21 @@ class _Intake:
                 self._outside.say(f"folding {tally(len(news), 'run')} of the obi store")
                 fold.fold(connection, self._store, news, draft.folder)
                 table.write(draft)
+            asked = self._files("filesets")
             faults, sources = self._provenance(base, connection, draft, news)
             changes = _Changes(merged)
-            if sources or captures or news:
+            if sources or captures or news or asked:
                 if not captures:
                     _nothing(connection)
                 changes.moved = revisit.resolve(connection, draft)
                 added = "added_sources" if sources else ""
                 changes.restated = collection.restate(connection, draft, base, added)
             if news:
-                changes.revised = template.revise(
+                changes.templates = template.revise(
                     connection, draft, self._store, news, begin, before.run
                 )
+            if asked:
+                changes.filesets = fileset.revise(connection, draft, asked, before.namespace)
             after = before
             if changes.new or changes.changed or changes.restated:
                 self._outside.say(
@@ -158,9 +163,10 @@ class _Intake:
                 )
                 after = Build(connection, draft, before).items(self._outside.progress)
             manifest, formats = None, self._formats(before)
-            if after is not before or faults or sources or news or formats != before.formats:
+            told = faults or sources or news or asked
+            if after is not before or told or formats != before.formats:
                 shown = news[-1].tist if news else before.run
-                begun = before.prefix or (begin if changes.revised.new else "")
+                begun = before.prefix or (begin if changes.templates.new else "")
                 after = replace(after, formats=formats, run=shown, prefix=begun)
                 manifest = base.manifest(after, draft)
         return changes.account(manifest, sum(after.kinds().values()), faults, draft.written)

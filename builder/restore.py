@@ -6,7 +6,7 @@ tombstone, without a reason, and comes back with the next ingest of its archive.
 
 from dataclasses import dataclass, field, replace
 
-from builder import collection, revisit, template
+from builder import collection, fileset, revisit, template
 from builder.build import Build
 from builder.expire import snapshots
 from builder.merge import FRESH, LEFT, NONE_UNALTERED, find
@@ -75,6 +75,7 @@ class _Restoration:
                 raise NothingSelected(_lacking(connection))
             moved = revisit.resolve(connection, draft)
             collection.restate(connection, draft, base)
+            fileset.hold(connection, draft)
             after = Build(connection, draft, base.before).items(base.outside.progress)
             return Built(
                 base.manifest(after, draft),

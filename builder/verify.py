@@ -1,8 +1,8 @@
 """Verify: a whole store is read and held against itself.
 
 Every kept snapshot's manifest, views and leaves are read, and each data file once, however many
-snapshots share it; then the obi store's runs and their objects. What was retired while it was read
-is no damage.
+snapshots share it; then the obi store's runs and their objects, and what is kept of datasets. What
+was retired while it was read is no damage.
 """
 
 import math
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from builder import reference
 from builder.evidence import Evidence
+from builder.filesets.audit import Audit as Datasets
 from builder.finding import DAMAGE, Finding
 from builder.inventory import Inventory, leftovers
 from builder.obi import audit, rebuilt
@@ -53,7 +54,8 @@ class Means:
 class Verified:
     """What was checked: snapshots, data files there should be, files and bytes that were read.
 
-    Of the obi store: runs, objects there should be, and those that were read.
+    Of the obi store: runs, objects there should be, and those that were read; of datasets: places
+    and the same.
     """
 
     snapshots: tuple[int, ...]
@@ -64,6 +66,9 @@ class Verified:
     runs: int = 0
     objects: int = 0
     objects_read: int = 0
+    datasets: int = 0
+    kept: int = 0
+    kept_read: int = 0
 
     @property
     def damaged(self) -> bool:
@@ -80,6 +85,7 @@ def verify(
     """
     inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
     obi = Audit.none(store) if newest_only else Audit.begin(store, _drawn(sample))
+    datasets = Datasets.none(store) if newest_only else Datasets.begin(store, _drawn(sample))
     files = inventory.files()
     findings = [*inventory.findings, *_sizes(store, files)]
     lacking = {finding.object for finding in findings}
@@ -87,17 +93,20 @@ def verify(
     size = sum(files[key][1].bytes for key in chosen)
     with _evidence(means) as evidence:
         evidence.broken |= lacking
-        with means.progress(size + obi.bytes) as advance:
+        with means.progress(size + obi.bytes + datasets.bytes) as advance:
             for key in chosen:
                 findings += evidence.add(store, *files[key], advance, keep=sample is None)
             obi.finish(advance)
+            datasets.finish(advance)
         if sample is None:
             findings += _proved(evidence, inventory)
     if sample is None:
         findings += _rebuilt(store, inventory, means)
     findings = _lasting(store, inventory, findings)
+    if not newest_only:
+        findings += _listed(store, inventory, means, datasets)
     whole = inventory.complete and not newest_only
-    findings += obi.findings
+    findings += [*obi.findings, *datasets.findings]
     findings += leftovers(store, inventory.names() if whole else None, means.clock())
     return Verified(
         tuple(inventory.numbers),
@@ -108,6 +117,9 @@ def verify(
         len(obi.chain.runs),
         obi.objects,
         obi.read,
+        datasets.places,
+        datasets.objects,
+        datasets.read,
     )
 
 
@@ -153,6 +165,21 @@ def _rebuilt(store: Writer, inventory: Inventory, means: Means) -> Iterator[Find
             yield from rebuilt.findings(store, manifest, runs, connection, scratch)
     except (DamagedStore, MissingObject) as error:
         yield Finding("obi-tables", layout.manifest_key(number or 0), str(error))
+
+
+def _listed(
+    store: Writer, inventory: Inventory, means: Means, datasets: Datasets
+) -> Iterator[Finding]:
+    """Hold the files of datasets that the newest sound snapshot lists against what is there."""
+    number = max(inventory.sound(), default=None)
+    if number is None:
+        return
+    try:
+        paths = [str(store.local(file.key)) for file in inventory.held(number).files("files")]
+        with _database(means) as (connection, _):
+            yield from datasets.listed(connection, paths)
+    except (DamagedStore, MissingObject):
+        return  # told where the snapshot's own files are
 
 
 def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator[Finding]:

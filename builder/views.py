@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from functions.oai import engine
-from functions.snapshot import instant, obi, schema
+from functions.snapshot import fileset, instant, obi, schema
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.store.catalog import Catalogue
 
@@ -20,11 +20,13 @@ TABLES = {
     "tallies": ("tallies",),
     "templates": ("records", "dead"),
     **{table: (table,) for table in obi.TABLES},
+    "filesets": ("records", "dead"),
+    **{table: (table,) for table in fileset.TABLES},
 }
 
 _TEMPLATE = Path(__file__).parents[1] / "templates" / "sql" / "views.sql"
 _ROOT = "coalesce(getvariable('root'), '')"
-_KEY = re.compile(r"records/[a-z]+/[0-9a-f]{32}\.parquet")
+_KEY = re.compile(r"records/[a-z_]+/[0-9a-f]{32}\.parquet")
 
 
 def stored(catalogue: Catalogue, manifest: Manifest) -> str:

@@ -6,7 +6,7 @@ A tombstone keeps identifier, sets and reason, and stays whatever is ingested ag
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from builder import collection, revisit, takedown
+from builder import collection, fileset, revisit, takedown
 from builder.build import Build
 from builder.expire import retire, snapshots
 from builder.merge import FRESH, NONE_UNALTERED
@@ -119,6 +119,7 @@ class _Withdrawal:
             revisit.heirs(connection, draft)
             after = Build(connection, draft, base.before).items(base.outside.progress)
             takedown.scrub(connection, draft)
+            fileset.hush(connection, draft)
             return Built(
                 base.manifest(after, draft),
                 records,

@@ -1,6 +1,6 @@
 """Packs a function of template.yaml: what it imports, for its processor, as bytecode.
 
-    python3.13 infra/package.py OaiFunction|PublishFunction arm64|x86_64 FOLDER
+    python3.13 infra/package.py OaiFunction|PublishFunction|FilesetFunction arm64|x86_64 FOLDER
 
 The versions are those of requirements.lock, held to its hashes. Run by package.mk, and with the
 Python that the function runs on, because only that one's bytecode is of use there.
@@ -63,6 +63,16 @@ FUNCTIONS = {
     ),
     "PublishFunction": Contents(
         ("duckdb", "jinja2", "markupsafe", "obstore", "publicsuffixlist", "pyarrow", "tqdm"),
+        ("functions", "templates", "builder"),
+        (*_NEVER, *_DUCKDB, *_PYARROW, "builder/commands", "builder/demo"),
+        ("duckdb", "publicsuffixlist"),
+    ),
+    "FilesetFunction": Contents(
+        (
+            *("ada-url", "cffi", "duckdb", "h11", "httpcore2", "jinja2", "markupsafe"),
+            *("obstore", "protego", "publicsuffixlist", "pyarrow", "pycparser", "tqdm"),
+            "truststore",
+        ),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "builder/commands", "builder/demo"),
         ("duckdb", "publicsuffixlist"),

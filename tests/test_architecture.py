@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,14 @@ DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
     "ada_url": "builder/obi/url.py",
+    "boto3": "builder/filesets/queue.py",
+    "botocore": "builder/filesets/queue.py",
     "duckdb": "functions/oai/engine.py",
     "jinja2": "functions/oai/program.py functions/oai/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet.py",
     "httpcore2": "builder/gather/wire.py",
+    "internetarchive": "builder/filesets/archive.py",
     "isal": "builder/server.py builder/sources/inflate.py",
     "lxml": "builder/sources/html.py",
     "protego": "builder/gather/robots.py",
@@ -53,7 +57,13 @@ def sources(*folders: str) -> Iterator[Path]:
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
-def imported(path: Path) -> Iterator[str]:
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """Return what a file imports; it is read once for all that is asked of it."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -14,7 +14,7 @@ from builder.redif import fault as redif
 from builder.sources.fault import CODES
 from builder.sources.redif import diagnostic
 from functions.oai import engine
-from functions.snapshot import keys, obi
+from functions.snapshot import fileset, keys, obi
 from functions.snapshot.manifest import UNSTAMPED, Manifest, Sequence
 
 ROOT = Path(__file__).parents[1]
@@ -66,12 +66,12 @@ def test_the_columns_of_the_views_are_those_described() -> None:
     assert sorted(captures + more) == sorted(described["records"])
 
 
-def test_the_tables_of_the_obi_store_are_described_with_their_columns() -> None:
+def test_the_tables_of_the_store_are_described_with_their_columns() -> None:
     lines = re.findall(
         r"^\| `(\w+)` \| [^|]+ \| (`id`.*|`\w+`, .*) \|$", text("docs/store.md"), re.M
     )
     described = {table: re.findall(r"`(\w+)`", columns) for table, columns in lines}
-    for table, columns in obi.TABLES.items():
+    for table, columns in {**obi.TABLES, **fileset.TABLES}.items():
         assert described[table] == [column.name for column in columns], table
 
 

@@ -26,6 +26,7 @@ FULL = {
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
+    "Filesets": "yes",
     "AlarmEmail": "you@example.org",
     "AdminEmail": "you@example.org",
     "Namespace": "example.org",
@@ -127,7 +128,44 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
 @every_stack
 def test_each_function_has_a_role_of_its_own(stack: Stack) -> None:
     roles = [p["Role"] for p in stack.resources("AWS::Serverless::Function").values()]
-    assert len(set(roles)) == len(roles) == 2
+    filesets = bool(stack.resources("AWS::Lambda::EventSourceMapping"))
+    assert len(set(roles)) == len(roles) == 2 + filesets
+
+
+@every_stack
+def test_what_archives_datasets_writes_them_and_the_intake_and_nothing_else(stack: Stack) -> None:
+    at = f"arn:aws:s3:::{stack.resolved(WHOLE['Outputs']['Bucket']['Value'])}"
+    may: dict[str, list[str]] = {}
+    for role, statement in statements_of(stack):
+        for action in listed(statement["Action"]):
+            if role == "FilesetRole":
+                may.setdefault(action, []).extend(listed(statement["Resource"]))
+    if not stack.resources("AWS::SQS::Queue").keys() & {"FilesetQueue"}:
+        assert not may
+        return
+    written = [f"{at}/store/{k}*" for k in ("filesets/", "warcs/", layout.INTAKE)]
+    assert may["s3:PutObject"] == may["s3:GetObject"] == [*written, f"{at}/store/{PROOF}"]
+    assert may["s3:DeleteObject"] == written
+    assert may["s3:ListBucket"] == [at]
+    assert {a for a in may if a.startswith("sqs:")} == {
+        "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes",
+    }  # fmt: skip
+
+
+def test_a_request_for_a_dataset_that_fails_comes_again_and_ends_as_a_dead_letter() -> None:
+    stack = STACKS["all"]
+    queues = stack.resources("AWS::SQS::Queue")
+    redrive = queues["FilesetQueue"]["RedrivePolicy"]
+    assert redrive["deadLetterTargetArn"].endswith(":FilesetDeadLetters")
+    function = stack.resources("AWS::Serverless::Function")["FilesetFunction"]
+    # as AWS advises, that a message is not another's while the function has it
+    assert queues["FilesetQueue"]["VisibilityTimeout"] == 6 * function["Timeout"]
+    (source,) = stack.resources("AWS::Lambda::EventSourceMapping").values()
+    assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert source["EventSourceArn"].endswith(":FilesetQueue")
+    alarms = stack.resources("AWS::CloudWatch::Alarm")
+    (dimension,) = alarms["FilesetAlarm"]["Dimensions"]
+    assert dimension["Value"] == "filesetdeadletters.queuename"
 
 
 @every_stack
@@ -219,7 +257,7 @@ def test_every_parameter_is_described_with_its_default() -> None:
 
 
 def test_handlers_are_there() -> None:
-    for properties in STACKS["defaults"].resources("AWS::Serverless::Function").values():
+    for properties in STACKS["all"].resources("AWS::Serverless::Function").values():
         module, _, name = properties["Handler"].rpartition(".")
         text = (ROOT / module.replace(".", "/")).with_suffix(".py").read_text("utf-8")
         assert re.search(rf"^(def {name}\(|{name} = )", text, re.MULTILINE)
@@ -258,25 +296,39 @@ def test_the_serving_function_is_packed_of_what_it_imports(package: ModuleType) 
     assert contents.sources == ("functions", "templates")
 
 
-def test_the_publishing_function_is_packed_of_what_it_imports(package: ModuleType) -> None:
-    modules, needed = ["builder.function"], set()
+BROUGHT = {"httpcore2": {"h11", "truststore"}, "ada_url": {"cffi", "pycparser"}}
+"""What packages need themselves."""
+EXTRAS = {"internetarchive"}
+"""What is asked for where it is used, and is not packed: archive.org's own library is AGPL."""
+
+
+@pytest.mark.parametrize(
+    ("name", "module"),
+    [("PublishFunction", "builder.function"), ("FilesetFunction", "builder.worker")],
+)
+def test_a_function_is_packed_of_what_it_imports(
+    package: ModuleType, name: str, module: str
+) -> None:
+    modules, needed = [module], set()
     seen: set[str] = set()
     while modules:
-        name = modules.pop()
-        path = ROOT / name.replace(".", "/")
+        one = modules.pop()
+        path = ROOT / one.replace(".", "/")
         path = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
-        if name in seen or not path.exists():
+        if one in seen or not path.exists():
             continue
-        seen.add(name)
+        seen.add(one)
         needed |= third_parties(path)
         modules += [n for n in imported(path) if n.startswith(("builder.", "functions."))]
-    contents = package.FUNCTIONS["PublishFunction"]
-    assert set(contents.packages) == needed
+    contents = package.FUNCTIONS[name]
+    brought = set().union(*(found for by, found in BROUGHT.items() if by in needed))
+    locked = {package.replace("_", "-") for package in needed - EXTRAS | brought}
+    assert set(contents.packages) == locked
     assert not [n for n in seen if n.startswith(("builder.commands", "builder.demo"))]
 
 
 def test_the_functions_of_the_template_are_those_that_are_packed(package: ModuleType) -> None:
-    assert set(STACKS["defaults"].resources("AWS::Serverless::Function")) == set(package.FUNCTIONS)
+    assert set(STACKS["all"].resources("AWS::Serverless::Function")) == set(package.FUNCTIONS)
     architectures = WHOLE["Parameters"]["Architecture"]["AllowedValues"]
     for architecture in architectures:
         makefile = (ROOT / "infra" / architecture / "Makefile").read_text("utf-8")

@@ -4,14 +4,13 @@ import argparse
 import threading
 from dataclasses import replace
 from functools import partial
-from importlib import metadata
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.gather import document
+from builder.gather import document, sender
 from builder.gather.address import Guard, networks
 from builder.gather.budget import Limits
-from builder.gather.fetch import AGENT, Means
+from builder.gather.fetch import Means
 from builder.gather.hold import Hold, held
 from builder.gather.polite import Hosts, Manners
 from builder.gather.refusal import lifted
@@ -21,8 +20,7 @@ from builder.obi.outcome import OUTCOMES
 from builder.obi.run import Outside, history
 from builder.progress import Files
 from builder.tally import tally
-from functions.snapshot.configuration import Configuration, default
-from functions.snapshot.errors import ConfigurationError
+from functions.snapshot.configuration import Configuration
 
 _ARCHIVE = "repec:"
 _WILD = frozenset("*?[")
@@ -48,7 +46,7 @@ def run(context: Context) -> int:
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit {arguments.limit}: expected a number from 1")
     order = _order(arguments, settings)
-    _check_sender(settings)
+    sender.check(settings)
     if settings["gather.pdf_text"]:
         document.check()
     store = context.store
@@ -86,7 +84,7 @@ def means(settings: Configuration, hold: Hold) -> Means:
     )
     allowed = networks(settings["gather.allow_networks"])
     return Means(
-        agent=_agent(settings),
+        agent=sender.agent(settings),
         guard=Guard(frozenset(settings["gather.ports"]), allowed),
         limits=limits,
         hosts=Hosts(manners, stop),
@@ -94,23 +92,6 @@ def means(settings: Configuration, hold: Hold) -> Means:
         obey=settings["gather.robots"],
         stop=stop,
     )
-
-
-def _check_sender(settings: Configuration) -> None:
-    """Raise ConfigurationError where hosts could not tell who asks them."""
-    name = "repository.admin_emails"
-    if settings[name] == default(name):
-        raise ConfigurationError(
-            f"{name} is still {default(name)[0]}: set it to yours, for every host is told it"
-        )
-
-
-def _agent(settings: Configuration) -> str:
-    """Return how we are called: the product, where it is from, and who answers for it."""
-    base, mail = settings["repository.base_url"], settings["repository.admin_emails"][0]
-    whence = f"+{base}; " if base else ""
-    agent = f"{AGENT}/{metadata.version('sheaf')} ({whence}mailto:{mail})"
-    return agent.encode("ascii", "replace").decode()
 
 
 def _order(arguments: argparse.Namespace, settings: Configuration) -> Order:

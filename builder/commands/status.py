@@ -6,7 +6,7 @@ from builder import consistency, intake, recovery
 from builder.context import Context
 from builder.obi.history import Committed, ended, is_open, standing
 from builder.tally import tally
-from functions.snapshot import instant
+from functions.snapshot import instant, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
@@ -93,6 +93,7 @@ def _account(
             f"data       {tally(size, 'byte')} in Parquet",
             f"sources    {tally(manifest.rows('sources'), 'file')}, "
             f"{tally(manifest.rows('faults'), 'fault')}",
+            *_datasets(manifest),
             f"kept       {_listed(kept)}",
         ]
         retired = pointer.expired().retired
@@ -100,13 +101,26 @@ def _account(
             spans = [f"{a}" if a == b else f"{a}-{b}" for a, b in retired[-_SHOWN:]]
             before = "..., " if len(retired) > _SHOWN else ""
             lines.append(f"retired    {before}{', '.join(spans)}")
-    captures = sum(source.captures for run_ in runs for source in run_.sources)
-    lines.append(
-        f"intake     {tally(captures, 'capture')} in {tally(len(runs), 'run')}, not published yet"
-        if runs
-        else "intake     empty"
-    )
+    lines.append(f"intake     {_of_intake(runs)}")
     return "\n".join(lines)
+
+
+def _of_intake(runs: list[intake.Run]) -> str:
+    """Return what waits to be published."""
+    if not runs:
+        return "empty"
+    captures = sum(source.captures for run_ in runs for source in run_.sources)
+    results = sum(run_.results for run_ in runs)
+    found = [tally(captures, "capture")] if captures or not results else []
+    found += [tally(results, "result of datasets", "results of datasets")] if results else []
+    return f"{' and '.join(found)} in {tally(len(runs), 'run')}, not published yet"
+
+
+def _datasets(manifest: Manifest) -> list[str]:
+    """Return a line of datasets, where there are any."""
+    count = sum(manifest.kinds().get(kind, 0) for kind in schema.DATASETS)
+    files = tally(manifest.rows("files"), "file")
+    return [f"datasets   {count:,}, deleted ones included; {files} archived"] if count else []
 
 
 def _listed(kept: list[Manifest]) -> str:
@@ -138,7 +152,12 @@ def _document(
         "libraries": dict(manifest.libraries),
     }
     waiting = [
-        {"run": run_.name, "captures": sum(s.captures for s in run_.sources)} for run_ in runs
+        {
+            "run": run_.name,
+            "captures": sum(s.captures for s in run_.sources),
+            "results": run_.results,
+        }
+        for run_ in runs
     ]
     return {
         "store": context.store.address,

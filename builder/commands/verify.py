@@ -61,6 +61,9 @@ def _account(done: Verified, sample: Sample | None) -> str:
     if done.runs:
         objects = f"{done.objects_read:,} of {tally(done.objects, 'object')} read"
         lines.append(f"{tally(done.runs, 'run')} of the obi store checked, {objects}")
+    if done.datasets:
+        objects = f"{done.kept_read:,} of {tally(done.kept, 'object')} read"
+        lines.append(f"{tally(done.datasets, 'archived dataset')} checked, {objects}")
     lines.append(f"{damage:,} damaged, {notes:,} noted" if damage or notes else "all is well")
     return "\n".join(lines)
 
@@ -76,6 +79,9 @@ def _document(context: Context, done: Verified, sample: Sample | None) -> dict[s
         "runs": done.runs,
         "objects": done.objects,
         "objects_read": done.objects_read,
+        "datasets": done.datasets,
+        "kept": done.kept,
+        "kept_read": done.kept_read,
         "sample": sample and {"percent": sample.percent, "seed": sample.seed},
         "damage": damage,
         "notes": notes,

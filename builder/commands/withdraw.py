@@ -12,7 +12,7 @@ from builder.preview import Item, Preview
 from builder.selection import Selection
 from builder.sources.redif.handle import canonical
 from builder.tally import tally
-from functions.snapshot import identifier, instant, setspec
+from functions.snapshot import identifier, instant, schema, setspec
 from functions.snapshot.configuration import Configuration
 
 _SHOWN = 20  # items
@@ -141,10 +141,13 @@ def _previewed(found: Preview) -> str:
     if not found.count:
         return "0 items: these are withdrawn already"
     hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
-    if others := found.count - found.templates - sum(count for _, count in found.hosts):
+    named = found.templates + found.datasets
+    if others := found.count - named - sum(count for _, count in found.hosts):
         hosts.append((f"{others:,}", "on other hosts"))
     if found.templates:
         hosts.append((f"{found.templates:,}", f"template{'s' * (found.templates != 1)} of RePEc"))
+    if found.datasets:
+        hosts.append((f"{found.datasets:,}", f"dataset{'s' * (found.datasets != 1)}"))
     items = [_described(item) for item in found.items[:_SHOWN]]
     lines = [tally(found.count, "item")]
     lines += [f"  {count:>9}  {host}" for count, host in hosts]
@@ -157,8 +160,8 @@ def _previewed(found: Preview) -> str:
 
 
 def _described(item: Item) -> tuple[str, str, str]:
-    """Return date, URL and identifier of a capture; of a template, in place of both, its title."""
-    if item.kind == "template":
+    """Return date, URL and identifier of a capture; in place of both the title of what has one."""
+    if item.kind in schema.DOCUMENTED:
         title = " ".join((item.title or "title not known").split())
         return "", "".join(c if c.isprintable() else "?" for c in title), item.identifier
     return item.date or "no date known", item.url or "URL not known", item.identifier
@@ -168,6 +171,7 @@ def _preview_document(found: Preview) -> dict[str, Any]:
     return {
         "count": found.count,
         "templates": found.templates,
+        "datasets": found.datasets,
         "hosts": [{"host": host, "items": count} for host, count in found.hosts],
         "items": [asdict(item) for item in found.items],
     }

@@ -90,6 +90,10 @@ class PlatformApi:
             self._tried(lambda until: self._obey(url, until))
         return self._answer(url, _PAGE, frozenset(), ())
 
+    def shows_token(self, host: str) -> bool:
+        """Tell whether there is a token that `host` is shown."""
+        return host in self.line.tokens
+
     def _answer(
         self, url: str, accept: str, statuses: frozenset[int], within: Sequence[str]
     ) -> ApiAnswer:

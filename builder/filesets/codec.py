@@ -51,6 +51,7 @@ def _value(hint: Any, name: str, value: Any) -> Any:
         plain = get_origin(kind) or kind
         if plain is Mapping and isinstance(value, dict):
             return value
-        if isinstance(plain, type) and isinstance(value, plain) and not isinstance(value, bool):
+        flag = isinstance(value, bool) and plain is not bool  # which Python takes for a number
+        if isinstance(plain, type) and isinstance(value, plain) and not flag:
             return value
     raise ValueError(f"{name} is not what it should be")

@@ -227,7 +227,8 @@ class Outcome:
     """What came of a request: its one result. All that `result` and publishing tell is in here.
 
     `at` is when it came about (14 digits, UTC). `item` is None where no platform told of it,
-    `archived` where nothing was archived.
+    `archived` where nothing was archived. `code` is the status in more detail, such as work-level
+    of a platform-scope; `strategy` and `reason` are how its files are to be kept, and why so.
     """
 
     request: Request
@@ -237,3 +238,6 @@ class Outcome:
     resource: Resource | None = None
     item: FilesetPlatformItem | None = None
     archived: ArchiveStrategyResult | None = None
+    code: str = ""
+    strategy: str | None = None
+    reason: str = ""

@@ -81,6 +81,10 @@ class Api(Protocol):
         """Return a landing page, redirects followed, if its host's robots.txt allows it."""
         ...
 
+    def shows_token(self, host: str) -> bool:
+        """Tell whether there is a token that `host` is shown (fileset.tokens)."""
+        ...
+
 
 class FilesetPlatformHelper(Protocol):
     """A platform. No method but `process_request` asks anybody anything."""

@@ -84,7 +84,7 @@ STATUSES = _table(
         Status("unsafe-path", "limit", "a file's path leads elsewhere, or cannot be kept", BOTH),
         Status("duplicate-path", "limit", "two files have one path", BOTH),
         Status("over-limit-stream", "limit", "more bytes came than may", BOTH),
-        Status("pending", "file", "nothing was done about it yet", FILE),
+        Status("pending", "file", "nothing was done about it yet", BOTH),
         Status("exists", "file", "it was archived before", FILE, hit=True),
         Status("verified", "file", "it is archived, and has the digest that its platform tells",
                FILE, hit=True),

@@ -1,6 +1,6 @@
 """DuckDB, opened so that it depends on nothing outside: the only file that imports it."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,6 +79,11 @@ def table(files: str) -> str:
     DuckDB takes a folder named `year=2007` on the way for a column unless told not to.
     """
     return f"read_parquet({files}, hive_partitioning = false)"
+
+
+def texts(given: Iterable[str]) -> str:
+    """Return texts in SQL, to stand behind IN; there is at least one."""
+    return "(" + ", ".join("'" + text.replace("'", "''") + "'" for text in given) + ")"
 
 
 def stream(connection: Connection, sql: str, values: Mapping[str, Any] | None = None) -> Any:

@@ -17,6 +17,7 @@ from functions.oai.page import runs
 from functions.oai.repository import Record
 from functions.oai.template import FAULTS, Abouts, Loop, Templates
 from functions.oai.version import DOCUMENT
+from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
 
 RECORD = "oai/record.xml"
@@ -89,7 +90,7 @@ class Renderer:
             self.templates.loop(RECORD, f"crosswalks/{name}") for name in row.crosswalks.values()
         ]
         needed = frozenset(name for loop in loops for name in loop.names)
-        if "template" in row.crosswalks:
+        if schema.DOCUMENTED & {*row.crosswalks}:
             needed |= {DOCUMENT}
         return needed | about.COLUMNS if self.templates.abouts else needed
 

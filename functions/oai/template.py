@@ -15,7 +15,7 @@ import jinja2
 import jinja2.meta
 import jinja2.nodes
 
-from functions.oai import include, redif, text
+from functions.oai import datacite, include, redif, text
 from functions.oai.about import Container
 from functions.oai.page import HEADER, Page
 from functions.oai.program import Program, Unsuited
@@ -96,6 +96,7 @@ class Templates:
             schema=text.schema,
             utc=text.utc,
             **redif.FILTERS,
+            **datacite.FILTERS,
         )
         self._environment.tests["uri"] = is_uri
         self._loops: dict[tuple[str, str], Loop] = {}

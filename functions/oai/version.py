@@ -15,8 +15,8 @@ from functions.snapshot.manifest import Manifest, RowGroup, overlapping
 _HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets")
 _FIELDS = tuple(column.name for column in schema.CONTENT)
 DOCUMENT = obi.DOCUMENT.name
-"""The column that has what a template holds; it is read where there are templates alone."""
-_ELSEWHERE = frozenset({"capture", "template"})
+"""The column that has what items of schema.DOCUMENTED hold; it is read where there are any."""
+_ELSEWHERE = schema.DOCUMENTED | {"capture"}
 """Kinds of items of which no document is in the table of documents."""
 
 
@@ -25,7 +25,8 @@ def columns(
 ) -> tuple[str, ...]:
     """Return what is read of a row, for a list of headers or of records, of a set or of all.
 
-    `fields` are those that are needed of a record (None: all), DOCUMENT for those of a template.
+    `fields` are those that are needed of a record (None: all), DOCUMENT for those
+    of schema.DOCUMENTED.
     """
     header = (*_HEADER, "left_sets") if of_set else _HEADER
     if headers:
@@ -51,12 +52,12 @@ def page(found: Columns, stamps: Mapping[int, datetime], spec: str | None) -> Pa
 
 
 class Narrowed:
-    """The columns that are read of a list's row groups: DOCUMENT where there may be templates."""
+    """The columns that are read of a list's row groups: DOCUMENT where any may have one."""
 
     def __init__(self, manifest: Manifest, names: tuple[str, ...]) -> None:
         self._names = names
         self._without = tuple(name for name in names if name != DOCUMENT)
-        kinds = ("template",)
+        kinds = tuple(sorted(schema.DOCUMENTED))
         living = position.living(manifest, kinds) if DOCUMENT in names else set()
         self._spans = position.stretches(manifest, living, kinds) if living else []
 

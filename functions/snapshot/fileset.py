@@ -79,6 +79,9 @@ FILE = (
 )
 """The files that are archived and verified, of each fileset and file that is listed."""
 
+_LICENCES = '[{"name": "CC BY 4.0", "spdx": "CC-BY-4.0", "url": "https://creativecommons.org/..."}]'
+_BUNDLE = '{"key": "filesets/.../bundle.zip", "bytes": 204800, "sha256": "9f86d08..."}'
+_FILES = '[{"path": "data/a.csv", "status": "verified", "bytes": 1480, "mimetype": "text/csv"}]'
 _PEOPLE = '[{"name": "Novák, Jan", "given": "Jan", "family": "Novák"}]'
 
 FILESET = (
@@ -103,7 +106,7 @@ FILESET = (
     Column("abstract", "VARCHAR", "what it is about", "..."),
     Column("subjects", "VARCHAR[]", "subjects and keywords", "[honey]"),
     Column("language", "VARCHAR", "language", "en"),
-    Column("licences", "JSON", "what it may be used by: name, spdx, url", "[...]"),
+    Column("licences", "JSON", "what it may be used by: name, spdx, url", _LICENCES),
     Column("doi", "VARCHAR", "its DOI", "10.5281/zenodo.7078725"),
     Column("url", "VARCHAR", "its landing page", "https://zenodo.org/records/7078725"),
     Column("related", "JSON", "what it is related to: identifier, identifier_type, relation", "[]"),
@@ -112,14 +115,22 @@ FILESET = (
         "bundle",
         "JSON",
         "the bundle that has its files: key, bytes, sha256; NULL where none has",
-        "NULL",
+        _BUNDLE,
     ),
     Column("bytes", "BIGINT", "bytes of its files that are kept", "204800"),
     Column(
-        "files", "JSON", "its files that are kept: the columns of `files` but identifier", "[...]"
+        "files", "JSON", "its files that are kept: the columns of `files` but identifier", _FILES
     ),
     Column(
         "withheld", "JSON", "files that the platform lists and does not give: path, bytes", "[]"
     ),
 )
 """What the document of a fileset, or of a dataset of one file, holds."""
+
+TABLES: dict[str, tuple[Column, ...]] = {"ingest_fileset_platform": RESULT, "files": FILE}
+
+ORDER: dict[str, tuple[str, ...]] = {
+    "ingest_fileset_platform": ("base_url", "ingest_type"),
+    "files": ("identifier", "path"),
+}
+"""The columns that each table is sorted by; no two rows have the same."""

@@ -13,6 +13,7 @@ _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _SHIFTS = range(_LENGTH * 8 - 10, -1, -10)
 _PLAIN = "-_.!~*'();/?:@&=+$,"
 """What an oai-identifier may hold as it is, besides letters and digits, but for the %."""
+_WITHIN = _PLAIN.replace(":", "").replace(",", "")
 _AUTHORITIES = ("RePEc:", "ReLIS:", "mapin:")
 """What handles begin with that can be taken for no other item's local part."""
 _PERSON = r"p[a-z]{1,15}[0-9]{1,6}"
@@ -57,6 +58,21 @@ def collection(namespace: str, spec: str) -> str:
     the name of a file, as harvesters may want it.
     """
     return to_oai(namespace, spec.replace(":", ","))
+
+
+def dataset(namespace: str, platform: str, domain: str, id_: str) -> str:
+    """Return the identifier of the dataset that a platform has under that id.
+
+    It is the same for each version of it. In all three parts what an oai-identifier may not hold
+    is %XX of its UTF-8 form, and so are %, comma and colon: no two datasets have the same, and no
+    other item has it.
+    """
+    return to_oai(namespace, dataset_identity(platform, domain, id_))
+
+
+def dataset_identity(platform: str, domain: str, id_: str) -> str:
+    """Return the local part of `dataset`."""
+    return ",".join(["dataset", *(quote(part, safe=_WITHIN) for part in (platform, domain, id_))])
 
 
 def is_prefix(text: str) -> bool:

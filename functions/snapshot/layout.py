@@ -34,7 +34,7 @@ SERVED = ("sets", "records", "copies", "lookup", "dead", "documents")
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 _NAMED = re.compile(
-    r"(?:snapshots/leaves/([0-9a-f]{32})\.json|records/[a-z]+/([0-9a-f]{32})\.parquet)"
+    r"(?:snapshots/leaves/([0-9a-f]{32})\.json|records/[a-z_]+/([0-9a-f]{32})\.parquet)"
 )
 
 

@@ -129,7 +129,9 @@ TEMPLATE = (
 )
 """What the document of a template holds; `fields` is what `sheaf redif` shows as `structure`."""
 
-DOCUMENT = Column("document", "VARCHAR", "what a template holds, as JSON; NULL of others", "NULL")
+DOCUMENT = Column(
+    "document", "VARCHAR", "what it holds, as JSON; NULL of captures and collections", "NULL"
+)
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "obi": OBI,

@@ -3,7 +3,7 @@
 Types are DuckDB's names; times are UTC without a zone; text is UTF-8 without what XML forbids.
 """
 
-from functions.snapshot import obi
+from functions.snapshot import fileset, obi
 from functions.snapshot.column import Column as Column
 
 VERSION = 1
@@ -14,7 +14,7 @@ ITEM = (
     Column("position", "BIGINT", "place in the log of published versions; never reused", "4711"),
     Column("sequence", "INTEGER", "number of the publish that gave the position", "1"),
     Column("identifier", "VARCHAR", "OAI identifier", "oai:webarchiv.cz:k3j2..."),
-    Column("kind", "VARCHAR", "what the item is: capture, collection or template", "capture"),
+    Column("kind", "VARCHAR", "one of KINDS", "capture"),
     Column("deleted", "BOOLEAN", "true for a tombstone, which keeps only these columns", "false"),
     Column("reason", "VARCHAR", "why the item was withdrawn; NULL where it was not", "NULL"),
     Column("sets", "VARCHAR[]", "most specific sets, sorted", "[domain:cz:idnes, mime:text:html]"),
@@ -98,8 +98,16 @@ KINDS: dict[str, tuple[Column, ...]] = {
     "capture": CAPTURE,
     "collection": COLLECTION,
     "template": obi.TEMPLATE,
+    "fileset": fileset.FILESET,
+    "file": fileset.FILESET,
 }
 """The columns that items of each kind have of their own, besides ITEM."""
+
+DATASETS = ("file", "fileset")
+"""Kinds of items that are datasets: of one file, and of any other number."""
+
+DOCUMENTED = frozenset({"template", *DATASETS})
+"""Kinds of items that have their own columns as JSON in the column `document` of records."""
 
 CONTENT = (*CAPTURE, obi.DOCUMENT)
 """The columns of records besides ITEM, of which a tombstone has none."""
@@ -215,6 +223,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "tallies": TALLIES,
     "documents": DOCUMENTS,
     **obi.TABLES,
+    **fileset.TABLES,
 }
 
 ORDER: dict[str, tuple[str, ...]] = {
@@ -230,6 +239,7 @@ ORDER: dict[str, tuple[str, ...]] = {
     "tallies": ("collection", "facet", "value"),
     "documents": ("identifier",),
     **obi.ORDER,
+    **fileset.ORDER,
 }
 """The columns that each table is sorted by; a row group's bounds in the manifest are of these."""
 
@@ -245,7 +255,7 @@ KEY: dict[str, int] = {
     "sources": 1,
     "tallies": 1,
     "documents": 1,
-    **dict.fromkeys(obi.TABLES, 1),
+    **dict.fromkeys((*obi.TABLES, *fileset.TABLES), 1),
 }
 """How many of a table's ORDER columns bound its row groups."""
 

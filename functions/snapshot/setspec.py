@@ -10,6 +10,13 @@ from collections.abc import Iterable, Sequence
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~*'()")
 _ORDINARY = re.compile(r"[A-Za-z0-9\-_.~*'()]+")
 _ESCAPE = re.compile(rb"!([0-9A-F]{2})")
+_DATASETS = {
+    # set of the first level: how those of the second are named
+    "platform": "Datasets of the platform {}",
+    "host": "Datasets of {}",
+    "strategy": "Datasets that are kept as {}",
+    "status": "Datasets with the status {}",
+}
 _SPEC = re.compile(r"[A-Za-z0-9\-_.!~*'()]+(:[A-Za-z0-9\-_.!~*'()]+)*")
 
 
@@ -85,4 +92,7 @@ def _made_name(levels: Sequence[str]) -> str:
         return f"RePEc {of} {':'.join(levels[1:])}" if levels[1:] else "RePEc"
     if levels[0] == "type":
         return "Templates of " + (f"type {levels[1]}" if levels[1:] else "all types")
+    if levels[0] in _DATASETS and len(levels) <= 2:
+        of = _DATASETS[levels[0]]
+        return of.format(levels[1]) if levels[1:] else f"Datasets by {levels[0]}"
     return " / ".join(levels)

@@ -62,3 +62,18 @@ SELECT * FROM {failure_files};
 
 CREATE OR REPLACE TEMP VIEW run AS
 SELECT * REPLACE (counts::JSON AS counts) FROM {run_files};
+
+CREATE OR REPLACE TEMP VIEW filesets AS
+SELECT identifier, datestamp, sets, kind, document ->> '$.platform' AS platform, document ->> '$.host' AS host,
+    document ->> '$.id' AS id, document ->> '$.version' AS version, document ->> '$.status' AS status,
+    document ->> '$.strategy' AS strategy, document ->> '$.title' AS title, document ->> '$.doi' AS doi,
+    document ->> '$.url' AS url, document ->> '$.published' AS published,
+    (document ->> '$.bytes')::BIGINT AS bytes, json_array_length(document, '$.files')::INTEGER AS files,
+    json_array_length(document, '$.withheld')::INTEGER AS withheld, document
+FROM records WHERE kind IN ('file', 'fileset') AND NOT deleted;
+
+CREATE OR REPLACE TEMP VIEW files AS
+SELECT * FROM {files_files};
+
+CREATE OR REPLACE TEMP VIEW ingest_fileset_platform AS
+SELECT * REPLACE (manifest::JSON AS manifest) FROM {ingest_fileset_platform_files};

@@ -30,6 +30,7 @@ FULL = {
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
+    "Filesets": "yes",
     "AlarmEmail": "you@example.org",
 }
 SIZES = {
@@ -38,6 +39,8 @@ SIZES = {
     ("OaiFunction", "x86_64"): 90,
     ("PublishFunction", "arm64"): 250,
     ("PublishFunction", "x86_64"): 250,
+    ("FilesetFunction", "arm64"): 250,
+    ("FilesetFunction", "x86_64"): 250,
 }
 MACHINES = {"arm64": 183, "x86_64": 62}
 """e_machine of an ELF file."""
@@ -286,7 +289,7 @@ def test_arguments_are_sorted_where_they_are_the_protocol_s(query: str, sent: st
 @pytest.mark.parametrize("architecture", MACHINES)
 def test_the_functions_are_built(architecture: str, tmp_path: Path) -> None:
     target = built(tmp_path, architecture)
-    for name in ("OaiFunction", "PublishFunction"):
+    for name in ("OaiFunction", "PublishFunction", "FilesetFunction"):
         files = [path for path in (target / name).rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files) / 1e6
         print(f"{name} for {architecture}: {size:.1f} MB unpacked")

@@ -2,7 +2,9 @@
 
 import io
 
-from builder.progress import EVERY, Progress
+import pytest
+
+from builder.progress import EVERY, Datasets, Progress
 
 
 class Terminal(io.StringIO):
@@ -48,3 +50,20 @@ def test_a_terminal_gets_a_bar_with_all_that_is_to_be_known() -> None:
     assert "| 400/400 [" in bar
     assert "B/s" in bar
     assert "captures/s]" in bar
+
+
+def test_lines_are_printed_beside_a_bar_of_datasets(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Datasets(2) as bar:
+        bar.print("one")
+        bar(1)
+    found = capsys.readouterr()
+    assert (found.out, found.err) == ("one\n", "")
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    with Datasets(2) as bar:
+        bar.print("one")
+        bar(2)
+    assert capsys.readouterr().out == "one\n"
+    assert "/2.00 [" in terminal.getvalue()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from . import command as commands
+from .command import Command
 from .server import Server, serving
 from .world import World, world
 
@@ -18,3 +20,13 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def there(server: Server, tmp_path: Path) -> World:
     return world(server, tmp_path)
+
+
+@pytest.fixture
+def command(
+    there: World,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Command:
+    return commands.made(there, tmp_path, capsys, monkeypatch)

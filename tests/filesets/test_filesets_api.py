@@ -196,6 +196,12 @@ def test_pages_in_the_place_of_documents(there: World, answer: Answer, told: str
     assert len(there.server.asked()) == 1
 
 
+def test_a_host_that_has_a_token_is_known(server: Server, tmp_path: Path) -> None:
+    api = world(server, tmp_path, fileset__tokens={"datadryad.org": "honey"}).api()
+    assert api.shows_token("datadryad.org")
+    assert not api.shows_token("zenodo.org")
+
+
 def test_links_lead_to_hosts_of_the_platform_alone(there: World) -> None:
     there.server.add(URL, json_of([1]))
     assert there.api().document(URL, hosts=("api.example.org",)) == [1]

@@ -244,6 +244,8 @@ namespace = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 crosswalks.capture = "capture-oai_dc.xml"
 crosswalks.collection = "collection-oai_dc.xml"
 crosswalks.template = "template-oai_dc.xml"
+crosswalks.fileset = "fileset-oai_dc.xml"
+crosswalks.file = "file-oai_dc.xml"
 crosswalks.box = "box-oai_dc.xml"
 
 [[format]]

@@ -79,11 +79,16 @@ def test_a_page_is_what_its_records_are_alone(
     assert runs == [6]
 
 
-@pytest.mark.parametrize("crosswalk", ["template-oai_dc", "template-amf", "template-redif"])
-def test_so_is_a_page_of_templates(monkeypatch: pytest.MonkeyPatch, crosswalk: str) -> None:
+@pytest.mark.parametrize(
+    "crosswalk",
+    ["template-oai_dc", "template-amf", "template-redif", "fileset-oai_dc", "fileset-oai_datacite"],
+)
+def test_so_is_a_page_of_what_documents_hold(
+    monkeypatch: pytest.MonkeyPatch, crosswalk: str
+) -> None:
     runs = ran(monkeypatch)
     loop = Templates((TEMPLATES,), {}).loop(RECORD, f"crosswalks/{crosswalk}.xml")
-    together, alone = both(loop, page("template"))
+    together, alone = both(loop, page(crosswalk.partition("-")[0]))
     assert together == alone
     assert runs == [6]
 

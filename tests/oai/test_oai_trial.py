@@ -36,9 +36,13 @@ def own(tmp_path: Path) -> Path:
 
 
 def refusal(own: Path, **settings: Any) -> str:
-    """Return what is said of the folder when a server is to start with it."""
+    """Return what is said of the folder when a server is to start with it.
+
+    It offers the one format besides Dublin Core, for each that is offered is tried first.
+    """
+    given = {"formats_offered": ["simple"], **settings}
     with pytest.raises(ConfigurationError) as caught:
-        Client(MemoryRepository(), formats_templates=str(own), **settings)
+        Client(MemoryRepository(), formats_templates=str(own), **given)
     text = str(caught.value)
     assert "\n" not in text
     return text
@@ -67,6 +71,7 @@ def test_a_row_of_ones_own_takes_the_place_of_the_shipped_one(own):
         ("harvest", "urn:x-sheaf:harvest:1"),
         ("redif", "urn:x-sheaf:redif:1"),
         ("amf", "http://amf.openlib.org"),
+        ("oai_datacite", "http://schema.datacite.org/oai/oai-1.1/"),
     ]
 
 
@@ -367,6 +372,8 @@ namespace = "http://www.openarchives.org/OAI/2.0/oai_dc/"
 capture = "capture-oai_dc.xml"
 collection = "collection-oai_dc.xml"
 template = "template-oai_dc.xml"
+fileset = "fileset-oai_dc.xml"
+file = "file-oai_dc.xml"
 """
 
 
@@ -407,7 +414,7 @@ def test_a_folder_or_a_prefix_that_is_not_there(own, tmp_path):
     )
     assert refusal(own, formats_offered=["simple", "marc"]) == (
         "formats.offered names marc, which is no format; "
-        "there are oai_dc, capture, mods, harvest, redif, amf, simple"
+        "there are oai_dc, capture, mods, harvest, redif, amf, oai_datacite, simple"
     )
 
 

@@ -10,8 +10,11 @@ from lxml import etree
 HERE = Path(__file__).parents[1]
 OFFICIAL = HERE.parents[1] / "shared" / "data" / "xsd" / "oai"
 MODS = OFFICIAL.parent / "common"
+DATACITE = OFFICIAL.parent / "datacite" / "kernel-4.6"
+MADE = HERE / "schemas"
 OWN = HERE.parent / "templates" / "schemas"
 OAI = "{http://www.openarchives.org/OAI/2.0/}"
+KERNEL = "{http://datacite.org/schema/kernel-4}"
 DC = "{http://purl.org/dc/elements/1.1/}"
 
 _OFFICIAL = {
@@ -22,6 +25,7 @@ _OFFICIAL = {
     "http://www.openarchives.org/OAI/2.0/branding/": "branding.xsd",
     "http://oai.dlib.vt.edu/OAI/metadata/toolkit": "toolkit.xsd",
     "http://www.loc.gov/mods/v3": "mods.xsd",
+    "http://schema.datacite.org/oai/oai-1.1/": "oai_datacite.xsd",
 }
 # What no answer of ours has, and libxml2 takes amiss: it stands in derived types a second time.
 _TWICE = '<xs:attributeGroup ref="IDAttributeGroup"/>'
@@ -38,8 +42,9 @@ class _Offline(etree.Resolver):
             return self.resolve_string(text, context, base_url=str(MODS / name))
         if name == "xlink.xsd":
             return self.resolve_filename(str(MODS / "xlink-loc.xsd"), context)
-        path = (OWN if (OWN / name).is_file() else OFFICIAL) / name
-        return self.resolve_filename(str(path), context) if path.is_file() else None
+        paths = (folder / name for folder in (OWN, MADE, OFFICIAL, DATACITE / "include"))
+        path = next((path for path in paths if path.is_file()), None)
+        return self.resolve_filename(str(path), context) if path else None
 
 
 @cache
@@ -67,6 +72,16 @@ def official_schema() -> etree.XMLSchema | None:
     return etree.XMLSchema(etree.fromstring(driver, parser, base_url=str(OFFICIAL / "all.xsd")))
 
 
+@cache
+def datacite_schema() -> etree.XMLSchema | None:
+    """Return DataCite's own schema; None where this machine lacks it."""
+    if not DATACITE.is_dir():
+        return None
+    parser = etree.XMLParser(no_network=True)
+    parser.resolvers.add(_Offline())
+    return etree.XMLSchema(etree.parse(str(DATACITE / "metadata.xsd"), parser))
+
+
 def _namespace(path: Path) -> str:
     return etree.parse(str(path)).getroot().get("targetNamespace", "")
 
@@ -85,6 +100,10 @@ def valid(xml: bytes) -> etree._Element:
     if official is not None:
         known = _known(root)
         assert official.validate(known), f"{official.error_log}\n{xml.decode()[:3000]}"
+    datacite = datacite_schema()
+    for resource in root.iter(f"{KERNEL}resource") if datacite is not None else ():
+        alone = etree.fromstring(etree.tostring(resource, with_tail=False))
+        assert datacite.validate(alone), f"{datacite.error_log}\n{xml.decode()[:3000]}"
     return root
 
 

@@ -1,0 +1,207 @@
+"""`sheaf fileset`."""
+
+import argparse
+import json
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.filesets import due, feed, line, status, workshop
+from builder.filesets.account import shown
+from builder.filesets.ingest import Ingest
+from builder.filesets.item import Outcome, Request
+from builder.filesets.journal import opened
+from builder.filesets.keeping import Keeping
+from builder.filesets.queue import Queue, connected
+from builder.filesets.result import results
+from builder.filesets.run import Results
+from builder.filesets.session import Session
+from builder.filesets.strategy import Materials
+from builder.progress import Datasets
+from builder.tally import tally
+
+_STDIN = "-"
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "request", nargs="*", metavar="URL|DOI",
+        help="a dataset's landing page or DOI; - reads requests from stdin, a JSON object with a "
+        "base_url a line, and so it is with no argument where stdin is no terminal",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dry-run", action="store_true",
+        help="show platform, manifest and strategy; fetch no file and keep nothing",
+    )  # fmt: skip
+    parser.add_argument(
+        "--due", action="store_true",
+        help="ask again for what was embargoed or restricted until a day that has come",
+    )  # fmt: skip
+    parser.add_argument(
+        "--retry", action="store_true", help="ask again for what failed in a way that may pass"
+    )
+    parser.add_argument(
+        "--queue", metavar="URL", help="take requests from a queue of SQS until it is empty"
+    )
+    parser.add_argument("--follow", action="store_true", help="wait for more requests of the queue")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 if a dataset is not archived"
+    )
+
+
+def run(context: Context) -> int:
+    """Archive datasets: their files, verified, into the store, and a result for each.
+
+    Given again it goes on: what was archived before is not fetched again. JSON lines on stdin give
+    JSON lines on stdout, as --json does. `sheaf publish` then lists the datasets.
+    """
+    arguments = context.arguments
+    _check(arguments)
+    stop = threading.Event()
+    with ExitStack() as stack:
+        if arguments.dry_run:
+            scratch = Path(stack.enter_context(TemporaryDirectory(prefix="sheaf-")))
+            requests, many = _requests(context, None, stop)
+            tale = _Tale(stack.enter_context(Datasets(many)), _tells_lines(arguments), dry=True)
+            session = Session(
+                _ingest(context, scratch, stop).process, _threads(context), stop, dry=True
+            )
+            _carry_out(session, requests, tale.tell)
+        else:
+            tale = _archive(context, stack, stop)
+    counts = ", ".join(f"{many:,} {name}" for name, many in tale.counts.most_common())
+    context.say(tally(tale.counts.total(), "result") + (f": {counts}" if counts else ""))
+    return 1 if arguments.strict and tale.failed else 0
+
+
+def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tale":
+    """Carry out the requests; what comes of them is kept, however this ends."""
+    arguments = context.arguments
+    queue = connected(arguments.queue) if arguments.queue else None
+    journal = stack.enter_context(opened(context.scratch(), context.store.address))
+    ingest = _ingest(context, journal.scratch, stop)
+    written = Results(context.store, journal.folder / "rows", context.now)
+    keeping = Keeping(written, journal, queue.settle if queue else _nothing)
+    if left := keeping.recover():
+        context.say(f"took in {tally(left, 'result')} of an earlier process that was cut off")
+    if queue is not None:
+        stack.enter_context(queue.beating())
+    requests, many = _requests(context, queue, stop)
+    tale = _Tale(stack.enter_context(Datasets(many)), _tells_lines(arguments))
+
+    def take(outcome: Outcome) -> None:
+        keeping.add(outcome)
+        tale.tell(outcome)
+
+    session = Session(ingest.process, _threads(context), stop, idle=keeping.tick)
+    try:
+        _carry_out(session, requests, take)
+    finally:
+        keeping.commit()
+    if keeping.runs:
+        context.say("run `sheaf publish` to list what is archived")
+    return tale
+
+
+def _carry_out(
+    session: Session, requests: Iterator[Request], take: Callable[[Outcome], None]
+) -> None:
+    """Take what comes of the requests; where this is ended, also what comes of it then."""
+    try:
+        with closing(session.outcomes(requests)) as outcomes:
+            for outcome in outcomes:
+                take(outcome)
+    finally:
+        for outcome in session.rest:
+            take(outcome)
+
+
+def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
+    settings = context.configuration
+    materials = Materials(
+        store=context.store,
+        settings=settings,
+        ways=workshop.ways(settings, stop, scratch, context.now),
+        environment=context.environment,
+        clock=context.now,
+        scratch=scratch,
+    )
+    return workshop.ingest(materials, stop, settings["fileset.request_seconds"])
+
+
+def _threads(context: Context) -> int:
+    many: int = context.configuration["fileset.concurrent"]
+    return many
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.request.count(_STDIN) > 1:
+        raise UsageError("-: stdin is there once")
+    if arguments.follow and not arguments.queue:
+        raise UsageError("--follow is for --queue")
+    if arguments.queue and arguments.dry_run:
+        raise UsageError("--queue with --dry-run: requests of a queue are carried out once")
+    if _reads_lines(arguments) and not arguments.request and sys.stdin.isatty():
+        raise UsageError("nothing is asked for: name a URL or a DOI, or give JSON lines on stdin")
+
+
+def _reads_lines(arguments: argparse.Namespace) -> bool:
+    other = arguments.request or arguments.due or arguments.retry or arguments.queue
+    return _STDIN in arguments.request or not other
+
+
+def _tells_lines(arguments: argparse.Namespace) -> bool:
+    return arguments.json or _reads_lines(arguments)
+
+
+def _requests(
+    context: Context, queue: Queue | None, stop: threading.Event
+) -> tuple[Iterator[Request], int | None]:
+    """Return the requests, and how many there are where that is known."""
+    arguments = context.arguments
+    known: list[Request] = []
+    if arguments.due or arguments.retry:
+        known += due.requests(context.store, context.now(), arguments.due, arguments.retry)
+        context.say(f"{tally(len(known), 'dataset is', 'datasets are')} to be asked for again")
+    known += [line.of_text(text) for text in arguments.request if text != _STDIN]
+    parts: list[Iterable[Request]] = [known]
+    if _reads_lines(arguments):
+        parts.append(feed.requests(sys.stdin.fileno(), stop))
+    if queue is not None:
+        parts.append(queue.requests(stop, lasting=arguments.follow))
+    return chain.from_iterable(parts), len(known) if len(parts) == 1 else None
+
+
+def _nothing(outcome: Outcome) -> None:
+    """Nobody waits for a result."""
+
+
+@dataclass(slots=True)
+class _Tale:
+    """Tells of outcomes as they come, as lines of JSON or for people."""
+
+    bar: Datasets
+    lines: bool
+    dry: bool = False
+    counts: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
+
+    def tell(self, outcome: Outcome) -> None:
+        """Tell of one more."""
+        self.counts[outcome.status] += 1
+        self.failed += not (status.of(outcome.status).hit or outcome.status == "pending")
+        if self.lines:
+            for found in results(outcome):
+                self.bar.print(json.dumps(found))
+        else:
+            self.bar.print(shown(outcome, self.dry))
+        self.bar(1)

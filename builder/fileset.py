@@ -1,0 +1,194 @@
+"""Filesets as items: what requests came to changes the items of datasets, and their tables.
+
+Of several results for one dataset the newest counts, whatever they were asked by. One that lists
+nothing leaves the item as it is. A dataset that is gone becomes a tombstone and keeps its sets; it
+takes its item up again when it is back, but for an item that was withdrawn. Of that no table tells
+more than that it was asked for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from builder.filesets.entry import DELETE, LEAVE
+from builder.merge import LEFT, find, narrowed
+from builder.replacement import put
+from builder.selection import rows_of
+from builder.snapshot import Draft
+from functions.oai import engine
+from functions.snapshot import fileset, schema
+
+RESULTS, FILES = "ingest_fileset_platform", "files"
+"""The tables that are of filesets alone."""
+
+_KINDS = engine.texts(schema.DATASETS)
+_RESULT = ", ".join(c.name for c in fileset.RESULT if c.name != "identifier")
+_TOLD = frozenset(
+    {"total_size", "file_count", "manifest", "detail", "until", "archiveorg_item_name"}
+    | {"archiveorg_item_bundle_path", "web_bundle_url", "web_bundle_dt"}
+)
+"""Columns of a result that say what a dataset is like."""
+_EARLIER = engine.table("$earlier")
+_NO_EARLIER = (
+    "(SELECT " + ", ".join(f"NULL::{c.type} AS {c.name}" for c in fileset.RESULT) + " WHERE false)"
+)
+# A bucket's files have names on this machine that say nothing of their order.
+_GIVEN = """
+CREATE TABLE given AS
+SELECT * EXCLUDE (part, number, file_row_number, identity),
+    'oai:' || $namespace || ':' || identity AS identifier,
+    row_number() OVER (ORDER BY updated, number, file_row_number) AS turn
+FROM read_parquet($files, filename = 'part', file_row_number = true, hive_partitioning = false)
+JOIN (SELECT unnest($files) AS part, unnest(range(len($files))) AS number) USING (part)
+"""
+_ASKED = "CREATE TABLE asked AS SELECT * FROM {} WHERE base_url IN (FROM urls)"
+_STALE = (
+    "DELETE FROM given g USING asked a WHERE a.ingest_type = g.ingest_type "
+    "AND a.base_url = g.base_url AND a.updated > g.updated"
+)
+# What lists nothing may still be known by the URL that it was asked for by. What is gone is what
+# was there, for a tombstone may not tell the id that all versions had.
+_RESOLVED = f"""
+CREATE TABLE resolved AS
+SELECT * EXCLUDE (before) REPLACE (
+    if(deed = '{DELETE}', coalesce(before, identifier), coalesce(identifier, before)) AS identifier)
+FROM (
+    SELECT g.*,
+        coalesce(last_value(g.identifier IGNORE NULLS) OVER earlier, a.identifier) AS before,
+        coalesce(g.platform_version, last_value(g.platform_version IGNORE NULLS) OVER earlier,
+            a.platform_version) AS known_version
+    FROM given g LEFT JOIN asked a USING (ingest_type, base_url)
+    WINDOW earlier AS (PARTITION BY g.ingest_type, g.base_url ORDER BY g.turn
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+)
+"""
+_OFFERED = f"""
+CREATE TABLE offered AS SELECT * FROM resolved
+WHERE deed != '{LEAVE}' AND identifier IS NOT NULL
+QUALIFY row_number() OVER (PARTITION BY identifier ORDER BY turn DESC) = 1
+"""
+_LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
+# That one version of a dataset is gone says nothing of another.
+_ANOTHER = "o.document ->> '$.version' != n.known_version"
+_REVISED = f"""
+CREATE TABLE filesets AS
+SELECT n.identifier, coalesce(n.kind, o.kind) AS kind, n.gone AS deleted, NULL::VARCHAR AS reason,
+    if(n.gone, o.sets, n.sets) AS sets,
+    CASE WHEN o.identifier IS NULL THEN [] WHEN n.gone OR o.sets = n.sets THEN o.left_sets
+        ELSE {_LEFT} END AS left_sets,
+    n.document, o.position AS was
+FROM (SELECT *, deed = '{DELETE}' AS gone FROM offered) n LEFT JOIN old o USING (identifier)
+WHERE CASE WHEN o.identifier IS NULL THEN NOT n.gone WHEN o.reason IS NOT NULL THEN false
+    WHEN n.gone THEN NOT o.deleted AND ({_ANOTHER}) IS NOT TRUE
+    ELSE o.deleted OR o.kind != n.kind OR o.sets != n.sets
+        OR o.document IS DISTINCT FROM n.document END
+"""
+_ADDED = (
+    "INSERT INTO altered BY NAME "
+    "SELECT identifier, kind, deleted, reason, sets, left_sets, document FROM filesets"
+)
+_REPLACED = (
+    f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "
+    "WHERE position IN (SELECT was FROM filesets)"
+)
+_NEWEST = f"""
+CREATE TABLE results AS
+SELECT {_RESULT}, if(identifier IN (SELECT identifier FROM old UNION ALL
+    SELECT identifier FROM filesets), identifier, NULL) AS identifier
+FROM (SELECT {_RESULT}, identifier, turn FROM resolved
+    UNION ALL SELECT {_RESULT}, identifier, 0 FROM asked)
+QUALIFY row_number() OVER (PARTITION BY ingest_type, base_url ORDER BY turn DESC) = 1
+"""
+_KNOWN = "SELECT identifier FROM old WHERE reason IS NOT NULL"
+_FILE = ", ".join(c.name for c in fileset.FILE if c.name != "identifier")
+_FORM = ", ".join(f'"{c.name}": "{c.type}"' for c in fileset.FILE if c.name != "identifier")
+_HELD = (
+    f"SELECT identifier, {_FILE} FROM (SELECT identifier, unnest(from_json(document -> '$.files', "
+    f"'[{{{_FORM}}}]'), recursive := true) FROM altered WHERE kind IN {_KINDS} AND NOT deleted)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """How many datasets are new as items, how many changed, and of these how many are gone."""
+
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+
+
+def revise(
+    connection: engine.Connection, draft: Draft, files: Sequence[str], namespace: str
+) -> Revised:
+    """Add to `altered` and `superseded` what the intake's `files` say of datasets.
+
+    The earliest run's files come first. The tables of filesets are written.
+    """
+    with engine.reading("the intake"):
+        connection.execute(_GIVEN, {"files": list(files), "namespace": namespace})
+        connection.execute("CREATE TABLE urls AS SELECT DISTINCT base_url FROM given")
+    with engine.reading("the last snapshot"):
+        earlier = draft.paths(narrowed(connection, draft, RESULTS, ("FROM urls", {})))
+        values = {"earlier": earlier} if earlier else {}
+        connection.execute(_ASKED.format(_EARLIER if earlier else _NO_EARLIER), values)
+        for sql in (_STALE, _RESOLVED, _OFFERED):
+            connection.execute(sql)
+        connection.execute(
+            "CREATE TABLE told_of AS SELECT DISTINCT identifier FROM resolved "
+            "WHERE identifier IS NOT NULL"
+        )
+        find(connection, draft, "told_of")
+        for sql in (_REVISED, _ADDED, _REPLACED, _NEWEST):
+            connection.execute(sql)
+        put(connection, draft, RESULTS, "base_url", "urls", _hushed("results", _KNOWN))
+        hold(connection, draft)
+        ((new, changed, deleted),) = connection.execute(
+            "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
+            "count(*) FILTER (WHERE deleted) FROM filesets"
+        ).fetchall()
+        listed = rows_of(connection, f"(FROM offered WHERE deed != '{DELETE}')")
+    return Revised(int(new), int(changed), int(deleted), listed - int(new + changed - deleted))
+
+
+def hold(connection: engine.Connection, draft: Draft) -> None:
+    """Write of the datasets in `altered` the files anew."""
+    with engine.reading("the last snapshot"):
+        connection.execute(
+            f"CREATE TABLE held AS SELECT identifier FROM altered WHERE kind IN {_KINDS}"
+        )
+        if rows_of(connection, "held"):
+            put(connection, draft, FILES, "identifier", "held", _HELD)
+
+
+def hush(connection: engine.Connection, draft: Draft) -> None:
+    """Write the tables anew without what they say of datasets that are withdrawn by `altered`."""
+    hold(connection, draft)
+    files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
+    if not files:
+        return
+    with engine.reading("the last snapshot"):
+        connection.execute(
+            f"CREATE TABLE hushed_urls AS SELECT DISTINCT base_url FROM {engine.table('$files')} "
+            "WHERE identifier IN (SELECT identifier FROM altered WHERE reason IS NOT NULL)",
+            {"files": files},
+        )
+        if not rows_of(connection, "hushed_urls"):
+            return
+        connection.execute(
+            f"CREATE TABLE quiet AS SELECT * FROM {engine.table('$files')} "
+            "WHERE base_url IN (FROM hushed_urls)",
+            {"files": files},
+        )
+        known = "SELECT identifier FROM altered WHERE reason IS NOT NULL"
+        put(connection, draft, RESULTS, "base_url", "hushed_urls", _hushed("quiet", known))
+
+
+def _hushed(table: str, withdrawn: str) -> str:
+    """Return the query of results without what they say of datasets that are withdrawn."""
+    columns = ", ".join(
+        f"if(identifier IN ({withdrawn}), NULL, {c.name}) AS {c.name}"
+        if c.name in _TOLD
+        else c.name
+        for c in fileset.RESULT
+    )
+    return f"SELECT {columns} FROM {table}"

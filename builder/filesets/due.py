@@ -1,0 +1,99 @@
+"""What is due: requests whose results may be others by now, out of what is known of them."""
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from builder import intake, question
+from builder.bucket import BucketStore
+from builder.filesets.item import Request
+from builder.filesets.status import STATUSES
+from builder.intake import runs
+from builder.store import FolderStore
+from functions.oai import engine
+from functions.snapshot.errors import NothingPublished
+
+_VIEW = "ingest_fileset_platform"
+_COLUMNS = "ingest_type, base_url, updated, status, until"
+_PUBLISHED = f"SELECT {_COLUMNS} FROM {_VIEW}"
+_HELD = f"SELECT {_COLUMNS} FROM {engine.table('$files')}"
+_DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The newest result for a type and URL, as far as it says whether to ask again."""
+
+    ingest_type: str
+    base_url: str
+    updated: datetime
+    status: str
+    until: str | None
+
+
+def is_due(told: Told, today: str) -> bool:
+    """Tell whether the day has come until which a platform gives it to nobody.
+
+    `today` is a day, YYYY-MM-DD. Of a month or a year it is the first day.
+    """
+    if told.until is None or (status := STATUSES.get(told.status)) is None or status.hit:
+        return False
+    found = _DATE.match(told.until)
+    return found is not None and "-".join(part or "01" for part in found.groups()) <= today
+
+
+def may_pass(told: Told) -> bool:
+    """Tell whether it failed in a way that may pass."""
+    status = STATUSES.get(told.status)
+    return status is not None and status.retryable
+
+
+def requests(
+    store: FolderStore | BucketStore, now: datetime, due: bool, retry: bool
+) -> list[Request]:
+    """Return the requests that are `due` at `now`, or to be tried again; the longest ago first.
+
+    It goes by the newest snapshot and by what is not published yet. Raises StoreError.
+    """
+    today = f"{now:%Y-%m-%d}"
+    found = [
+        told
+        for told in _newest(store).values()
+        if (due and is_due(told, today)) or (retry and may_pass(told))
+    ]
+    found.sort(key=lambda told: (told.updated, told.ingest_type, told.base_url))
+    return [
+        Request(
+            told.base_url,
+            told.ingest_type,
+            {"base_url": told.base_url, "ingest_type": told.ingest_type},
+        )
+        for told in found
+    ]
+
+
+def _newest(store: FolderStore | BucketStore) -> Mapping[tuple[str, str], Told]:
+    found: dict[tuple[str, str], Told] = {}
+    for row in _rows(store):
+        told = Told(*row)
+        key = told.ingest_type, told.base_url
+        if key not in found or found[key].updated <= told.updated:
+            found[key] = told
+    return found
+
+
+def _rows(store: FolderStore | BucketStore) -> Iterator[tuple[Any, ...]]:
+    with closing(engine.connect()) as connection:
+        with contextlib.suppress(NothingPublished):
+            question.prepare(connection, store, _PUBLISHED)
+            with engine.reading(_VIEW):
+                yield from connection.execute(_PUBLISHED).fetchall()
+        for run in runs(store):
+            files = intake.files(store, run, "filesets")
+            if files:
+                with engine.reading(f"the intake's run {run.name}"):
+                    yield from connection.execute(_HELD, {"files": files}).fetchall()

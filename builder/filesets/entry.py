@@ -1,0 +1,255 @@
+"""Entries: what becomes of an outcome, in the tables and in the list of items. Pure.
+
+The same outcome gives the same bytes, and so does one that finds all of it archived before: of its
+files nothing tells when they were found again.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from builder.filesets import status
+from builder.filesets.item import (
+    ArchiveStrategyResult,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Outcome,
+    Person,
+)
+from functions.snapshot import fileset, identifier, setspec
+
+LIST, DELETE, LEAVE = "list", "delete", "leave"
+"""What is done to an item: it is as the entry says, it is gone, or it stays as it is."""
+
+_INSTANT = "%Y%m%d%H%M%S"
+_LARGEST = 1 << 63
+_ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_DIGESTS = ("sha512", "sha256", "sha1", "md5")
+_OURS = ("sha512", "crc32", "key", "offset", "compression")
+"""What a manifest's file has beyond the proposal; it is told where there is any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What an outcome says of an item, and its row of the table of results.
+
+    `identity` is the local part of the item's identifier, None where no platform told of it.
+    `kind`, `sets` (the most specific, sorted) and `document` (JSON) are of what is to be listed.
+    `result` has the columns of functions.snapshot.fileset.RESULT but identifier.
+    """
+
+    deed: str
+    identity: str | None
+    kind: str | None
+    sets: tuple[str, ...]
+    document: str | None
+    result: tuple[Any, ...]
+
+
+def entry(outcome: Outcome) -> Entry:
+    """Return what becomes of an outcome. Raises KeyError for a status that there is not.
+
+    What XML forbids becomes U+FFFD.
+    """
+    item, row = outcome.item, status.of(outcome.status)
+    identity = _identity(item) if item else None
+    files = _kept(outcome.archived) if row.hit else ()
+    told = None
+    if item and identity and row.lists and bool(files) == row.hit:
+        told = _document(outcome, item, files)
+    return Entry(
+        deed=DELETE if row.gone else LIST if told else LEAVE,
+        identity=identity,
+        kind=_kind(outcome.archived) if told else None,
+        sets=_sets(told) if told else (),
+        document=_json(told) if told else None,
+        result=_result(outcome),
+    )
+
+
+def _identity(item: FilesetPlatformItem) -> str | None:
+    name, domain, id_ = item.platform_name, item.platform_domain, item.platform_id
+    if not (name and domain and id_):
+        return None
+    return identifier.dataset_identity(_legible(name), _legible(domain), _legible(id_))
+
+
+def _kind(archived: ArchiveStrategyResult | None) -> str:
+    return "file" if archived and archived.ingest_strategy.endswith("-file") else "fileset"
+
+
+def _sets(document: Mapping[str, Any]) -> tuple[str, ...]:
+    names = (
+        ("platform", document["platform"]),
+        ("host", document["host"]),
+        ("strategy", document["strategy"]),
+        ("status", document["status"]),
+    )
+    return setspec.most_specific(setspec.join(*pair) for pair in names if pair[1])
+
+
+def _first_status(outcome: Outcome, item: FilesetPlatformItem) -> str:
+    """Return the status that a dataset had when it was archived."""
+    if outcome.status != "success-existing":
+        return outcome.status
+    if item.withheld:
+        return "success-partial"
+    return "success-file" if _kind(outcome.archived) == "file" else "success"
+
+
+def _kept(archived: ArchiveStrategyResult | None) -> tuple[FilesetManifestFile, ...]:
+    """Return the files that are archived, by path."""
+    manifest = archived.manifest if archived else ()
+    kept = [file for file in manifest if file.status and status.of(file.status).hit]
+    return tuple(sorted(kept, key=lambda file: file.path))
+
+
+def _document(
+    outcome: Outcome, item: FilesetPlatformItem, files: Sequence[FilesetManifestFile]
+) -> dict[str, Any]:
+    told = item.description
+    archived = outcome.archived if files else None
+    strategy = archived.ingest_strategy if archived else None
+    withheld = sorted(item.withheld, key=lambda file: file.path)
+    verified = {
+        file.path for file in item.manifest or () if any(getattr(file, n) for n in _DIGESTS)
+    }
+    found = {
+        "platform": item.platform_name,
+        "host": item.platform_domain,
+        "id": item.platform_id,
+        "version": _line(item.version),
+        "status": _first_status(outcome, item),
+        "strategy": strategy,
+        "until": _line(item.until),
+        "title": _line(told.title),
+        "creators": [_person(person) for person in told.creators],
+        "contributors": [_person(person) for person in told.contributors],
+        "publisher": _line(told.publisher),
+        "published": _line(told.published),
+        "type": _line(told.type) or "Dataset",
+        "abstract": (told.abstract or "").strip() or None,
+        "subjects": [line for line in map(_line, told.subjects) if line],
+        "language": _line(told.language),
+        "licences": [asdict(licence) for licence in told.licences],
+        "doi": _line(told.doi),
+        "url": _line(told.url) or _line(item.web_base_url),
+        "related": [asdict(related) for related in told.related],
+        "archiveorg_item": _archiveorg(item, strategy),
+        "bundle": _bundle(archived, files),
+        "bytes": sum(file.size or 0 for file in files),
+        "files": [_file(file, file.path in verified) for file in files],
+        "withheld": [{"path": file.path, "bytes": file.size} for file in withheld],
+    }
+    assert found.keys() == {column.name for column in fileset.FILESET}
+    return found
+
+
+def _person(person: Person) -> dict[str, Any]:
+    return {field.name: getattr(person, field.name) for field in fields(person)}
+
+
+def _archiveorg(item: FilesetPlatformItem, strategy: str | None) -> str | None:
+    return item.archiveorg_item_name if strategy and strategy.startswith("archiveorg-") else None
+
+
+def _bundle(
+    archived: ArchiveStrategyResult | None, files: Sequence[FilesetManifestFile]
+) -> dict[str, Any] | None:
+    if archived is None or archived.bundle_file_meta is None:
+        return None
+    meta, cdx = archived.bundle_file_meta, archived.bundle_cdx
+    key = cdx.warc_path if cdx else next((file.key for file in files if file.key), None)
+    return {"key": key, "bytes": meta.size_bytes, "sha256": meta.sha256hex}
+
+
+def _file(file: FilesetManifestFile, verified: bool) -> dict[str, Any]:
+    """Return the columns of a file; `verified` if its platform tells a digest."""
+    found = {
+        "path": file.path,
+        "status": "verified" if verified else "unverified",
+        "bytes": file.size,
+        "md5": file.md5,
+        "sha1": file.sha1,
+        "sha256": file.sha256,
+        "crc32": file.crc32,
+        "mimetype": file.mimetype,
+        "key": file.key,
+        "place": file.offset,
+        "compression": file.compression,
+        "platform_url": file.platform_url,
+        "terminal_url": file.terminal_url,
+        "terminal_dt": file.terminal_dt,
+    }
+    assert ["identifier", *found] == [column.name for column in fileset.FILE]
+    return found
+
+
+def _result(outcome: Outcome) -> tuple[Any, ...]:
+    item, archived = outcome.item, outcome.archived
+    manifest = (archived.manifest if archived else ()) or (item.manifest if item else None)
+    sizes = [file.size for file in manifest or ()]
+    strategy = archived.ingest_strategy if archived else None
+    bundle = archived.bundle_terminal if archived else None
+    values = (
+        outcome.request.ingest_type,
+        outcome.request.base_url,
+        datetime.strptime(outcome.at, _INSTANT),
+        status.of(outcome.status).hit,
+        outcome.status,
+        outcome.detail or None,
+        item and item.platform_name,
+        item and item.platform_domain,
+        item and item.platform_id,
+        item and item.version,
+        strategy,
+        _total(sizes) if manifest is not None else None,
+        None if manifest is None else len(sizes),
+        item and _archiveorg(item, strategy),
+        archived and archived.bundle_archiveorg_path,
+        bundle and bundle.terminal_url,
+        bundle and bundle.terminal_dt,
+        None if manifest is None else _json([_listed(file) for file in manifest]),
+        item and item.until,
+    )
+    return tuple(_legible(value) if isinstance(value, str) else value for value in values)
+
+
+def _total(sizes: Sequence[int | None]) -> int | None:
+    """Return the sum, None where a size is not known or no column could hold it."""
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) and sum(known) < _LARGEST else None
+
+
+def _listed(file: FilesetManifestFile) -> dict[str, Any]:
+    """Return a file as a manifest lists it: what the proposal names, then what it has not."""
+    found = {field.name: getattr(file, field.name) for field in fields(file)}
+    found["extra"] = dict(file.extra)
+    return {k: v for k, v in found.items() if k not in _OURS or v is not None}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_clean(value), ensure_ascii=False)
+
+
+def _clean(value: Any) -> Any:
+    """Return a value of JSON with all its texts legible."""
+    if isinstance(value, str):
+        return _legible(value)
+    if isinstance(value, Mapping):
+        return {_legible(str(name)): _clean(one) for name, one in value.items()}
+    if isinstance(value, Iterable):
+        return [_clean(one) for one in value]
+    return value
+
+
+def _line(text: str | None) -> str | None:
+    """Return a text with single spaces in it, None for an empty one."""
+    return " ".join((text or "").split()) or None
+
+
+def _legible(text: str | None) -> str:
+    return _ILLEGIBLE.sub("\ufffd", text or "")

@@ -1,0 +1,229 @@
+"""Ingest: one request in, its one outcome out.
+
+A request is carried out in steps: whose it is, what the platform tells of it, how its files are to
+be kept, whether they are, and keeping them. Whatever goes wrong at any of them is an outcome too.
+"""
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from builder.filesets import holding, status
+from builder.filesets.choice import ARCHIVEORG, Choice, choose, limited
+from builder.filesets.item import (
+    DATASET,
+    ArchiveStrategyResult,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Outcome,
+    Request,
+    Resource,
+)
+from builder.filesets.seam import (
+    Api,
+    FilesetError,
+    FilesetIngestStrategy,
+    FilesetPlatformHelper,
+)
+from builder.filesets.turn import Turns
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import DamagedStore, StoreError
+
+Detect = Callable[[Request, Api], tuple[Resource, FilesetPlatformHelper]]
+"""Tells what a request is about and whose it is. Raises FilesetError."""
+Strategies = Callable[[str, float, Callable[[], None]], FilesetIngestStrategy]
+"""Gives a strategy by its name, which goes on until so many seconds of the monotonic clock, and
+calls something now and then that raises FilesetError where it is to end."""
+
+_OTHERWISE = frozenset({"file-404", "file-forbidden", "over-limit-stream", "bundle-missing-member"})
+"""What of a file may come of a dataset that is another by now, as each mismatch may."""
+
+
+@dataclass(slots=True)
+class _Course:
+    """How far a request has come."""
+
+    request: Request
+    until: float
+    resource: Resource | None = None
+    item: FilesetPlatformItem | None = None
+    choice: Choice | None = None
+    archived: ArchiveStrategyResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ingest:
+    """Carries out requests. Safe to use from threads.
+
+    `api` gives what asks platforms, nothing after so many seconds of the monotonic clock. `seconds`
+    is how long a request may take. `stop` ends all of them from another thread: they are
+    `cancelled` then. `clock` is that of outcomes.
+    """
+
+    detect: Detect
+    api: Callable[[float], Api]
+    strategy: Strategies
+    settings: Configuration
+    clock: Callable[[], datetime]
+    seconds: float
+    stop: threading.Event = field(default_factory=threading.Event)
+    monotonic: Callable[[], float] = time.monotonic
+    _turns: Turns = field(init=False, default_factory=Turns)
+
+    def process(self, request: Request, *, dry: bool = False) -> Outcome:
+        """Carry out a request, and return what came of it; no error passes.
+
+        A `dry` one ends where files would be kept, and is `pending` then.
+        """
+        course = _Course(request, self.monotonic() + self.seconds)
+        try:
+            ended = self._ended(course, dry)
+        except FilesetError as error:
+            ended = self._failed(course, error)
+        except DamagedStore as error:
+            ended = ("error-store-verify", str(error), "")
+        except StoreError as error:
+            ended = ("error-store-upload", str(error), "")
+        except Exception as error:  # noqa: BLE001 - whatever befalls a request, it has a result
+            ended = ("internal-error", _last_line(error), "")
+        name, detail, code = ended
+        choice = course.choice
+        return Outcome(
+            request=request,
+            status=name,
+            at=f"{self.clock():%Y%m%d%H%M%S}",
+            detail=detail,
+            code=code,
+            resource=course.resource,
+            item=course.item,
+            archived=course.archived,
+            strategy=choice.strategy if choice else None,
+            reason=choice.reason if choice else "",
+        )
+
+    def _ended(self, course: _Course, dry: bool) -> tuple[str, str, str]:
+        """Return status, detail and code of a request that came to its end."""
+        if course.request.ingest_type != DATASET:
+            raise FilesetError(
+                "not-implemented", f"ingest_type {course.request.ingest_type}: expected {DATASET}"
+            )
+
+        def check() -> None:
+            self._check(course.until)
+
+        check()
+        api = self.api(course.until)
+        course.resource, helper = self.detect(course.request, api)
+        course.item = item = helper.process_request(course.request, course.resource, api)
+        if item.platform_status != "success":
+            raise FilesetError(item.platform_status, item.detail)
+        course.item = item = limited(item, self.settings)
+        course.choice = choose(
+            item.files, item.platform_name, self.settings, bundle_url=item.web_bundle_url
+        )
+        if course.choice.strategy.startswith(f"{ARCHIVEORG}-"):
+            course.item = item = replace(item, archiveorg_item_name=holding.name(item))
+        check()
+        if dry:
+            return "pending", "nothing was fetched", ""
+        try:
+            course.archived = archived = self._kept(course, item, check)
+        except FilesetError as error:
+            if not (_may_be_changed(error.status) and self._is_changed(course, helper, api)):
+                raise
+            raise FilesetError(
+                "changed-during-ingest", str(error), manifest=error.manifest
+            ) from error
+        name = _named(archived, item)
+        if _may_be_changed(name) and self._is_changed(course, helper, api):
+            return "changed-during-ingest", f"{name}: {archived.detail}".removesuffix(": "), ""
+        return name, archived.detail, ""
+
+    def _kept(
+        self, course: _Course, item: FilesetPlatformItem, check: Callable[[], None]
+    ) -> ArchiveStrategyResult:
+        """Keep the item's files, unless they are kept already."""
+        assert course.choice is not None
+        strategy = self.strategy(course.choice.strategy, course.until, check)
+        where = (item.platform_name, item.platform_domain, item.platform_id)
+        with self._turns.of(where, check):
+            return _whole(strategy.check_existing(item) or strategy.process(item), item)
+
+    def _failed(self, course: _Course, error: FilesetError) -> tuple[str, str, str]:
+        """Take over what an error tells of the item and its files."""
+        course.item = course.item or error.item
+        if not error.manifest:
+            pass
+        elif course.choice is not None:
+            course.archived = ArchiveStrategyResult(
+                ingest_strategy=course.choice.strategy,
+                status=error.status,
+                manifest=error.manifest,
+                detail=error.detail,
+            )
+        elif course.item is not None:
+            course.item = replace(course.item, manifest=error.manifest)
+        return error.status, error.detail, error.code
+
+    def _check(self, until: float) -> None:
+        if self.stop.is_set():
+            raise FilesetError("cancelled", "the run was ended")
+        if self.monotonic() >= until:
+            raise FilesetError("deadline-exceeded", f"more than {self.seconds:g} s")
+
+    def _is_changed(self, course: _Course, helper: FilesetPlatformHelper, api: Api) -> bool:
+        """Tell whether the platform lists other files by now than it did before."""
+        assert course.resource is not None
+        assert course.item is not None
+        try:
+            now = helper.process_request(course.request, course.resource, api)
+        except FilesetError:
+            return False  # what was found stands
+        return _listed(now) != _listed(course.item)
+
+
+def _whole(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+    """Return a strategy's result with the files that are withheld.
+
+    Raises AssertionError where it tells of success without having each file that is given.
+    """
+    there = {file.path for file in archived.manifest}
+    if status.of(archived.status).hit:
+        kept = {f.path for f in archived.manifest if f.status and status.of(f.status).hit}
+        lacking = [file.path for file in item.files if file.path not in kept]
+        if lacking:
+            raise AssertionError(f"{archived.ingest_strategy} has not kept {lacking[0]}")
+    withheld = tuple(file for file in item.withheld if file.path not in there)
+    return replace(archived, manifest=archived.manifest + withheld)
+
+
+def _named(archived: ArchiveStrategyResult, item: FilesetPlatformItem) -> str:
+    """Return the status of a result, which tells success apart."""
+    if archived.status != "success":
+        return archived.status
+    if item.withheld:
+        return "success-partial"
+    return "success-file" if archived.ingest_strategy.endswith("-file") else "success"
+
+
+def _may_be_changed(name: str) -> bool:
+    return name in _OTHERWISE or (name.startswith("mismatch-") and name != "mismatch-existing")
+
+
+def _listed(
+    item: FilesetPlatformItem,
+) -> tuple[str, str | None, set[tuple[str | int | None, ...]]]:
+    def facts(file: FilesetManifestFile) -> tuple[str | int | None, ...]:
+        return (file.path, file.size, file.md5, file.sha1, file.sha256, file.sha512, file.status)
+
+    return item.platform_status, item.version, {facts(file) for file in item.manifest or ()}
+
+
+def _last_line(error: Exception) -> str:
+    """Return where a fault of ours lies, and what it is, in one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    at = f" ({frames[-1].name}, line {frames[-1].lineno})" if frames else ""
+    return traceback.format_exception_only(error)[-1].strip() + at

@@ -1,0 +1,97 @@
+"""Zenodo's older form of a record, which its API still answers with, in three of its shapes.
+
+Until 2023 a file had `key`, `size` and a link `self` to its bytes; for a time then `filename`,
+`filesize`, a digest without its name and a link `download`; now it has `key` and `size` again, and
+`self` ends on `/content`.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from builder.filesets import deposit
+from builder.filesets.document import day, doi, entries, inner, listed, text, texts, web
+from builder.filesets.item import Description, Person, Related
+from builder.filesets.licence import licences
+from builder.filesets.person import inverted, orcid
+from builder.filesets.prose import plain
+from builder.filesets.term import general, related, role
+
+_ACCESS = {
+    "open": deposit.OPEN,
+    "embargoed": deposit.EMBARGOED,
+    "restricted": deposit.RESTRICTED,
+    "closed": deposit.RESTRICTED,
+}
+_TYPES = {
+    "dataset": "Dataset",
+    "image": "Image",
+    "lesson": "InteractiveResource",
+    "physicalobject": "PhysicalObject",
+    "poster": "Text",
+    "presentation": "Text",
+    "publication": "Text",
+    "software": "Software",
+    "video": "Audiovisual",
+    "workflow": "Workflow",
+}
+
+
+def read(document: Mapping[str, Any], record: str) -> deposit.Deposit:
+    """Return a record, which is at the URL `record` of its API."""
+    metadata = inner(document, "metadata")
+    links = inner(document, "links")
+    given = document.get("files")
+    files = listed(given, "the files") if given is not None else ()
+    access = _ACCESS.get(text(metadata.get("access_right")) or "open", deposit.RESTRICTED)
+    return deposit.Deposit(
+        id=text(document.get("id")) or text(document.get("recid")) or "",
+        parent=text(document.get("conceptrecid")),
+        draft=document.get("submitted") is False,
+        access=access,
+        until=day(metadata.get("embargo_date")) if access == deposit.EMBARGOED else None,
+        files=tuple(deposit.file(file, record) for file in files),
+        page=web(links.get("self_html")) or web(links.get("html")),
+        bundle=web(links.get("archive")),
+        description=_described(document, metadata),
+    )
+
+
+def _described(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:
+    links = inner(document, "links")
+    return Description(
+        title=plain(metadata.get("title")),
+        creators=tuple(_people(metadata.get("creators"))),
+        contributors=tuple(_people(metadata.get("contributors"), contributors=True)),
+        publisher=plain(inner(metadata, "imprint").get("publisher")),
+        published=day(metadata.get("publication_date")),
+        type=general(inner(metadata, "resource_type").get("type"), _TYPES),
+        abstract=plain(metadata.get("description")),
+        subjects=texts(metadata.get("keywords")),
+        language=text(metadata.get("language")),
+        licences=licences(
+            name=inner(metadata, "license").get("id"), url=inner(metadata, "license").get("url")
+        ),
+        version=text(metadata.get("version")),
+        doi=doi(document.get("doi")) or doi(metadata.get("doi")),
+        url=web(links.get("self_html")) or web(links.get("html")),
+        related=tuple(dict.fromkeys(_related(document, metadata))),
+    )
+
+
+def _people(given: object, contributors: bool = False) -> Iterator[Person]:
+    for one in entries(given):
+        person = inverted(one.get("name"))
+        if person is not None:
+            yield replace(
+                person,
+                orcid=orcid(one.get("orcid")),
+                affiliations=texts(one.get("affiliation")),
+                role=role(one.get("type")) if contributors else None,
+            )
+
+
+def _related(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Iterator[Related]:
+    for one in entries(metadata.get("related_identifiers")):
+        yield from related(one.get("identifier"), one.get("scheme"), one.get("relation"))
+    yield from related(doi(document.get("conceptdoi")), "doi", "isVersionOf")

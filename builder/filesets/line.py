@@ -1,0 +1,59 @@
+"""Lines: requests as they are given, as JSON lines or in messages. Pure."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from builder.filesets.item import DATASET, Request
+
+LONGEST = 1_000_000
+"""Characters of a line; a longer one is no request."""
+_URL = 1500  # characters, as sandcrawler's database has room for
+
+
+class BadLine(ValueError):
+    """A line is no request; the text says why."""
+
+
+def of_text(url: str) -> Request:
+    """Return the request for a URL or a DOI."""
+    return Request(url, given={"base_url": url, "ingest_type": DATASET})
+
+
+def parsed(text: str) -> Request:
+    """Return the request that a line is. Raises BadLine.
+
+    A line is an object of JSON with a `base_url`; what it says besides is given back in the result.
+    """
+    if len(text) > LONGEST:
+        raise BadLine(f"more than {LONGEST:,} characters")
+    try:
+        given = json.loads(text, parse_constant=_refused)
+    except RecursionError as error:
+        raise BadLine("no JSON: too many brackets in each other") from error
+    except ValueError as error:
+        raise BadLine(f"no JSON: {error}") from error
+    if not isinstance(given, Mapping):
+        raise BadLine("no object of JSON")
+    return _request(given)
+
+
+def refused(where: str, text: str) -> Request:
+    """Return a request that stands for a line which is none, for its result to give back."""
+    return Request(where, given={"line": text[:_URL]})
+
+
+def _request(given: Mapping[str, Any]) -> Request:
+    url = given.get("base_url")
+    if not isinstance(url, str) or not url.strip():
+        raise BadLine("base_url: expected a URL or a DOI")
+    if len(url) > _URL:
+        raise BadLine(f"base_url: more than {_URL:,} characters")
+    kind = given.get("ingest_type", DATASET)
+    if not isinstance(kind, str):
+        raise BadLine("ingest_type: expected a text")
+    return Request(url.strip(), kind, given)
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")

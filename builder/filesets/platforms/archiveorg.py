@@ -1,0 +1,204 @@
+"""archive.org: items with files that were put there, and others that were made of these.
+
+An item that does not exist is answered with 200 and an empty document; one that was taken away is
+told to be dark. Numbers are texts, and a list of one is a text as well.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from builder.filesets import document
+from builder.filesets.item import (
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Person,
+    Request,
+    Resource,
+)
+from builder.filesets.licence import licences
+from builder.filesets.person import inverted
+from builder.filesets.prose import plain
+from builder.filesets.seam import Api, FilesetError
+
+NAME = "archiveorg"
+DOMAIN = "archive.org"
+_HOSTS = frozenset((DOMAIN, "www.archive.org"))
+_ITEM = re.compile(r"/(?P<view>details|download|embed|stream|metadata)/(?P<id>[^/]+)/?(?P<rest>.*)")
+_NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
+_SHOWN = re.compile(r"(?:page|mode)/.*")
+"""What follows an item's id where a book of it is shown at a page: the item is meant."""
+_MADE = (
+    "_archive.torrent", "_files.xml", "_itemimage.jpg", "_meta.sqlite", "_meta.xml",
+    "_reviews.xml", "_rules.conf", "_thumb.png", "_thumb.jpg",
+)  # fmt: skip
+"""How names end, after that of the item, of files that archive.org keeps an item with."""
+_TORRENTS = ("academictorrents_", (".torrent", ".bib"))
+_NOT_ONE = {"collection": "a collection", "web": "an item of web captures", "account": "an account"}
+_TYPES = {
+    "audio": "Sound",
+    "data": "Dataset",
+    "etree": "Sound",
+    "image": "Image",
+    "movies": "Audiovisual",
+    "software": "Software",
+    "texts": "Text",
+}
+_MEDIA = {
+    "Comma-Separated Values": "text/csv",
+    "Excel": "application/vnd.ms-excel",
+    "GZIP": "application/gzip",
+    "HTML": "text/html",
+    "JPEG": "image/jpeg",
+    "JSON": "application/json",
+    "MPEG4": "video/mp4",
+    "PDF": "application/pdf",
+    "PNG": "image/png",
+    "RAR": "application/vnd.rar",
+    "TAR": "application/x-tar",
+    "Tab-Separated Values": "text/tab-separated-values",
+    "Text": "text/plain",
+    "Text PDF": "application/pdf",
+    "VBR MP3": "audio/mpeg",
+    "XML": "application/xml",
+    "ZIP": "application/zip",
+}
+"""Media types of formats; a format that is not here has none."""
+
+
+class ArchiveOrg:
+    """archive.org."""
+
+    name = NAME
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell whether it is an item of archive.org; the Wayback Machine has another host."""
+        known = document.host(resource.url) in _HOSTS
+        return known and _ITEM.fullmatch(document.path(resource.url)) is not None
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the item with the files that were put into it. Raises FilesetError."""
+        name = _asked(resource)
+        answer = api.document(f"https://{DOMAIN}/metadata/{quote(name)}")
+        if not answer:
+            raise FilesetError("platform-404", f"archive.org has no item {name}")
+        item = document.mapping(answer, "the item")
+        if item.get("is_dark") is True:
+            raise FilesetError("platform-gone", "the item is dark")
+        metadata = document.mapping(item.get("metadata"), "the item's metadata")
+        kind = document.text(metadata.get("mediatype"))
+        if kind in _NOT_ONE:
+            code = "collection" if kind == "collection" else "no-dataset"
+            raise FilesetError("platform-scope", f"it is {_NOT_ONE[kind]}", code=code)
+        return _item(name, item, metadata)
+
+
+def _asked(resource: Resource) -> str:
+    """Return the name of the item. Raises FilesetError (platform-scope, bad-identifier)."""
+    found = _ITEM.fullmatch(document.path(resource.url))
+    name = unquote(found["id"]) if found else ""
+    if found is None or name.startswith("@"):
+        raise FilesetError("platform-scope", f"{resource.url} is no item", code="no-dataset")
+    if not _NAMED.fullmatch(name):
+        raise FilesetError("bad-identifier", f"{name!r} names no item of archive.org")
+    if found["rest"] and not _SHOWN.fullmatch(found["rest"]):
+        raise FilesetError("platform-scope", "it is one file of an item", code="file-level")
+    return name
+
+
+def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> FilesetPlatformItem:
+    files = document.listed(item.get("files"), "the list of files")
+    count = document.size(item.get("files_count"))
+    if count is not None and len(files) < count:
+        raise FilesetError(
+            "incomplete-manifest", f"{len(files)} files are listed, of {count} that it has"
+        )
+    restricted = _true(item.get("nodownload")) or _true(metadata.get("access-restricted-item"))
+    page = f"https://{DOMAIN}/details/{name}"
+    return FilesetPlatformItem(
+        platform_name=NAME,
+        platform_status="platform-restricted" if restricted else "success",
+        platform_domain=DOMAIN,
+        platform_id=name,
+        manifest=tuple(_file(name, file) for file in files if _put(name, file)),
+        archiveorg_item_name=name,
+        archiveorg_item_meta={
+            "collection": list(document.texts(metadata.get("collection"))),
+            "mediatype": document.text(metadata.get("mediatype")),
+        },
+        web_base_url=page,
+        detail="its files are lent, not given" if restricted else "",
+        description=_describe(metadata, page),
+    )
+
+
+def _put(item: str, file: Mapping[str, Any]) -> bool:
+    """Tell whether a file was put into the item, not made there of others or about them."""
+    name = document.name(file.get("name"), "a file of the item")
+    if file.get("source") != "original" or _true(file.get("old_version")):
+        return False
+    if name.startswith("__ia_") or name in {item + end for end in _MADE}:
+        return False
+    start, ends = _TORRENTS
+    return not (item.startswith(start) and name in {item + end for end in ends})
+
+
+def _file(item: str, file: Mapping[str, Any]) -> FilesetManifestFile:
+    name = document.name(file.get("name"), "a file of the item")
+    kind = document.text(file.get("format"))
+    return FilesetManifestFile(
+        path=name,
+        size=document.size(file.get("size")),
+        md5=document.digest(file.get("md5"), "md5"),
+        sha1=document.digest(file.get("sha1"), "sha1"),
+        crc32=document.digest(file.get("crc32"), "crc32"),
+        mimetype=_MEDIA.get(kind or ""),
+        extra={"format": kind} if kind else {},
+        status="withheld" if _true(file.get("private")) else None,
+        platform_url=f"https://{DOMAIN}/download/{item}/{quote(name)}",
+    )
+
+
+def _true(value: object) -> bool:
+    return value is True or document.text(value) in ("true", "1")
+
+
+def _describe(metadata: Mapping[str, Any], page: str) -> Description:
+    creators = (inverted(plain(name)) for name in document.texts(metadata.get("creator")))
+    helpers = (inverted(plain(name)) for name in document.texts(metadata.get("contributor")))
+    rights = plain(metadata.get("rights"))
+    return Description(
+        title=plain(_first(metadata.get("title"))),
+        creators=tuple(person for person in creators if person),
+        contributors=tuple(_other(person) for person in helpers if person),
+        publisher=plain(_first(metadata.get("publisher"))) or "Internet Archive",
+        published=document.day(_first(metadata.get("date")))
+        or document.day(_first(metadata.get("publicdate"))),
+        type=_TYPES.get(document.text(metadata.get("mediatype")) or "", "Other"),
+        abstract=plain("\n".join(document.texts(metadata.get("description")))),
+        subjects=document.texts(metadata.get("subject"), apart=";"),
+        language=_first(metadata.get("language")),
+        licences=licences(name=rights, url=_first(metadata.get("licenseurl"))),
+        doi=next(_dois(metadata), None),
+        url=page,
+    )
+
+
+def _first(value: object) -> str | None:
+    return next(iter(document.texts(value)), None)
+
+
+def _other(person: Person) -> Person:
+    return Person(name=person.name, given=person.given, family=person.family, role="Other")
+
+
+def _dois(metadata: Mapping[str, Any]) -> Iterator[str]:
+    told = (*document.texts(metadata.get("doi")), *document.texts(metadata.get("identifier-doi")))
+    for value in (*told, *document.texts(metadata.get("external-identifier"))):
+        found = document.doi(value.removeprefix("urn:"))
+        if found:
+            yield found

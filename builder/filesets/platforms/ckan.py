@@ -1,0 +1,242 @@
+"""CKAN: datasets whose resources are files that it keeps, or links to others that it does not.
+
+What it says of size and digest counts for files that it keeps; what a link leads to may have
+changed since. A link to a page or to a service is no file.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from builder.filesets import document
+from builder.filesets.item import (
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Person,
+    Related,
+    Request,
+    Resource,
+)
+from builder.filesets.licence import licences
+from builder.filesets.person import inverted
+from builder.filesets.prose import plain
+from builder.filesets.relation import related
+from builder.filesets.seam import Api, FilesetError
+
+NAME = "ckan"
+_HOSTS = frozenset(
+    (
+        "catalog.data.gov", "data.boston.gov", "data.ca.gov", "data.gov.au", "data.gov.ie",
+        "data.gov.uk", "data.humdata.org", "data.nhm.ac.uk", "demo.ckan.org", "open.canada.ca",
+        "opendata.swiss", "www.data.gov.uk",
+    )
+)  # fmt: skip
+_DATASET = re.compile(
+    r"(?P<root>(?:/[^/]+)*?)/dataset/(?P<id>[a-z0-9_-]{2,100})(?:/(?P<rest>.*))?", re.I
+)
+_GENERATOR = re.compile(rb"<meta[^>]{0,100}\bgenerator\b[^>]{0,100}\bckan\b", re.I)
+_RESOURCE = re.compile(r"resource/[^/]+(?:/.*)?")
+_NO_DATASET = frozenset(("harvest", "showcase"))
+_NO_FILES = frozenset(
+    (
+        "api", "arcgis geoservices rest api", "csw", "esri rest", "geonode", "htm", "html", "link",
+        "ogc wfs", "ogc wms", "rest", "sparql", "url", "wcs", "web", "website", "wfs",
+        "wms", "wmts",
+    )
+)  # fmt: skip
+"""Formats, in lower case, of what is a page or a service where CKAN does not keep it itself."""
+_DOTTED = re.compile(r".*\.[A-Za-z0-9]{1,8}")
+_FORMAT = re.compile(r"[A-Za-z0-9]{1,8}")
+_NO_LABEL = re.compile(r"[/\\\x00-\x1f\x7f]+")
+_BY_LENGTH = {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The dataset that a request is about, by name or id, and the root of its CKAN."""
+
+    root: str
+    id: str
+
+
+class Ckan:
+    """CKAN."""
+
+    name = NAME
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell whether it is CKAN: by host, or by what the page tells that made it."""
+        if not _DATASET.fullmatch(document.path(resource.url)):
+            return False
+        known = document.host(resource.url) in _HOSTS
+        return known or _GENERATOR.search(resource.body or b"") is not None
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the dataset as CKAN has it. Raises FilesetError."""
+        asked = _asked(resource)
+        url = f"{asked.root}/api/3/action/package_show?id={quote(asked.id, safe='')}"
+        answer = document.mapping(api.document(url), "the answer")
+        if answer.get("success") is not True:
+            raise FilesetError("platform-error", "CKAN tells no success")
+        dataset = document.mapping(answer.get("result"), "the dataset")
+        return _item(dataset, asked, resource)
+
+
+def _asked(resource: Resource) -> _Asked:
+    """Return what is asked for. Raises FilesetError (platform-scope) for what is no dataset."""
+    found = _DATASET.fullmatch(document.path(resource.url))
+    if found is None:
+        raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
+    if _RESOURCE.fullmatch(found["rest"] or ""):
+        raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
+    parts = urlsplit(resource.url)
+    return _Asked(f"{parts.scheme}://{parts.netloc}{found['root']}", found["id"])
+
+
+def _item(dataset: Mapping[str, Any], asked: _Asked, resource: Resource) -> FilesetPlatformItem:
+    id_ = document.text(dataset.get("id"))
+    if id_ is None:
+        raise FilesetError("platform-bad-response", "the dataset has no id")
+    if asked.id.lower() not in (id_, (document.text(dataset.get("name")) or "").lower()):
+        raise FilesetError("platform-error", f"{asked.id} was asked for, and {id_} came")
+    status, detail = _refused(dataset)
+    resources = _resources(dataset)
+    files = [one for one in resources if _is_file(one)]
+    links = [one for one in resources if not _is_file(one)]
+    if status == "success" and links and not files:
+        status, detail = "metadata-only", "it links to pages and services alone"
+    page = f"{asked.root}/dataset/{document.text(dataset.get('name')) or id_}"
+    ids = [document.text(one.get("id")) or str(at) for at, one in enumerate(files)]
+    return FilesetPlatformItem(
+        platform_name=NAME,
+        platform_status=status,
+        platform_domain=document.host(resource.url),
+        platform_id=id_,
+        manifest=document.apart([_file(one) for one in files], ids),
+        web_base_url=page,
+        version=document.text(dataset.get("version")),
+        detail=detail,
+        description=_describe(dataset, links, page),
+    )
+
+
+def _refused(dataset: Mapping[str, Any]) -> tuple[str, str]:
+    """Return a status and words for it; success if nothing is against it. Raises FilesetError."""
+    state, kind = document.text(dataset.get("state")), document.text(dataset.get("type"))
+    if kind in _NO_DATASET:
+        raise FilesetError("platform-scope", f"it is a {kind}", code="no-dataset")
+    if state == "draft":
+        raise FilesetError("platform-scope", "it is a draft", code="draft")
+    if state == "deleted":
+        return "platform-gone", "it was deleted"
+    if dataset.get("private") is True:
+        return "platform-restricted", "it is private"
+    return "success", ""
+
+
+def _resources(dataset: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return what a dataset has. Raises FilesetError (incomplete-manifest) if some of it lacks."""
+    found = document.listed(dataset.get("resources"), "the list of resources")
+    count = document.size(dataset.get("num_resources"))
+    if count is not None and len(found) < count:
+        raise FilesetError(
+            "incomplete-manifest", f"{len(found)} resources are listed, of {count} that it has"
+        )
+    return [one for one in found if document.text(one.get("state")) in (None, "active")]
+
+
+def _kept(resource: Mapping[str, Any]) -> bool:
+    """Tell whether CKAN keeps it itself."""
+    return document.text(resource.get("url_type")) == "upload"
+
+
+def _is_file(resource: Mapping[str, Any]) -> bool:
+    kind = (document.text(resource.get("format")) or "").lower()
+    return _kept(resource) or kind not in _NO_FILES
+
+
+def _file(resource: Mapping[str, Any]) -> FilesetManifestFile:
+    url = document.web(resource.get("url"))
+    made = FilesetManifestFile(
+        path=_path(resource, url),
+        mimetype=document.text(resource.get("mimetype")),
+        extra={
+            field: resource[field]
+            for field in ("id", "name", "format")
+            if document.text(resource.get(field))
+        },
+        status=None if url else "withheld",
+        platform_url=url,
+    )
+    if not _kept(resource):
+        return made
+    told = (document.text(resource.get("hash")) or "").rpartition(":")[2]
+    kind = _BY_LENGTH.get(len(told))
+    digest = document.digest(told, kind) if kind else None
+    return replace(
+        made,
+        size=document.size(resource.get("size")),
+        md5=digest if kind == "md5" else None,
+        sha1=digest if kind == "sha1" else None,
+        sha256=digest if kind == "sha256" else None,
+        sha512=digest if kind == "sha512" else None,
+    )
+
+
+def _path(resource: Mapping[str, Any], url: str | None) -> str:
+    """Return the name in the URL where that looks like a file's, else the label and the format.
+
+    A label may be any text: what would make a path of it becomes a hyphen.
+    """
+    leaf = unquote(document.path(url or "").rpartition("/")[2])
+    if _DOTTED.fullmatch(leaf):
+        return leaf
+    given = plain(resource.get("name")) or document.text(resource.get("id"))
+    label = _NO_LABEL.sub("-", document.name(given, "a resource"))
+    kind = (document.text(resource.get("format")) or "").removeprefix(".").lower()
+    if not _FORMAT.fullmatch(kind) or label.lower().endswith(f".{kind}"):
+        return label
+    return f"{label}.{kind}"
+
+
+def _describe(
+    dataset: Mapping[str, Any], links: Sequence[Mapping[str, Any]], page: str
+) -> Description:
+    extras = {
+        document.text(one.get("key")) or "": one.get("value")
+        for one in document.entries(dataset.get("extras"))
+    }
+    body = plain(document.inner(dataset, "organization").get("title"))
+    author = inverted(plain(dataset.get("author")))
+    group = Person(name=body, organisation=True) if body else None
+    tags = (
+        document.text(tag.get("display_name")) or document.text(tag.get("name"))
+        for tag in document.entries(dataset.get("tags"))
+    )
+    return Description(
+        title=plain(dataset.get("title")) or document.text(dataset.get("name")),
+        creators=tuple(one for one in (author or group,) if one),
+        publisher=body or plain(dataset.get("maintainer")) or document.host(page),
+        published=document.day(extras.get("issued"))
+        or document.day(dataset.get("metadata_created")),
+        abstract=plain(dataset.get("notes")),
+        subjects=tuple(dict.fromkeys(tag for tag in tags if tag)),
+        language=document.text(dataset.get("language")) or document.text(extras.get("language")),
+        licences=licences(name=dataset.get("license_title"), url=dataset.get("license_url")),
+        version=document.text(dataset.get("version")),
+        doi=document.doi(dataset.get("doi")) or document.doi(extras.get("doi")),
+        url=page,
+        related=tuple(dict.fromkeys(_related(links))),
+    )
+
+
+def _related(links: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
+    for link in links:
+        found = related(link.get("url"), "References")
+        if found:
+            yield found

@@ -1,0 +1,230 @@
+"""Dryad: datasets by DOI, with versions that share it, and files in pages.
+
+Whoever shows no token may read what there is, and download nothing of it: the item is told then
+with its files as withheld (needs-token).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote, unquote
+
+from builder.filesets import document
+from builder.filesets.item import (
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Person,
+    Related,
+    Request,
+    Resource,
+)
+from builder.filesets.licence import licences
+from builder.filesets.paging import pages
+from builder.filesets.person import named
+from builder.filesets.prose import plain
+from builder.filesets.relation import related
+from builder.filesets.seam import Api, FilesetError
+
+NAME = "dryad"
+DOMAIN = "datadryad.org"
+_HOSTS = frozenset((DOMAIN, "www.datadryad.org"))
+_ROOT = f"https://{DOMAIN}/api/v2/"
+_PREFIX = "10.5061/dryad."
+_DATASET = re.compile(r"(?:/stash)?/(?:dataset|downloads/zip_assembly_info)/doi:(?P<doi>10\..+?)/?")
+_FILE = re.compile(r"(?:/stash)?(?:/api/v2)?/(?:downloads/file_stream|files|downloads)/\d+.*")
+_PER_PAGE = 100
+_RELATIONS = {
+    "article": "IsCitedBy",
+    "dataset": "IsSupplementedBy",
+    "preprint": "IsCitedBy",
+    "primary_article": "IsSupplementTo",
+    "software": "IsDerivedFrom",
+    "supplemental_information": "IsSupplementedBy",
+    "data_management_plan": "IsDocumentedBy",
+}
+"""Dryad's words for related works, in DataCite's. Others mean nothing that DataCite has."""
+_DIGESTS = {
+    "md5": "md5",
+    "sha1": "sha1",
+    "sha-1": "sha1",
+    "sha256": "sha256",
+    "sha-256": "sha256",
+    "sha512": "sha512",
+    "sha-512": "sha512",
+}
+
+
+class Dryad:
+    """Dryad."""
+
+    name = NAME
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell whether it is Dryad, by host or DOI."""
+        known = document.host(resource.url) in _HOSTS
+        return known or (resource.doi or "").startswith(_PREFIX)
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the newest version of the dataset. Raises FilesetError."""
+        doi = _asked(resource)
+        url = f"{_ROOT}datasets/{quote(f'doi:{doi}', safe='')}"
+        dataset = document.mapping(api.document(url), "the dataset")
+        item = _item(doi, dataset)
+        if item.platform_status != "success":
+            return item
+        version = _link(dataset, "stash:version")
+        if version is None:
+            raise FilesetError("platform-bad-response", "the dataset names no version")
+        manifest = tuple(_files(api, version))
+        if not api.shows_token(DOMAIN):
+            held = tuple(replace(file, status="withheld") for file in manifest)
+            return replace(
+                item,
+                platform_status="needs-token",
+                manifest=held,
+                detail=f"fileset.tokens has no token of {DOMAIN}",
+            )
+        return replace(item, manifest=manifest)
+
+
+def _asked(resource: Resource) -> str:
+    """Return the DOI of the dataset. Raises FilesetError (platform-scope)."""
+    path = unquote(document.path(resource.url))
+    found = _DATASET.fullmatch(path) if document.host(resource.url) in _HOSTS else None
+    doi = document.doi(found["doi"]) if found else resource.doi
+    if doi:
+        return doi
+    if _FILE.fullmatch(path):
+        raise FilesetError("platform-scope", "it is one file of a dataset", code="file-level")
+    raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
+
+
+def _link(holder: Mapping[str, Any], name: str) -> str | None:
+    return document.joined(_ROOT, document.inner(holder, "_links", name).get("href"))
+
+
+def _refused(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
+    """Return a status, the day until which it holds, and words for it; success if none holds."""
+    curation = (document.text(dataset.get("curationStatus")) or "").lower()
+    if curation == "withdrawn":
+        return "platform-gone", None, "it was withdrawn"
+    if curation == "embargoed":
+        until = document.day(dataset.get("embargoEndDate")) or document.day(
+            dataset.get("publicationDate")
+        )
+        return ("platform-embargoed" if until else "platform-restricted"), until, "embargoed"
+    message = plain(dataset.get("message"))
+    if message and document.text(dataset.get("title")) is None:
+        return "platform-restricted", None, message
+    if document.text(dataset.get("visibility")) == "restricted":
+        return "platform-restricted", None, f"it is restricted: {curation or 'not published'}"
+    return "success", None, ""
+
+
+def _item(doi: str, dataset: Mapping[str, Any]) -> FilesetPlatformItem:
+    told = document.doi(dataset.get("identifier"))
+    if told != doi:
+        raise FilesetError("platform-error", f"{doi} was asked for, and {told} came")
+    status, until, detail = _refused(dataset)
+    version = document.text(dataset.get("versionNumber"))
+    page = document.web(dataset.get("sharingLink")) or f"https://{DOMAIN}/dataset/doi:{doi}"
+    return FilesetPlatformItem(
+        platform_name=NAME,
+        platform_status=status,
+        platform_domain=DOMAIN,
+        platform_id=doi,
+        version=version,
+        until=until,
+        detail=detail,
+        web_base_url=page,
+        description=_describe(dataset, doi, version, page),
+    )
+
+
+def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
+    """Yield the files of a version. Raises FilesetError (incomplete-manifest) if some lack."""
+
+    def following(page: Mapping[str, Any]) -> str | None:
+        return _link(page, "next")
+
+    found: list[Mapping[str, Any]] = []
+    total: int | None = None
+    first = f"{version.rstrip('/')}/files?per_page={_PER_PAGE}"
+    for page in pages(api, first, (DOMAIN,), following):
+        embedded = document.inner(page, "_embedded").get("stash:files")
+        found += document.listed(embedded, "the list of files")
+        total = document.size(page.get("total"))
+    if total is None:
+        raise FilesetError("platform-bad-response", "the list of files does not tell its length")
+    if len(found) != total:
+        raise FilesetError("incomplete-manifest", f"{len(found)} files are listed, of {total}")
+    for file in found:
+        if document.text(file.get("status")) != "deleted":
+            yield _file(file)
+
+
+def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
+    url = _link(file, "stash:download")
+    kind = _DIGESTS.get((document.text(file.get("digestType")) or "").lower())
+
+    def told(name: str) -> str | None:
+        return document.digest(file.get("digest"), name) if kind == name else None
+
+    return FilesetManifestFile(
+        path=document.name(file.get("path"), "a file"),
+        size=document.size(file.get("size")),
+        md5=told("md5"),
+        sha1=told("sha1"),
+        sha256=told("sha256"),
+        sha512=told("sha512"),
+        mimetype=document.text(file.get("mimeType")),
+        # Without this link a file may not be had, though it is listed.
+        status=None if url else "withheld",
+        platform_url=url,
+    )
+
+
+def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: str) -> Description:
+    licence = dataset.get("license")
+    return Description(
+        title=plain(dataset.get("title")),
+        creators=tuple(_creators(document.entries(dataset.get("authors")))),
+        publisher="Dryad",
+        published=document.day(dataset.get("publicationDate")),
+        abstract=plain(dataset.get("abstract")),
+        subjects=document.texts(dataset.get("keywords")),
+        licences=licences(url=licence),
+        version=version,
+        doi=doi,
+        url=page,
+        related=tuple(dict.fromkeys(_related(document.entries(dataset.get("relatedWorks"))))),
+    )
+
+
+def _creators(authors: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
+    for author in authors:
+        places = document.texts(author.get("affiliation")) + tuple(
+            name
+            for place in document.entries(author.get("affiliations"))
+            for name in document.texts(place.get("name"))
+        )
+        person = named(
+            author.get("firstName"),
+            author.get("lastName"),
+            iri=author.get("orcid"),
+            affiliations=tuple(dict.fromkeys(places)),
+        )
+        if person:
+            yield person
+
+
+def _related(works: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
+    for work in works:
+        kind = document.text(work.get("relationship")) or ""
+        found = related(work.get("identifier"), _RELATIONS.get(kind.lower()))
+        if found:
+            yield found

@@ -1,0 +1,206 @@
+"""Figshare, its portals under hosts of their own, and 4TU.ResearchData, which speaks its API.
+
+The list of files within an article may be short of some, and the list that is asked for apart comes
+in pages: the size of the article tells whether all are there.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from builder.filesets import document
+from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.paging import edition, part
+from builder.filesets.platforms.figshare_article import TYPES, describe, manifest
+from builder.filesets.prose import plain
+from builder.filesets.seam import Api, FilesetError
+
+NAME = "figshare"
+_API = "https://api.figshare.com/v2"
+_SITES = {"data.4tu.nl": "https://data.4tu.nl/v2"}
+"""Hosts that answer Figshare's API themselves."""
+_PREFIXES = {"10.6084": _API, "10.4121": "https://data.4tu.nl/v2"}
+"""Prefixes of DOIs that are given to nothing else, and where the API is."""
+_PORTALS = frozenset(
+    (
+        "bridges.monash.edu", "data.dtu.dk", "data.lib.vt.edu", "data.ncl.ac.uk",
+        "dro.deakin.edu.au", "drum.um.edu.mt", "figshare.com", "figshare.scilifelab.se",
+        "hammer.purdue.edu", "kilthub.cmu.edu", "opal.latrobe.edu.au", "orda.shef.ac.uk",
+        "ourarchive.otago.ac.nz", "rdr.ucl.ac.uk", "repository.lboro.ac.uk",
+        "research-repository.rmit.edu.au", "researchdata.smu.edu.sg", "zivahub.uct.ac.za",
+    )
+)  # fmt: skip
+"""Hosts of portals; those below figshare.com are known without being here."""
+
+_KINDS = "|".join(sorted(name.replace(" ", "_") for name in TYPES))
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_TAIL = rf"/(?P<id>\d{{1,12}}|{_UUID})(?:(?:/versions)?/(?P<version>\d{{1,6}}))?/?"
+_ARTICLE = re.compile(
+    rf"(?:/ndownloader)?/(?:articles|datasets)(?:/(?:{_KINDS})/[^/]+|/[^/]+)??{_TAIL}", re.I
+)
+_TYPED = re.compile(rf"/articles/(?:{_KINDS})/[^/]+{_TAIL}")
+_TOLD = re.compile(rf"/articles/(?:dataset|fileset|[a-z]+_[a-z_]+)/[^/]+{_TAIL}")
+_GROUP = re.compile(r"/(?:collections|projects)/")
+_FILE = re.compile(r"(?:/ndownloader)?/files/\d+")
+_DOI = re.compile(rf"10\.\d{{4,9}}/(?:.*[./:])?(?P<id>\d{{1,12}}|{_UUID})(?:\.v(?P<version>\d+))?")
+_GROUP_DOI = re.compile(r"10\.\d{4,9}/.*\.c\.\d+(?:\.v\d+)?")
+_PAGE, _PAGES = 1_000, 100
+"""How many files a page may list, and how many pages are asked for at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The article that a request is about: its id, and its version if one is asked for."""
+
+    id: str
+    version: str | None
+
+
+class Figshare:
+    """Figshare and what speaks its API."""
+
+    name = NAME
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell whether it is Figshare: by host, by DOI, or by the form of an article's URL."""
+        host, path = document.host(resource.url), document.path(resource.url)
+        if host in _SITES or host in _PORTALS or host.endswith(".figshare.com"):
+            return True
+        if (resource.doi or "").split("/")[0] in _PREFIXES:
+            return True
+        if resource.body is None:
+            return _TOLD.fullmatch(path) is not None
+        return _TYPED.fullmatch(path) is not None and b"figshare" in resource.body.lower()
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the article as Figshare has it. Raises FilesetError."""
+        asked = _asked(resource)
+        whole = f"{_root(resource)}/articles/{asked.id}"
+        where = f"{whole}/versions/{asked.version}" if asked.version else whole
+        article = document.mapping(edition(api, whole, where, asked.version), "the article")
+        _check(article, asked)
+        item = _item(article, asked, resource)
+        if item.platform_status != "success":
+            return item
+        made = replace(item, manifest=manifest(_files(api, where, article)))
+        if made.withheld and all("link_only" in file.extra for file in made.manifest or ()):
+            raise FilesetError(
+                "platform-scope", "its files are links to other sites", item=made, code="link-only"
+            )
+        return made
+
+
+def _root(resource: Resource) -> str:
+    prefix = (resource.doi or "").split("/")[0]
+    return _SITES.get(document.host(resource.url)) or _PREFIXES.get(prefix, _API)
+
+
+def _asked(resource: Resource) -> _Asked:
+    """Return what is asked for. Raises FilesetError (platform-scope) for what is no article."""
+    path = document.path(resource.url)
+    if _GROUP.match(path) or _GROUP_DOI.fullmatch(resource.doi or ""):
+        raise FilesetError("platform-scope", "it is a collection of articles", code="collection")
+    if _FILE.match(path):
+        raise FilesetError("platform-scope", "it is one file of an article", code="file-level")
+    by_url, by_doi = _ARTICLE.fullmatch(path), _DOI.fullmatch(resource.doi or "")
+    found = by_url or by_doi
+    if found is None:
+        raise FilesetError("platform-scope", f"{resource.url} is no article", code="no-dataset")
+    version = found["version"]
+    if by_doi and version is None and by_doi["id"] == found["id"].lower():
+        version = by_doi["version"]
+    return _Asked(found["id"].lower(), version)
+
+
+def _check(article: Mapping[str, Any], asked: _Asked) -> None:
+    """Raise FilesetError where it is not the article, or the version of it, that was asked for."""
+    ids = {document.text(article.get("id")), document.text(article.get("uuid"))} - {None}
+    if not ids:
+        raise FilesetError("platform-bad-response", "the article has no id")
+    if asked.id not in ids:
+        raise FilesetError("platform-error", f"article {asked.id} was asked for, not {ids}")
+    version = document.text(article.get("version"))
+    if asked.version and version and version != asked.version:
+        raise FilesetError(
+            "platform-scope",
+            f"version {asked.version} was asked for, and version {version} came",
+            code="wrong-version",
+        )
+    if article.get("status") == "draft":
+        raise FilesetError("platform-scope", "it is a draft", code="draft")
+
+
+def _refused(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
+    """Return a status, the day until which it holds, and words for it; success if none holds."""
+    if article.get("is_metadata_record") is True:
+        return "metadata-only", None, plain(article.get("metadata_reason")) or ""
+    if article.get("is_confidential") is True:
+        return "platform-restricted", None, plain(article.get("confidential_reason")) or ""
+    if article.get("is_embargoed") is True:
+        reason = plain(article.get("embargo_reason")) or plain(article.get("embargo_title")) or ""
+        until = document.day(article.get("embargo_date"))
+        # An embargo without a day is one that Figshare calls permanent.
+        return ("platform-embargoed" if until else "platform-restricted"), until, reason
+    if article.get("is_public") is False:
+        return "platform-restricted", None, "it is not public"
+    if article.get("download_disabled") is True:
+        return "platform-restricted", None, "downloads are disabled"
+    return "success", None, ""
+
+
+def _item(article: Mapping[str, Any], asked: _Asked, resource: Resource) -> FilesetPlatformItem:
+    status, until, detail = _refused(article)
+    version = document.text(article.get("version"))
+    page = document.web(article.get("url_public_html")) or document.web(article.get("figshare_url"))
+    bundle = f"https://ndownloader.figshare.com/articles/{asked.id}/versions/{version}"
+    return FilesetPlatformItem(
+        platform_name=NAME,
+        platform_status=status,
+        platform_domain=document.host(page or resource.url),
+        platform_id=asked.id,
+        version=version,
+        until=until,
+        detail=detail,
+        web_base_url=page or resource.url,
+        web_bundle_url=bundle if version and _root(resource) == _API else None,
+        description=describe(article, version, page or resource.url),
+    )
+
+
+def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return all files of an article. Raises FilesetError (incomplete-manifest) if some lack."""
+    given = article.get("files")
+    if given is not None:
+        files = document.listed(given, "the list of files")
+        if _complete(article, files):
+            return files
+    found: list[Mapping[str, Any]] = []
+    for page in range(1, _PAGES + 1):
+        url = f"{where}/files?page={page}&page_size={_PAGE}"
+        more = document.listed(part(api, url), "the list of files")
+        found += more
+        if len(more) < _PAGE:
+            break
+    if not _complete(article, found):
+        raise FilesetError(
+            "incomplete-manifest",
+            f"{len(found)} files of {_total(found)} bytes in all are listed, "
+            f"of {document.size(article.get('size'))} bytes that it has",
+        )
+    return found
+
+
+def _total(files: Sequence[Mapping[str, Any]]) -> int | None:
+    """Return the bytes of files in all; None if one does not tell."""
+    sizes = [document.size(file.get("size")) for file in files]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if len(known) == len(sizes) else None
+
+
+def _complete(article: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether files are as large as their article, as far as both tell."""
+    total, found = document.size(article.get("size")), _total(files)
+    return total is None or found is None or found == total

@@ -1,0 +1,138 @@
+"""Articles of Figshare: what their JSON says of them and of their files."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from builder.filesets import document
+from builder.filesets.item import Description, FilesetManifestFile, Person, Related
+from builder.filesets.licence import licences
+from builder.filesets.person import named, orcid
+from builder.filesets.prose import plain
+from builder.filesets.relation import related
+
+TYPES = {
+    "book": "Book",
+    "chapter": "BookChapter",
+    "composition": "Sound",
+    "conference contribution": "ConferencePaper",
+    "data management plan": "OutputManagementPlan",
+    "dataset": "Dataset",
+    "figure": "Image",
+    "fileset": "Dataset",
+    "journal contribution": "JournalArticle",
+    "media": "Audiovisual",
+    "model": "Model",
+    "monograph": "Book",
+    "online resource": "InteractiveResource",
+    "performance": "Audiovisual",
+    "physical object": "PhysicalObject",
+    "poster": "Text",
+    "preprint": "Preprint",
+    "presentation": "Text",
+    "report": "Report",
+    "software": "Software",
+    "standard": "Standard",
+    "thesis": "Dissertation",
+    "workflow": "Workflow",
+}
+"""Figshare's types of articles, in DataCite's words."""
+
+_PUBLISHER = re.compile(r"[.\s]*(?P<publisher>.+?)\.\s+[A-Z][A-Za-z ]*\.\s+https?://\S+\s*")
+
+
+def manifest(files: Sequence[Mapping[str, Any]]) -> tuple[FilesetManifestFile, ...]:
+    """Return the files of an article; two of one name are put into folders named by their ids."""
+    ids = [document.text(file.get("id")) or "" for file in files]
+    return document.apart([_file(file) for file in files], ids)
+
+
+def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
+    """Return a file. Its MD5 is the platform's own, or else what was told on handing it in."""
+    computed = document.digest(file.get("computed_md5"), "md5")
+    supplied = document.digest(file.get("supplied_md5"), "md5")
+    link, url = file.get("is_link_only") is True, document.web(file.get("download_url"))
+    extra: dict[str, Any] = {"id": file["id"]} if document.text(file.get("id")) else {}
+    if computed or supplied:
+        extra["md5_from"] = "computed_md5" if computed else "supplied_md5"
+    return FilesetManifestFile(
+        path=document.name(file.get("name"), "a file"),
+        size=None if link else document.size(file.get("size")),
+        md5=computed or supplied,
+        mimetype=document.text(file.get("mimetype")),
+        extra={**extra, "link_only": True} if link else extra,
+        status="withheld" if link or url is None else None,
+        platform_url=url,
+    )
+
+
+def describe(article: Mapping[str, Any], version: str | None, url: str) -> Description:
+    """Return what an article says of itself; `url` is its page."""
+    licence = document.inner(article, "license")
+    return Description(
+        title=plain(article.get("title")),
+        creators=tuple(_creators(article)),
+        publisher=_publisher(article),
+        published=document.day(article.get("published_date"))
+        or document.day(document.inner(article, "timeline").get("posted")),
+        type=_type(article),
+        abstract=plain(article.get("description")),
+        subjects=_subjects(article),
+        licences=licences(name=licence.get("name"), url=licence.get("url")),
+        version=version,
+        doi=document.doi(article.get("doi")),
+        url=url,
+        related=tuple(dict.fromkeys(_related(article))),
+    )
+
+
+def _type(article: Mapping[str, Any]) -> str:
+    given = document.text(article.get("defined_type_name")) or "dataset"
+    return TYPES.get(given.lower().replace("_", " "), "Other")
+
+
+def _creators(article: Mapping[str, Any]) -> Iterator[Person]:
+    for author in document.entries(article.get("authors")):
+        name = plain(author.get("full_name"))
+        person = named(
+            author.get("first_name"), author.get("last_name"), iri=author.get("orcid_id")
+        )
+        if person and person.given:
+            yield person
+        elif name:
+            yield Person(name=name, orcid=orcid(author.get("orcid_id")))
+
+
+def _publisher(article: Mapping[str, Any]) -> str:
+    """Return who published it: the word after the title in its citation, for nothing else tells."""
+    title, citation = plain(article.get("title")), plain(article.get("citation"))
+    if title and citation and title in citation:
+        found = _PUBLISHER.fullmatch(citation.partition(title)[2])
+        if found:
+            return found["publisher"]
+    return "figshare"
+
+
+def _subjects(article: Mapping[str, Any]) -> tuple[str, ...]:
+    tags = document.texts(article.get("tags")) + document.texts(article.get("keywords"))
+    categories = (
+        plain(category.get("title")) for category in document.entries(article.get("categories"))
+    )
+    return tuple(dict.fromkeys((*tags, *(title for title in categories if title))))
+
+
+def _related(article: Mapping[str, Any]) -> Iterator[Related]:
+    paper = related(article.get("resource_doi"), "IsSupplementTo")
+    if paper and paper.identifier != document.doi(article.get("doi")):
+        yield paper
+    told: list[tuple[object, object]] = [
+        (reference, "References") for reference in document.texts(article.get("references"))
+    ]
+    told += [
+        (material.get("identifier") or material.get("link"), material.get("relation"))
+        for material in document.entries(article.get("related_materials"))
+    ]
+    for identifier, relation in told:
+        found = related(identifier, relation)
+        if found:
+            yield found

@@ -1,0 +1,38 @@
+"""InvenioRDM: installations in many places, with one API."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from builder.filesets import origin, rdm
+from builder.filesets.document import host
+from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.seam import Api, FilesetError
+
+_RECORD = re.compile(r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/files/.+)?(?:/.*)?")
+_DRAFT = re.compile(r"/uploads/[A-Za-z0-9-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class InvenioRDM:
+    """The platform."""
+
+    name: str = "inveniordm"
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell by the URL's host; others are found by a probe of their API."""
+        return host(resource.url) in origin.INVENIORDM
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the record, which is one version."""
+        path = urlsplit(resource.url).path
+        if _DRAFT.fullmatch(path):
+            raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
+        record = _RECORD.fullmatch(path)
+        if record is None:
+            raise FilesetError("platform-404", f"{resource.url} names no record")
+        if record["file"]:
+            raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
+        return rdm.item(rdm.Asked(self.name, origin.base(resource.url), record["id"]), api)

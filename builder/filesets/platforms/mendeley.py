@@ -1,0 +1,207 @@
+"""Mendeley Data: datasets with versions; files are listed folder by folder, each with a SHA-256."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+from builder.filesets import document
+from builder.filesets.item import (
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Person,
+    Related,
+    Request,
+    Resource,
+)
+from builder.filesets.licence import licences
+from builder.filesets.paging import edition, part
+from builder.filesets.person import named
+from builder.filesets.prose import plain
+from builder.filesets.relation import related
+from builder.filesets.seam import Api, FilesetError
+
+NAME = "mendeley"
+DOMAIN = "data.mendeley.com"
+_ROOT = f"https://{DOMAIN}/public-api/datasets"
+_DATASET = re.compile(r"/datasets/(?P<id>[a-z0-9]{6,20})(?:/(?P<version>\d{1,4}))?/?")
+_DOI = re.compile(r"10\.17632/(?P<id>[a-z0-9]{6,20})(?:\.(?P<version>\d{1,4}))?")
+_FOLDERS = 1_000
+"""How many folders a dataset may have: each is asked for by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The dataset that a request is about, and its version if one is asked for."""
+
+    id: str
+    version: str | None
+
+
+class Mendeley:
+    """Mendeley Data."""
+
+    name = NAME
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell whether it is Mendeley Data, by host or DOI."""
+        known = document.host(resource.url) == DOMAIN
+        return known or _DOI.fullmatch(resource.doi or "") is not None
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the version that is asked for, or else the newest. Raises FilesetError."""
+        asked = _asked(resource)
+        where = f"{_ROOT}/{asked.id}"
+        snapshot = f"{where}/snapshot/{asked.version}"
+        dataset = document.mapping(edition(api, where, snapshot, asked.version), "the dataset")
+        version = _check(dataset, asked)
+        item = _item(dataset, asked, version)
+        if item.platform_status != "success":
+            return item
+        return replace(item, manifest=tuple(_files(api, where, version, dataset)))
+
+
+def _asked(resource: Resource) -> _Asked:
+    """Return what is asked for. Raises FilesetError (platform-scope) for what is no dataset."""
+    by_doi = _DOI.fullmatch(resource.doi or "")
+    by_url = None
+    if document.host(resource.url) == DOMAIN:
+        by_url = _DATASET.fullmatch(document.path(resource.url))
+    found = by_url or by_doi
+    if found is None:
+        raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
+    version = found["version"]
+    if version is None and by_doi and by_doi["id"] == found["id"]:
+        version = by_doi["version"]
+    return _Asked(found["id"], version)
+
+
+def _check(dataset: Mapping[str, Any], asked: _Asked) -> str:
+    """Return the dataset's version. Raises FilesetError where it is not what was asked for."""
+    told = document.text(dataset.get("id"))
+    if told != asked.id:
+        raise FilesetError("platform-error", f"{asked.id} was asked for, and {told} came")
+    version = document.text(dataset.get("version"))
+    if version is None:
+        raise FilesetError("platform-bad-response", "the dataset does not tell its version")
+    if asked.version and version != asked.version:
+        raise FilesetError(
+            "platform-scope",
+            f"version {asked.version} was asked for, and version {version} came",
+            code="wrong-version",
+        )
+    return version
+
+
+def _item(dataset: Mapping[str, Any], asked: _Asked, version: str) -> FilesetPlatformItem:
+    closed = dataset.get("available") is False
+    page = f"https://{DOMAIN}/datasets/{asked.id}/{version}"
+    return FilesetPlatformItem(
+        platform_name=NAME,
+        platform_status="platform-restricted" if closed else "success",
+        platform_domain=DOMAIN,
+        platform_id=asked.id,
+        version=version,
+        detail="it is told not to be available" if closed else "",
+        web_base_url=page,
+        web_bundle_url=f"https://{DOMAIN}/public-api/zip/{asked.id}/download/{version}",
+        description=_describe(dataset, version, page),
+    )
+
+
+def _files(
+    api: Api, where: str, version: str, dataset: Mapping[str, Any]
+) -> Iterator[FilesetManifestFile]:
+    """Yield the files of all folders. Raises FilesetError (incomplete-manifest) if some lack."""
+    folders = document.listed(part(api, f"{where}/folders/{version}"), "the list of folders")
+    if len(folders) > _FOLDERS:
+        raise FilesetError("platform-error", f"it has {len(folders)} folders")
+    seen: set[str] = set()
+    for id_, place in (("root", ""), *_places(folders)):
+        url = f"{where}/files?folder_id={quote(id_, safe='')}&version={version}"
+        for file in document.listed(part(api, url), "the list of files"):
+            seen.add(document.text(file.get("id")) or "")
+            yield _file(file, place)
+    told = {document.text(file.get("id")) or "" for file in document.entries(dataset.get("files"))}
+    if told - seen:
+        raise FilesetError("incomplete-manifest", f"{len(told - seen)} files are in no folder")
+
+
+def _places(folders: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the id of each folder, and its path with a slash at its end. Raises FilesetError."""
+    by_id = {document.text(folder.get("id")) or "": folder for folder in folders}
+    for id_ in by_id:
+        parts: list[str] = []
+        at, passed = id_, set[str]()
+        while at in by_id:
+            if at in passed:
+                raise FilesetError("platform-error", "a folder lies within itself")
+            passed.add(at)
+            parts.insert(0, document.name(by_id[at].get("name"), "a folder"))
+            folder = by_id[at]
+            at = document.text(folder.get("parent_id") or folder.get("parent_folder_id")) or ""
+        yield id_, "/".join((*parts, ""))
+
+
+def _file(file: Mapping[str, Any], place: str) -> FilesetManifestFile:
+    about = document.inner(file, "content_details")
+    url = document.web(about.get("download_url"))
+    size = document.size(about.get("size"))
+    return FilesetManifestFile(
+        path=place + document.name(file.get("filename"), "a file"),
+        size=document.size(file.get("size")) if size is None else size,
+        sha1=document.digest(about.get("sha1_hash"), "sha1"),
+        sha256=document.digest(about.get("sha256_hash"), "sha256"),
+        mimetype=document.text(about.get("content_type")),
+        status=None if url else "withheld",
+        platform_url=url,
+    )
+
+
+def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Description:
+    licence = document.inner(dataset, "data_licence")
+    name = licence.get("short_name") or licence.get("full_name")
+    titles = (
+        plain(category.get("label")) for category in document.entries(dataset.get("categories"))
+    )
+    return Description(
+        title=plain(dataset.get("name")),
+        creators=tuple(_creators(dataset)),
+        publisher="Mendeley Data",
+        published=document.day(dataset.get("publish_date")),
+        abstract=plain(dataset.get("description")),
+        subjects=tuple(dict.fromkeys(title for title in titles if title)),
+        licences=licences(name=name, url=licence.get("url")),
+        version=version,
+        doi=document.doi(document.inner(dataset, "doi").get("id") or dataset.get("doi")),
+        url=page,
+        related=tuple(dict.fromkeys(_related(dataset))),
+    )
+
+
+def _creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
+    for one in document.entries(dataset.get("contributors")):
+        institution = document.texts(document.inner(one, "institution").get("name"))
+        person = named(
+            one.get("first_name"),
+            one.get("last_name"),
+            iri=one.get("orcid_id"),
+            affiliations=institution,
+        )
+        if person:
+            yield person
+
+
+def _related(dataset: Mapping[str, Any]) -> Iterator[Related]:
+    for article in document.entries(dataset.get("articles")):
+        found = related(article.get("doi"), "IsSupplementTo")
+        if found:
+            yield found
+    for link in document.entries(dataset.get("related_links")):
+        found = related(link.get("href"), "References")
+        if found:
+            yield found

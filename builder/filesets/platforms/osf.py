@@ -1,0 +1,236 @@
+"""OSF: projects and registrations, whose files lie in folders of one or more storage providers.
+
+Everything comes in pages. Folders have neither sizes nor digests; files of providers other than
+OSF's own may have no digests either.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from builder.filesets import document
+from builder.filesets.item import (
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Person,
+    Request,
+    Resource,
+)
+from builder.filesets.licence import licences
+from builder.filesets.paging import pages, part
+from builder.filesets.person import named
+from builder.filesets.prose import plain
+from builder.filesets.seam import Api, FilesetError
+
+NAME = "osf"
+DOMAIN = "osf.io"
+_API = "api.osf.io"
+_HOSTS = frozenset((DOMAIN, "www.osf.io"))
+_OWN = "osfstorage"
+_GUID = re.compile(r"/(?P<id>[a-z0-9]{5})(?:_v\d+)?(?:/(?P<rest>.*))?", re.I)
+_FILE = re.compile(r"files/[a-z0-9]+/[0-9a-f]{24}(?:[/?].*)?")
+_DOI = re.compile(r"10\.17605/osf\.io/(?P<id>[a-z0-9]{5})")
+_PREPRINT = re.compile(r"/preprints(?:/.*)?")
+_REGISTRY = re.compile(r"/registries/[^/]+/(?P<id>[a-z0-9]{5})/?", re.I)
+_KINDS = {"nodes": "Dataset", "registrations": "Dataset"}
+_CATEGORIES = {"software": "Software", "instrumentation": "Instrument"}
+_OTHERS = {"files": "file-level", "preprints": "no-dataset", "users": "no-dataset"}
+_EMBEDS = "embed=contributors&embed=license&embed=identifiers"
+_DEPTH = 10_000
+"""How many folders a project may have."""
+
+
+class Osf:
+    """OSF."""
+
+    name = NAME
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell whether it is OSF, by host or DOI."""
+        known = document.host(resource.url) in _HOSTS
+        return known or _DOI.fullmatch(resource.doi or "") is not None
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the project or registration with all files of all providers.
+
+        Raises FilesetError.
+        """
+        guid = _asked(resource)
+        kind, node = _node(api, guid)
+        item = _item(guid, kind, node)
+        if item.platform_status != "success":
+            return item
+        files = tuple(_walk(api, f"https://{_API}/v2/{kind}/{guid}/files/"))
+        own = all(file.extra["provider"] == _OWN for file in files)
+        return _with(item, files, own)
+
+
+def _asked(resource: Resource) -> str:
+    """Return the id of what is asked for. Raises FilesetError (platform-scope)."""
+    path = document.path(resource.url)
+    if document.host(resource.url) in _HOSTS:
+        if _PREPRINT.fullmatch(path):
+            raise FilesetError("platform-scope", "it is a preprint", code="no-dataset")
+        found = _REGISTRY.fullmatch(path) or _GUID.fullmatch(path)
+        if found and _FILE.fullmatch(found.groupdict().get("rest") or ""):
+            raise FilesetError("platform-scope", "it is one file of a project", code="file-level")
+        if found:
+            return found["id"].lower()
+    by_doi = _DOI.fullmatch(resource.doi or "")
+    if by_doi is None:
+        raise FilesetError("platform-scope", f"{resource.url} is no project", code="no-dataset")
+    return by_doi["id"]
+
+
+def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
+    """Return what an id is of (nodes or registrations) and its document. Raises FilesetError."""
+    answer = api.document(f"https://{_API}/v2/guids/{quote(guid)}/")
+    data = document.mapping(document.inner(answer, "data"), "the answer's data")
+    kind = document.text(data.get("type")) or ""
+    if kind not in _KINDS:
+        code = _OTHERS.get(kind, "no-dataset")
+        raise FilesetError("platform-scope", f"{guid} is of {kind or 'no kind'}", code=code)
+    full = part(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
+    node = document.mapping(document.inner(full, "data"), "the project")
+    if document.text(node.get("id")) != guid:
+        raise FilesetError("platform-error", f"{guid} was asked for, and {node.get('id')} came")
+    return kind, node
+
+
+def _refused(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
+    """Return a status, the day until which it holds, and words for it; success if none holds."""
+    if about.get("withdrawn") is True:
+        return "platform-gone", None, plain(about.get("withdrawal_justification")) or "withdrawn"
+    if about.get("embargoed") is True:
+        until = document.day(about.get("embargo_end_date"))
+        return ("platform-embargoed" if until else "platform-restricted"), until, "embargoed"
+    if about.get("public") is False:
+        return "platform-restricted", None, "it is not public"
+    return "success", None, ""
+
+
+def _item(guid: str, kind: str, node: Mapping[str, Any]) -> FilesetPlatformItem:
+    about = document.inner(node, "attributes")
+    status, until, detail = _refused(about)
+    page = f"https://{DOMAIN}/{guid}/"
+    return FilesetPlatformItem(
+        platform_name=NAME,
+        platform_status=status,
+        platform_domain=DOMAIN,
+        platform_id=guid,
+        until=until,
+        detail=detail,
+        web_base_url=page,
+        description=_describe(node, kind, page),
+    )
+
+
+def _with(
+    item: FilesetPlatformItem, files: tuple[FilesetManifestFile, ...], own: bool
+) -> FilesetPlatformItem:
+    """Return the item with its files; the zip that OSF makes holds those of its own storage."""
+    url = f"https://files.osf.io/v1/resources/{item.platform_id}/providers/{_OWN}/?zip="
+    return replace(item, manifest=files, web_bundle_url=url if own and files else None)
+
+
+def _walk(api: Api, first: str) -> Iterator[FilesetManifestFile]:
+    """Yield the files of all folders of all providers. Raises FilesetError."""
+    waiting, seen = [first], {first}
+    while waiting:
+        for entry in _entries(api, waiting.pop()):
+            about = document.inner(entry, "attributes")
+            if document.text(about.get("kind")) == "file":
+                yield _file(entry, about)
+                continue
+            url = document.text(
+                document.inner(entry, "relationships", "files", "links", "related").get("href")
+            )
+            if url is None or url in seen or len(seen) > _DEPTH:
+                raise FilesetError("platform-error", "a folder leads nowhere, or back")
+            seen.add(url)
+            waiting.append(url)
+
+
+def _entries(api: Api, url: str) -> Iterator[Mapping[str, Any]]:
+    """Yield what is in a folder. Raises FilesetError (incomplete-manifest) if some lacks."""
+
+    def following(page: Mapping[str, Any]) -> str | None:
+        return document.text(document.inner(page, "links").get("next"))
+
+    found, total = 0, None
+    joint = "&" if "?" in url else "?"
+    for page in pages(api, f"{url}{joint}page%5Bsize%5D=100", (_API,), following):
+        data = document.listed(page.get("data"), "the list of files")
+        found += len(data)
+        yield from data
+        meta = document.inner(page, "links", "meta") or document.inner(page, "meta")
+        total = document.size(meta.get("total"))
+    if total is not None and found != total:
+        raise FilesetError("incomplete-manifest", f"{found} of {total} entries are listed at {url}")
+
+
+def _file(entry: Mapping[str, Any], about: Mapping[str, Any]) -> FilesetManifestFile:
+    provider = document.text(about.get("provider")) or _OWN
+    place = document.name(about.get("materialized_path"), "a file").removeprefix("/")
+    hashes = document.inner(about, "extra", "hashes")
+    url = document.web(document.inner(entry, "links").get("download"))
+    version = document.text(about.get("current_version"))
+    return FilesetManifestFile(
+        path=place if provider == _OWN else f"{provider}/{place}",
+        size=document.size(about.get("size")),
+        md5=document.digest(hashes.get("md5"), "md5"),
+        sha256=document.digest(hashes.get("sha256"), "sha256"),
+        extra={"provider": provider, **({"version": version} if version else {})},
+        status=None if url else "withheld",
+        platform_url=url,
+    )
+
+
+def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
+    about = document.inner(node, "attributes")
+    licence = document.inner(node, "embeds", "license", "data", "attributes")
+    published = document.day(about.get("date_registered")) or document.day(
+        about.get("date_created")
+    )
+    return Description(
+        title=plain(about.get("title")),
+        creators=tuple(_creators(node)),
+        publisher="OSF",
+        published=published,
+        type=_CATEGORIES.get(document.text(about.get("category")) or "", _KINDS[kind]),
+        abstract=plain(about.get("description")),
+        subjects=document.texts(about.get("tags")),
+        licences=licences(name=licence.get("name"), url=licence.get("url")),
+        doi=next(_dois(node), None),
+        url=page,
+    )
+
+
+def _creators(node: Mapping[str, Any]) -> Iterator[Person]:
+    for one in document.entries(document.inner(node, "embeds", "contributors").get("data")):
+        if document.inner(one, "attributes").get("bibliographic") is False:
+            continue
+        user = document.inner(one, "embeds", "users", "data", "attributes")
+        social = document.inner(user, "social")
+        person = named(user.get("given_name"), user.get("family_name"), iri=social.get("orcid"))
+        name = plain(user.get("full_name")) or plain(
+            document.inner(one, "attributes").get("unregistered_contributor")
+        )
+        if person and person.given:
+            yield person
+        elif name:
+            yield Person(name=name)
+
+
+def _dois(node: Mapping[str, Any]) -> Iterator[str]:
+    told = document.inner(node, "embeds", "identifiers").get("data")
+    for one in document.entries(told):
+        about = document.inner(one, "attributes")
+        found = document.doi(about.get("value"))
+        if about.get("category") == "doi" and found:
+            yield found

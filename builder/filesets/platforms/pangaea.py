@@ -1,0 +1,194 @@
+"""PANGAEA: tables, files, lists of files and series of datasets, told by JSON-LD.
+
+A table is one text file whose size is not told. A dataset of files is a table of their names and
+MD5s. A series of datasets has nothing of its own but a zip of all: each is a dataset by itself.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, unquote
+
+from builder.filesets import document
+from builder.filesets.item import (
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Person,
+    Related,
+    Request,
+    Resource,
+)
+from builder.filesets.licence import licences
+from builder.filesets.paging import parts
+from builder.filesets.person import named, orcid
+from builder.filesets.prose import plain
+from builder.filesets.relation import related
+from builder.filesets.seam import Api, FilesetError
+
+NAME = "pangaea"
+DOMAIN = "doi.pangaea.de"
+_HOSTS = frozenset((DOMAIN, "pangaea.de", "www.pangaea.de", "doi.pangaea.de"))
+_ID = re.compile(r"/?(?:10\.1594/pangaea\.)(?P<id>\d{1,12})/?", re.I)
+_PREFIX = "10.1594/pangaea."
+_SERIES = "datasets"
+"""The unit of the size of a series."""
+_NAMED, _HASH = "binary", "binary (hash)"
+"""Columns of a table that lists files, in lower case: their names and their MD5s."""
+_ACCEPT = "text/tab-separated-values, text/plain;q=0.9"
+
+
+class Pangaea:
+    """PANGAEA."""
+
+    name = NAME
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell whether it is PANGAEA, by host or DOI."""
+        known = document.host(resource.url) in _HOSTS
+        return known or (resource.doi or "").startswith(_PREFIX)
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the dataset with its table or its files. Raises FilesetError."""
+        id_ = _asked(resource)
+        page = f"https://{DOMAIN}/10.1594/PANGAEA.{id_}"
+        about = document.mapping(
+            api.document(f"{page}?format=metadata_jsonld"), "the dataset's metadata"
+        )
+        told = document.doi(about.get("identifier")) or document.doi(about.get("@id"))
+        if told != f"{_PREFIX}{id_}":
+            raise FilesetError("platform-error", f"{_PREFIX}{id_} was asked for, and {told} came")
+        if document.text(document.inner(about, "size").get("unitText")) == _SERIES:
+            raise FilesetError("platform-scope", "it is a series of datasets", code="collection")
+        refused = _refused(about)
+        return FilesetPlatformItem(
+            platform_name=NAME,
+            platform_status="platform-restricted" if refused else "success",
+            platform_domain=DOMAIN,
+            platform_id=id_,
+            manifest=None if refused else tuple(_files(api, id_, about)),
+            web_base_url=page,
+            detail=refused,
+            description=_describe(about, told, page),
+        )
+
+
+def _asked(resource: Resource) -> str:
+    """Return the number of the dataset. Raises FilesetError (platform-scope)."""
+    path = unquote(document.path(resource.url))
+    found = _ID.fullmatch(path) if document.host(resource.url) in _HOSTS else None
+    found = found or _ID.fullmatch(resource.doi or "")
+    if found is None:
+        raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
+    return found["id"]
+
+
+def _refused(about: Mapping[str, Any]) -> str:
+    """Return in which way it is not open; empty if it is."""
+    access = document.text(about.get("conditionsOfAccess")) or ""
+    if about.get("isAccessibleForFree") is False or access.lower() not in ("", "unrestricted"):
+        return f"its access is told to be {access or 'not free'}"
+    return ""
+
+
+def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetManifestFile]:
+    """Yield the files, or the table as one. Raises FilesetError."""
+    given = [
+        (url, document.text(one.get("encodingFormat")))
+        for one in document.entries(about.get("distribution"))
+        if (url := document.web(one.get("contentUrl")))
+    ]
+    table = next((url for url, _ in given if "format=textfile" in url), None)
+    if table is None:
+        for url, kind in given:
+            yield _given(id_, url, kind)
+        return
+    names = _listed(api, table) if _lists_files(about) else None
+    if names is None:
+        yield FilesetManifestFile(
+            path=f"PANGAEA.{id_}.tab", mimetype="text/tab-separated-values", platform_url=table
+        )
+        return
+    for name, md5 in names:
+        url = f"https://download.pangaea.de/dataset/{id_}/files/{quote(name)}"
+        yield FilesetManifestFile(path=name, md5=md5, platform_url=url)
+
+
+def _given(id_: str, url: str, kind: str | None) -> FilesetManifestFile:
+    """Return a file that is given as it is, named by its URL, or as the zip of the dataset."""
+    name = unquote(document.path(url).rpartition("/")[2])
+    if "format=zip" in url:
+        name = f"PANGAEA.{id_}.zip"
+    return FilesetManifestFile(path=document.name(name, "a file"), mimetype=kind, platform_url=url)
+
+
+def _lists_files(about: Mapping[str, Any]) -> bool:
+    """Tell whether the table may be one of files: one of its parameters is a file."""
+    measured = document.entries(about.get("variableMeasured"))
+    names = [(document.text(one.get("name")) or "").lower() for one in measured]
+    return not names or any(name.startswith(("binary", "file content")) for name in names)
+
+
+def _listed(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None:
+    """Return the names and MD5s of the files that a table lists; None if it lists none.
+
+    Raises FilesetError.
+    """
+    with parts():
+        answer = api.answer(table, accept=_ACCEPT)
+    lines = iter(answer.body.decode("utf-8", "replace").splitlines())
+    commented = False
+    for line in lines:
+        commented = commented or line.lstrip().startswith("/*")
+        if not commented:
+            break
+        commented = "*/" not in line
+    else:
+        return None
+    columns = [column.strip().lower() for column in line.split("\t")]
+    if _NAMED not in columns:
+        return None
+    at, of = columns.index(_NAMED), columns.index(_HASH) if _HASH in columns else None
+    rows = [row for row in (line.split("\t") for line in lines) if len(row) == len(columns)]
+    return [
+        (row[at].strip(), document.digest(row[of], "md5") if of is not None else None)
+        for row in rows
+        if row[at].strip()
+    ]
+
+
+def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
+    return Description(
+        title=plain(about.get("name")),
+        creators=tuple(_creators(about)),
+        publisher=document.text(document.inner(about, "publisher").get("name")) or "PANGAEA",
+        published=document.day(about.get("datePublished")),
+        abstract=plain(about.get("abstract")) or plain(about.get("description")),
+        subjects=document.texts(about.get("keywords"), apart=";"),
+        language=document.text(about.get("inLanguage")),
+        licences=licences(url=about.get("license")),
+        doi=doi,
+        url=page,
+        related=tuple(dict.fromkeys(_related(about))),
+    )
+
+
+def _creators(about: Mapping[str, Any]) -> Iterator[Person]:
+    for one in document.entries(about.get("creator")):
+        person = named(one.get("givenName"), one.get("familyName"), iri=one.get("@id"))
+        name = plain(one.get("name"))
+        if person and person.given:
+            yield person
+        elif name:
+            group = one.get("@type") == "Organization"
+            yield Person(name=name, orcid=orcid(one.get("@id")), organisation=group)
+
+
+def _related(about: Mapping[str, Any]) -> Iterator[Related]:
+    for field, relation in (("citation", "References"), ("isPartOf", "IsPartOf")):
+        for one in document.entries(about.get(field)):
+            found = related(one.get("@id") or one.get("url"), relation)
+            if found:
+                yield found

@@ -1,0 +1,48 @@
+"""Zenodo: the one whose records had four shapes."""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from builder.filesets import origin, rdm
+from builder.filesets.document import host
+from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.seam import Api, FilesetError
+
+_RECORD = re.compile(r"/(?:api/)?records?/(?P<id>[0-9]+)(?P<file>/(?:preview|files/.+))?(?:/.*)?")
+_DOI = re.compile(r"10\.5281/zenodo\.(?P<id>[0-9]+)", re.IGNORECASE)
+_IN_URL = re.compile(
+    r"/(?:doi|badge/doi)/10\.[0-9]+/zenodo\.(?P<id>[0-9]+)(?:\.svg)?", re.IGNORECASE
+)
+_DRAFT = re.compile(r"/(?:deposit|uploads|api/deposit/depositions)/[0-9]+(?:/.*)?")
+_COLLECTION = re.compile(r"/communities/.+")
+
+
+@dataclass(frozen=True, slots=True)
+class Zenodo:
+    """The platform."""
+
+    name: str = "zenodo"
+
+    def match_request(self, request: Request, resource: Resource) -> bool:
+        """Tell by the URL's host, or by a DOI that Zenodo gave."""
+        return host(resource.url) in origin.ZENODO or _DOI.fullmatch(resource.doi or "") is not None
+
+    def process_request(
+        self, request: Request, resource: Resource, api: Api
+    ) -> FilesetPlatformItem:
+        """Return the record, which is one version."""
+        path = urlsplit(resource.url).path if host(resource.url) in origin.ZENODO else ""
+        record = _RECORD.fullmatch(path) or _IN_URL.fullmatch(path)
+        if _DRAFT.fullmatch(path):
+            raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
+        if _COLLECTION.fullmatch(path):
+            raise FilesetError("platform-scope", "it is a community", code="collection")
+        if record is not None and record.groupdict().get("file"):
+            raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
+        named = record or _DOI.fullmatch(resource.doi or "")
+        if named is None:
+            raise FilesetError("platform-404", f"{resource.url} names no record")
+        domain = host(resource.url) if path else "zenodo.org"
+        base = f"https://{domain.removeprefix('www.')}"
+        return rdm.item(rdm.Asked(self.name, base, named["id"], "Zenodo"), api)

@@ -1,0 +1,186 @@
+"""A queue of Amazon's SQS that requests come from: one message, one request.
+
+A message is the caller's for some minutes, again and again, for as long as its request takes. It is
+removed once its result is where it lasts, and given back where another try may go better. Who
+gives it back too often, or dies of it, has it moved to the queue of dead letters by SQS itself.
+Messages may come twice: what was archived before is found so.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from builder.errors import UsageError
+from builder.filesets import line, status
+from builder.filesets.item import Outcome, Request
+from builder.filesets.line import BadLine
+from functions.snapshot.errors import SheafError
+
+_TOGETHER = 10  # messages that SQS takes and gives at once
+_SOONEST, _LATEST = 60, 3600
+"""Seconds after which a request that failed is tried again, twice as long each time."""
+
+
+class QueueError(SheafError):
+    """The queue does not answer, or does not know us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message: its text, what it is answered by, and how often it was received by now."""
+
+    id: str
+    text: str
+    receipt: str
+    received: int = 1
+
+    def request(self) -> Request:
+        """Return the request that it is; a bad one stands for what is none."""
+        try:
+            return line.parsed(self.text)
+        except BadLine as error:
+            return line.refused(f"message {self.id}: {error}", self.text)
+
+
+def is_final(outcome: Outcome) -> bool:
+    """Tell whether another try would come to the same."""
+    return not status.of(outcome.status).retryable
+
+
+def wait(received: int) -> int:
+    """Return after how many seconds a message is tried again that was received so often."""
+    return min(_LATEST, _SOONEST << min(max(received, 1) - 1, 10))
+
+
+@dataclass(slots=True)
+class Queue:
+    """The queue at `url`. `client` is one of boto3, as `connected` gives it.
+
+    A message is ours for `visibility` seconds, and again before these are over. Safe to use from
+    threads. All methods raise QueueError.
+    """
+
+    url: str
+    client: Any
+    visibility: int = 300
+    poll: int = 2
+    """Seconds that one question waits for messages."""
+    _held: dict[int, tuple[Request, Message]] = field(init=False, default_factory=dict)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+
+    def requests(self, stop: threading.Event, *, lasting: bool = False) -> Iterator[Request]:
+        """Yield the requests of messages, one asked for at a time, until there are none.
+
+        Where it is `lasting`, more are waited for until `stop` is set.
+        """
+        while not stop.is_set():
+            message = self._received()
+            if message is not None:
+                request = message.request()
+                with self._lock:
+                    self._held[id(request)] = (request, message)
+                yield request
+            elif not lasting:
+                return
+
+    def settle(self, outcome: Outcome) -> None:
+        """See to the message of a request that yielded this outcome, which is where it lasts."""
+        with self._lock:
+            found = self._held.pop(id(outcome.request), None)
+        if found is None:
+            return
+        _, message = found
+        if is_final(outcome):
+            self._ask("delete_message", ReceiptHandle=message.receipt)
+        else:
+            seconds = 0 if outcome.status == "cancelled" else wait(message.received)
+            self._let(message, seconds)
+
+    def release(self) -> None:
+        """Give back at once what is held and was not settled."""
+        with self._lock:
+            held, self._held = list(self._held.values()), {}
+        for _, message in held:
+            self._let(message, 0)
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Keep what is held for as long as the block takes, and give back the rest after it."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._beat, args=(ended,), name="heartbeat")
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            self.release()
+
+    def _beat(self, ended: threading.Event) -> None:
+        while not ended.wait(self.visibility / 3):
+            with self._lock:
+                held = [message for _, message in self._held.values()]
+            for start in range(0, len(held), _TOGETHER):
+                entries = [
+                    {
+                        "Id": str(number),
+                        "ReceiptHandle": message.receipt,
+                        "VisibilityTimeout": self.visibility,
+                    }
+                    for number, message in enumerate(held[start : start + _TOGETHER])
+                ]
+                try:
+                    self._ask("change_message_visibility_batch", Entries=entries)
+                except QueueError:
+                    continue  # the next beat may be in time; else somebody else has the message
+
+    def _received(self) -> Message | None:
+        answer = self._ask(
+            "receive_message",
+            MaxNumberOfMessages=1,
+            WaitTimeSeconds=self.poll,
+            VisibilityTimeout=self.visibility,
+            MessageSystemAttributeNames=["ApproximateReceiveCount"],
+        )
+        for found in answer.get("Messages", ()):
+            received = int(found.get("Attributes", {}).get("ApproximateReceiveCount", 1))
+            return Message(found["MessageId"], found["Body"], found["ReceiptHandle"], received)
+        return None
+
+    def _let(self, message: Message, seconds: int) -> None:
+        self._ask(
+            "change_message_visibility", ReceiptHandle=message.receipt, VisibilityTimeout=seconds
+        )
+
+    def _ask(self, what: str, **given: object) -> Any:
+        import botocore.exceptions
+
+        try:
+            return getattr(self.client, what)(QueueUrl=self.url, **given)
+        except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError) as error:
+            raise QueueError(f"{self.url}: {error}") from error
+
+
+def connected(url: str) -> Queue:
+    """Return the queue at `url`, with the credentials and the region of the surroundings.
+
+    Raises UsageError where boto3 is not installed.
+    """
+    try:
+        import boto3
+        import botocore.exceptions
+    except ImportError as error:
+        raise UsageError("--queue needs boto3: pip install 'sheaf[aws]'") from error
+    try:
+        client = boto3.client("sqs", region_name=_region(url))
+    except botocore.exceptions.BotoCoreError as error:
+        raise QueueError(f"{url}: {error}") from error
+    return Queue(url, client)
+
+
+def _region(url: str) -> str | None:
+    """Return the region that the URL of a queue names; None for one that names none."""
+    labels = url.partition("://")[2].partition("/")[0].split(".")
+    return labels[1] if labels[0] == "sqs" and labels[2:3] == ["amazonaws"] else None

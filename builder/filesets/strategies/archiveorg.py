@@ -1,0 +1,255 @@
+"""Files in an item of archive.org: each of its own, or all of them as one zip.
+
+A file is downloaded to a scratch file first, one at a time, for archive.org asks for its size and
+MD5 before its bytes. An item is named by its manifest: none has files of two manifests. What
+archive.org hosts itself is not put there again.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from builder.filesets import file as files
+from builder.filesets import holding, record
+from builder.filesets.archive import Archive, Contents, Stored
+from builder.filesets.choice import ARCHIVEORG, Settings
+from builder.filesets.item import (
+    ArchiveStrategyResult,
+    FileMeta,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Terminal,
+)
+from builder.filesets.packing import ZIP, Packing, Spoilt
+from builder.filesets.place import BUNDLE, place
+from builder.filesets.record import Record
+from builder.filesets.seam import Downloader, FilesetError
+from functions.snapshot.store import Writer
+
+FILE, FILESET, BUNDLED = "archiveorg-file", "archiveorg-fileset", "archiveorg-fileset-bundled"
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The strategies archiveorg-*; `name` is which of them. `scratch` is a folder of this machine.
+
+    `go_on` is called now and then, and may raise a FilesetError.
+    """
+
+    name: str
+    store: Writer
+    downloader: Downloader
+    settings: Settings
+    archive: Archive
+    scratch: Path
+    go_on: Callable[[], None] = lambda: None
+
+    def check_existing(self, item: FilesetPlatformItem) -> ArchiveStrategyResult | None:
+        """Return what is kept of the very item already, None where that is not all of it."""
+        with files.stored(item, "error-store-verify"):
+            known = record.read(self.store, place(item))
+            if known is None:
+                return None
+            if not known.archived.ingest_strategy.startswith(ARCHIVEORG):
+                check = self.settings["fileset.check"]
+                return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
+        return _existing(known, self.archive.contents(holding.name(item)), item)
+
+    def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
+        """Keep the item's files at archive.org. Raises FilesetError."""
+        with files.stored(item):
+            known = record.of_strategy(self.store, place(item), self.name)
+            archived = _Run(self, item, known).archived()
+            if known is None:
+                known = record.write(self.store, place(item), record.of(item, archived, ()))
+            return record.told(known.archived, item)
+
+
+def _existing(
+    known: Record, contents: Contents, item: FilesetPlatformItem
+) -> ArchiveStrategyResult | None:
+    """Return what is recorded, if the item has it; what it is at work on may not be told yet."""
+    archived = known.archived
+    bundle = archived.bundle_file_meta
+    wanted = (_bundle_file(bundle),) if bundle else archived.manifest
+    told = {file.path: _is(file, contents.files.get(file.path)) for file in wanted}
+    altered = sorted(path for path, same in told.items() if same is False)
+    if altered:
+        manifest = tuple(
+            replace(f, status="mismatch-existing" if bundle or f.path in altered else "exists")
+            for f in archived.manifest
+        )
+        detail = f"{', '.join(altered)}: altered at archive.org since it was archived"
+        return record.told(
+            replace(archived, status="mismatch-existing", manifest=manifest, detail=detail), item
+        )
+    if None in told.values() and not contents.busy:
+        return None
+    return record.told(replace(archived, status="success-existing"), item)
+
+
+def _is(file: FilesetManifestFile, stored: Stored | None) -> bool | None:
+    """Tell whether archive.org has that very file; None where it has none, or does not tell."""
+    if stored is None:
+        return None
+    if file.size is not None and stored.size is not None and file.size != stored.size:
+        return False
+    pairs = ((file.md5, stored.md5), (file.sha1, stored.sha1))
+    told = [own == other for own, other in pairs if own and other]
+    return all(told) if told else None
+
+
+def _bundle_file(meta: FileMeta) -> FilesetManifestFile:
+    return FilesetManifestFile(
+        path=BUNDLE, size=meta.size_bytes, md5=meta.md5hex, sha1=meta.sha1hex, mimetype=ZIP
+    )
+
+
+class _Run:
+    """One go at the files of an item; `known` is what was recorded when they were complete."""
+
+    def __init__(self, asked: Items, item: FilesetPlatformItem, known: Record | None) -> None:
+        self._asked = asked
+        self._item = item
+        self._name = holding.name(item)
+        self._known = {f.path: f for f in known.archived.manifest} if known else {}
+        self._left: int = asked.settings["fileset.max_bytes"]
+        self._terminal: Terminal | None = None
+        if item.platform_name != ARCHIVEORG:
+            asked.archive.check()
+        self._contents = asked.archive.contents(self._name)
+
+    def archived(self) -> ArchiveStrategyResult:
+        """Return what came of it, once all is there."""
+        if self._item.platform_name == ARCHIVEORG:
+            return self._result([self._hosted(file) for file in self._item.files])
+        if self._asked.name == BUNDLED:
+            return self._bundled()
+        return self._result(list(files.each(self._item, self._keep, self._item.files)))
+
+    def _hosted(self, file: FilesetManifestFile) -> FilesetManifestFile:
+        """Return a file that archive.org hosts, and has as it listed it a moment ago."""
+        stored = self._contents.files.get(file.path)
+        if stored is None or _is(file, stored) is False:
+            detail = f"{file.path} is not at archive.org as it was listed"
+            raise FilesetError("changed-during-ingest", detail, item=self._item)
+        return _as_stored(file, stored)
+
+    def _keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
+        """Return the file, once the item has it."""
+        known = self._known.get(file.path)
+        stored = self._contents.files.get(file.path)
+        wanted = files.like(file, known) if known else file
+        same = _is(wanted, stored)
+        if stored is not None and same:
+            return known or _as_stored(file, stored)
+        if same is False:
+            raise self._altered(file.path)
+        limit = min(self._asked.settings["fileset.max_file_bytes"], self._left)
+        with self._scratch() as scratch:
+            received = self._asked.downloader.download(wanted, limit, scratch.opened)
+            self._left -= received.size
+            arrived = files.arrived(file, received)
+            self._put(arrived, scratch.path)
+        self._terminal = files.terminal(received)
+        return known or arrived
+
+    def _bundled(self) -> ArchiveStrategyResult:
+        """Return what came of one zip of all files, which is made anew if need be."""
+        for left in reversed(range(self._asked.settings["fileset.tries"])):
+            with self._scratch() as scratch:
+                try:
+                    return self._zipped(scratch, is_last=not left)
+                except Spoilt:
+                    continue
+        raise AssertionError("unreachable")
+
+    def _zipped(self, scratch: "_Scratch", *, is_last: bool) -> ArchiveStrategyResult:
+        with scratch.opened() as sink:
+            pack = Packing(
+                self._asked.downloader, self._asked.settings, sink,
+                tuple(self._known.values()), is_last=is_last,
+            )  # fmt: skip
+            some = sorted(self._item.files, key=lambda file: file.path)
+            kept = pack.ended(tuple(files.each(self._item, pack.keep, some)), BUNDLE)
+        meta = pack.meta()
+        self._put(_bundle_file(meta), scratch.path)
+        return ArchiveStrategyResult(
+            ingest_strategy=BUNDLED,
+            status=record.succeeded(self._item, BUNDLED),
+            manifest=tuple(replace(file, key=None) for file in kept),
+            bundle_file_meta=meta,
+            bundle_archiveorg_path=BUNDLE,
+        )
+
+    def _put(self, file: FilesetManifestFile, path: Path) -> None:
+        """Put a file into the item, unless it has it; see that it has no other then."""
+        same = _is(file, self._contents.files.get(file.path))
+        if same is False:
+            raise self._altered(file.path)
+        if same:
+            return
+        archive, item = self._asked.archive, self._item
+        hint = sum(one.size or 0 for one in item.files)
+        archive.put(self._name, file.path, path, holding.metadata(item), max(hint, file.size or 0))
+        if _is(file, archive.contents(self._name).files.get(file.path)) is False:
+            detail = f"archive.org has another {file.path} than was put there"
+            raise FilesetError("error-store-verify", detail, item=item)
+
+    def _altered(self, path: str) -> FilesetError:
+        detail = f"the item {self._name} has another {path}; nothing is written over it"
+        return FilesetError("mismatch-existing", detail, item=self._item)
+
+    def _result(self, kept: Sequence[FilesetManifestFile]) -> ArchiveStrategyResult:
+        alone = kept[0] if self._asked.name == FILE else None
+        return ArchiveStrategyResult(
+            ingest_strategy=self._asked.name,
+            status=record.succeeded(self._item, self._asked.name),
+            manifest=tuple(kept),
+            file_file_meta=files.meta(alone) if alone else None,
+            file_terminal=self._terminal if alone else None,
+        )
+
+    @contextmanager
+    def _scratch(self) -> Iterator["_Scratch"]:
+        with tempfile.NamedTemporaryFile(dir=self._asked.scratch, suffix=".part") as file:
+            yield _Scratch(file, Path(file.name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scratch:
+    """A file of this machine that takes the bytes of one file."""
+
+    file: IO[bytes]
+    path: Path
+
+    @contextmanager
+    def opened(self) -> Iterator["_Scratch"]:
+        """Give what takes the bytes from the first on."""
+        self.file.seek(0)
+        self.file.truncate()
+        yield self
+        self.file.flush()
+
+    def write(self, data: bytes) -> None:
+        """Take some more. Raises FilesetError (error-store-upload) if the disk is full."""
+        try:
+            self.file.write(data)
+        except OSError as error:
+            detail = f"scratch file: {error.strerror or error}"
+            raise FilesetError("error-store-upload", detail) from error
+
+
+def _as_stored(file: FilesetManifestFile, stored: Stored) -> FilesetManifestFile:
+    """Return a file that archive.org had before."""
+    return replace(
+        file,
+        status="exists",
+        size=stored.size if file.size is None else file.size,
+        md5=file.md5 or stored.md5,
+        sha1=file.sha1 or stored.sha1,
+        crc32=file.crc32 or stored.crc32,
+    )

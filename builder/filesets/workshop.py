@@ -1,0 +1,49 @@
+"""The workshop: what carries out requests, put together from the configuration."""
+
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from builder.filesets.detect import Detected, detect
+from builder.filesets.ingest import Ingest
+from builder.filesets.item import Request
+from builder.filesets.means import Ways, means
+from builder.filesets.seam import Api
+from builder.filesets.strategy import Materials, strategy
+from builder.gather import sender
+from builder.gather.address import Guard, networks
+from functions.snapshot.configuration import Configuration
+
+
+def ways(
+    settings: Configuration, stop: threading.Event, scratch: Path, clock: Callable[[], datetime]
+) -> Ways:
+    """Return the ways to platforms that the configuration allows; `stop` ends all that goes on.
+
+    What may be asked is the same as for `sheaf gather`. Raises ConfigurationError where hosts could
+    not tell who asks them.
+    """
+    sender.check(settings)
+    guard = Guard(frozenset(settings["gather.ports"]), networks(settings["gather.allow_networks"]))
+    agent = sender.agent(settings)
+    return means(settings, agent, guard, stop, scratch, lambda: clock().timestamp())
+
+
+def ingest(materials: Materials, stop: threading.Event, seconds: float) -> Ingest:
+    """Return what carries out requests, each in at most so many seconds; `stop` ends all."""
+    settings = materials.settings
+
+    def detected(request: Request, api: Api) -> Detected:
+        return detect(request, api, materials.clock, settings["fileset.block"])
+
+    return Ingest(
+        detect=detected,
+        api=materials.ways.api,
+        strategy=partial(strategy, materials),
+        settings=settings,
+        clock=materials.clock,
+        seconds=seconds,
+        stop=stop,
+    )

@@ -1,0 +1,179 @@
+"""DataCite: what crosswalks ask of the columns of a dataset (functions.snapshot.fileset.FILESET).
+
+What DataCite has a list of words for is left out, or Other, where it is none of them. What a record
+has to have and nobody told is `(:unav)`, as DataCite's standard values have it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from functions.oai.request import is_uri
+
+Values = Sequence[Any] | None
+
+UNAVAILABLE = "(:unav)"
+NO_YEAR = "0000"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+TYPES = _words(
+    "Audiovisual Award Book BookChapter Collection ComputationalNotebook ConferencePaper "
+    "ConferenceProceeding DataPaper Dataset Dissertation Event Image Instrument "
+    "InteractiveResource Journal JournalArticle Model OutputManagementPlan PeerReview "
+    "PhysicalObject Preprint Project Report Service Software Sound Standard StudyRegistration "
+    "Text Workflow Other"
+)
+ROLES = _words(
+    "ContactPerson DataCollector DataCurator DataManager Distributor Editor HostingInstitution "
+    "Other Producer ProjectLeader ProjectManager ProjectMember RegistrationAgency "
+    "RegistrationAuthority RelatedPerson ResearchGroup RightsHolder Researcher Sponsor Supervisor "
+    "Translator WorkPackageLeader"
+)
+RELATIONS = _words(
+    "IsCitedBy Cites IsSupplementTo IsSupplementedBy IsContinuedBy Continues IsNewVersionOf "
+    "IsPreviousVersionOf IsPartOf HasPart IsPublishedIn IsReferencedBy References IsDocumentedBy "
+    "Documents IsCompiledBy Compiles IsVariantFormOf IsOriginalFormOf IsIdenticalTo HasMetadata "
+    "IsMetadataFor Reviews IsReviewedBy IsDerivedFrom IsSourceOf Describes IsDescribedBy "
+    "HasVersion IsVersionOf Requires IsRequiredBy Obsoletes IsObsoletedBy Collects IsCollectedBy "
+    "HasTranslation IsTranslationOf"
+)
+IDENTIFIERS = _words(
+    "ARK arXiv bibcode CSTR DOI EAN13 EISSN Handle IGSN ISBN ISSN ISTC LISSN LSID PMID PURL RRID "
+    "UPC URL URN w3id"
+)
+
+_WEB = ("http://", "https://")
+_ORCID = re.compile(r"[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{3}[0-9X]")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
+_DATE = re.compile(r"([0-9]{4})(-[0-9]{2}(-[0-9]{2})?)?")
+_ACCESS = {
+    "platform-embargoed": "info:eu-repo/semantics/embargoedAccess",
+    "platform-restricted": "info:eu-repo/semantics/restrictedAccess",
+}
+
+
+def doi_url(doi: str | None) -> str:
+    """Return a DOI as a URL, "" for none."""
+    return f"https://doi.org/{doi}" if doi else ""
+
+
+def named(doi: str | None, url: str | None, identifier: str) -> Mapping[str, str]:
+    """Return what a dataset is known by: its DOI, else its page, else the item's identifier."""
+    if doi:
+        return {"type": "DOI", "value": doi}
+    return {"type": "URL", "value": url} if url else {"type": "OAI", "value": identifier}
+
+
+def people(persons: Values) -> list[Mapping[str, Any]]:
+    """Return who has a name; each with `kind`, `given`, `family`, `orcid`, `affiliations`, `role`.
+
+    `kind` is DataCite's nameType, "" where it is not known whether it is a person.
+    """
+    found: list[Mapping[str, Any]] = []
+    for person in persons or ():
+        if not isinstance(person, Mapping) or not _text(person, "name"):
+            continue
+        given, family = _text(person, "given"), _text(person, "family")
+        orcid = _text(person, "orcid")
+        role = _text(person, "role")
+        kind = "Personal" if given or family or orcid else ""
+        found.append(
+            {
+                "name": _text(person, "name"),
+                "kind": "Organizational" if person.get("organisation") is True else kind,
+                "given": given,
+                "family": family,
+                "orcid": orcid if _ORCID.fullmatch(orcid) else "",
+                "affiliations": [a for a in map(_plain, person.get("affiliations") or ()) if a],
+                "role": role if role in ROLES else "Other",
+            }
+        )
+    return found
+
+
+def issued(published: str | None) -> str:
+    """Return a day, month or year of publication, "" where there is none."""
+    match = _DATE.fullmatch(published[:10]) if published else None
+    return match[0] if match else ""
+
+
+def year(published: str | None) -> str:
+    """Return the year of publication; NO_YEAR where nobody told it."""
+    return issued(published)[:4] or NO_YEAR
+
+
+def links(related: Values) -> list[Mapping[str, str]]:
+    """Return what it is related to in DataCite's words: `identifier`, `type` and `relation`."""
+    found: list[Mapping[str, str]] = [
+        {
+            "identifier": _text(one, "identifier"),
+            "type": _text(one, "identifier_type"),
+            "relation": _text(one, "relation"),
+        }
+        for one in related or ()
+        if isinstance(one, Mapping)
+    ]
+    return [
+        one
+        for one in found
+        if one["identifier"] and one["type"] in IDENTIFIERS and one["relation"] in RELATIONS
+    ]
+
+
+def licensed(licences: Values, status: str | None = None) -> list[Mapping[str, str]]:
+    """Return what it may be used by: `text`, `spdx` and `url`, a URL or ""; and how it is given.
+
+    The last stands in the words of info:eu-repo, where `status` tells of it.
+    """
+    found: list[Mapping[str, str]] = []
+    for one in licences or ():
+        if isinstance(one, Mapping):
+            name, spdx, url = (_text(one, key) for key in ("name", "spdx", "url"))
+            if name or spdx or url:
+                link = url if url.startswith(_WEB) and is_uri(url) else ""
+                found.append({"text": name or spdx or url, "spdx": spdx, "url": link})
+    if access := _ACCESS.get(status or ""):
+        found.append({"text": access, "spdx": "", "url": access})
+    return found
+
+
+def media(files: Values) -> list[str]:
+    """Return the media types of files, each once, sorted."""
+    return sorted({_text(f, "mimetype") for f in files or () if isinstance(f, Mapping)} - {""})
+
+
+def language_tag(language: str | None) -> str:
+    """Return a language as XML Schema has it, "" where it is none."""
+    return language if language and _LANGUAGE.fullmatch(language) else ""
+
+
+def general_type(given: str | None) -> str:
+    """Return DataCite's general type of resource."""
+    return given if given in TYPES else "Other" if given else "Dataset"
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    return _plain(values.get(name))
+
+
+def _plain(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+FILTERS = {
+    "doi_url": doi_url,
+    "general_type": general_type,
+    "issued": issued,
+    "language_tag": language_tag,
+    "licensed": licensed,
+    "links": links,
+    "media": media,
+    "named": named,
+    "people": people,
+    "year": year,
+}
+"""The filters that crosswalks of datasets have, by name."""
