@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from builder.filesets import coding, wall
+from builder.filesets.document import host
 from builder.filesets.exchange import Line, Pace, Reached, Wanted, normalised, reached, refused
 from builder.filesets.seam import ApiAnswer, FilesetError
 from builder.gather import robots
@@ -79,7 +80,7 @@ class PlatformApi:
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
         """Return the JSON document at `url`. With `hosts`, none but these are asked for it."""
-        if hosts and (urlsplit(url).hostname or "") not in hosts:
+        if hosts and host(url) not in hosts:
             detail = f"a link leads from {', '.join(hosts)} to {url}"
             raise FilesetError("platform-bad-response", detail, code="foreign-link")
         return parsed(self._answer(url, _JSON, frozenset(), hosts))

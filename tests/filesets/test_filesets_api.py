@@ -208,6 +208,8 @@ def test_links_lead_to_hosts_of_the_platform_alone(there: World) -> None:
     evil = there.server.add("https://evil.example.net/next", json_of([2]))
     error = refusal(there, evil, hosts=("api.example.org",))
     assert (error.status, error.code) == ("platform-bad-response", "foreign-link")
+    broken = refusal(there, "https://[::1", hosts=("api.example.org",))
+    assert (broken.status, broken.code) == ("platform-bad-response", "foreign-link")
     there.server.add(URL, redirect(evil))
     assert refusal(there, hosts=("api.example.org",)).status == "platform-bad-response"
     assert not there.server.asked(evil)
