@@ -1,6 +1,8 @@
 """The demo's depot: a dataset of a platform on this machine is fetched, verified and archived."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
@@ -26,20 +28,28 @@ def archived(store: FolderStore, settings: Configuration, clock: Clock, folder: 
 
     `folder` is for what need not last. Raises StoreError.
     """
-    shelf = Shelf({})
-    with serve(shelf) as base:
-        for path, (media, body) in dataset.answers(base).items():
-            shelf.put(path, body, media)
-        outcome = _fetched(store, settings, clock, folder, base)
+    with platform() as base:
+        outcome = fetched(store, settings, clock, folder, base)
     results = Results(store, folder, clock)
     results.add(outcome)
     results.commit()
     return outcome
 
 
-def _fetched(
+@contextmanager
+def platform() -> Iterator[str]:
+    """Serve the dataset while the block runs; gives the platform's address."""
+    shelf = Shelf({})
+    with serve(shelf) as base:
+        for path, (media, body) in dataset.answers(base).items():
+            shelf.put(path, body, media)
+        yield base
+
+
+def fetched(
     store: FolderStore, settings: Configuration, clock: Clock, folder: Path, base: str
 ) -> Outcome:
+    """Ask the platform at `base` for the dataset, and archive it."""
     stop = threading.Event()
     guard = Guard(frozenset({int(base.rpartition(":")[2])}), _LOOPBACK)
     agent = f"{AGENT}/{metadata.version('sheaf')} (demonstration)"

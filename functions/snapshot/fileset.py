@@ -67,10 +67,15 @@ FILE = (
     Column(
         "place",
         "BIGINT",
-        "first byte of it there; NULL where the object is no more than it",
+        "first byte of it there, in a WARC of its record; NULL where it is all of the object",
         "NULL",
     ),
-    Column("compression", "VARCHAR", "how it is packed there, where that is a bundle", "stored"),
+    Column(
+        "compression",
+        "VARCHAR",
+        "how it is packed there: stored or deflated in a bundle, warc in a record of a WARC",
+        "stored",
+    ),
     Column(
         "platform_url", "VARCHAR", "where its platform gives it", "https://zenodo.org/api/files/..."
     ),
