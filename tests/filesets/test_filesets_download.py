@@ -268,8 +268,13 @@ def test_what_never_answers_is_stalled_and_others_go_on(server: Server, tmp_path
     server.add(URL, silent())
     other = server.add("https://other.example.org/b", served(BODY))
     said: list[str] = []
-    stuck = threading.Thread(target=lambda: said.append(failed(world(server, tmp_path,
-        pace=Pace(5, 0.5, 100), fileset__tries=2))))  # fmt: skip
+
+    def wait() -> None:
+        with pytest.raises(FilesetError) as error:
+            there.downloader().download(manifest_file(URL, BODY), 1 << 30, there.sink)
+        said.append(error.value.status)
+
+    stuck = threading.Thread(target=wait)
     stuck.start()
     there.downloader().download(manifest_file(other, BODY), 1 << 30, there.sink)
     assert there.kept == [BODY.all]
