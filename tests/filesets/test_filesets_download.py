@@ -114,6 +114,16 @@ def test_nothing_is_joined_that_no_tag_and_no_digest_tells_for_the_same(there: W
     assert len(there.thrown) == 1
 
 
+def test_what_ends_with_its_connection_and_too_early_is_gone_on_with(there: World) -> None:
+    there.server.add(URL, then(served(BODY, cut=1_800_000, sized=False), served(BODY)))
+    got(there)
+    assert there.kept == [BODY.all]
+    assert not there.thrown
+    there.kept.clear()
+    there.server.add(URL, served(BODY, cut=1_800_000, sized=False, ranges=False))
+    assert failed(there) == "truncated"
+
+
 @pytest.mark.parametrize("tagged", [True, False])
 def test_a_server_that_ignores_ranges_begins_anew(there: World, tagged: bool) -> None:
     plain = served(BODY, ranges=False, etag="strong" if tagged else None)
