@@ -75,7 +75,7 @@ FUNCTIONS = {
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "builder/commands", "builder/demo"),
-        ("duckdb", "publicsuffixlist"),
+        ("duckdb", "httpcore2", "publicsuffixlist"),
     ),
 }
 
