@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
@@ -298,6 +298,7 @@ def test_a_bundle_that_is_not_what_is_listed(
 _LINE = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
+@settings(deadline=None)
 @given(
     body=st.binary(max_size=500),
     headers=st.lists(st.tuples(st.from_regex(r"[A-Za-z-]{1,20}", fullmatch=True), _LINE)),
