@@ -48,6 +48,7 @@ bench: $(READY)
 	$(BIN)/python -m bench.change $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.redif
 	$(BIN)/python -m bench.ingest_redif
+	$(BIN)/python -m bench.fileset
 	$(BIN)/python -m bench.harvest $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.cold $(if $(CAPTURES),--captures $(CAPTURES))
 

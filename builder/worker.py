@@ -20,6 +20,7 @@ from builder.bucket import BucketStore
 from builder.context import Context
 from builder.filesets import status, workshop
 from builder.filesets.item import Outcome, Request
+from builder.filesets.keeping import is_kept
 from builder.filesets.line import BadLine, parsed, refused
 from builder.filesets.run import Results
 from builder.filesets.session import Session
@@ -115,7 +116,7 @@ def _carried_out(
         session = Session(ingest.process, settings["fileset.concurrent"], stop)
         for outcome in session.outcomes(requests):
             found[id(outcome.request)] = outcome
-            if outcome.status != "cancelled":
+            if is_kept(outcome):
                 results.add(outcome)
             print(json.dumps(_told(outcome)), flush=True)
         results.commit()

@@ -1,15 +1,17 @@
 """Servers that speak S3's language, and fresh buckets on them."""
 
+import io
 import json
 import logging
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,12 @@ import boto3
 import botocore.exceptions
 import pytest
 from botocore.config import Config
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import (
+    DomainDispatcherApplication,
+    MotoRequestHandler,
+    create_backend_app,
+)
+from werkzeug.serving import make_server
 
 from builder.bucket import BucketStore
 from functions.snapshot.address import Address
@@ -82,15 +89,45 @@ def fresh(endpoint: str, **settings: Any) -> Bucket:
     return Bucket(endpoint, name, **settings)
 
 
+class OneByOne:
+    """moto's S3, which carries out one request at a time; connections there may be many.
+
+    By itself it would look whether the condition of a write is met, and write some time after: of
+    two threads that write at once both may, and neither hears of a conflict. It also closes the
+    file of an object that another thread is reading. S3 promises that a write on condition is one
+    step (docs/store.md), and so it is here.
+    """
+
+    def __init__(self) -> None:
+        self._moto = DomainDispatcherApplication(create_backend_app)
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        """Answer a request. A client that is slow to send, or to read, keeps nobody waiting."""
+        body = environ["wsgi.input"]
+        length = -1 if environ.get("wsgi.input_terminated") else environ.get("CONTENT_LENGTH") or 0
+        environ["wsgi.input"] = io.BytesIO(body.read(int(length)))
+        with self._lock:
+            answer = self._moto(environ, start_response)
+            try:
+                return list(answer)
+            finally:
+                answer.close()
+
+
 @pytest.fixture(scope="session")
 def moto_server() -> Iterator[str]:
     """Give the endpoint of moto's S3."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
+    server = make_server(
+        "127.0.0.1", 0, OneByOne(), threaded=True, request_handler=MotoRequestHandler
+    )
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.fixture(scope="session")
@@ -104,29 +141,42 @@ def weed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     keys = {"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}
     identity = {"name": "tests", "credentials": [keys], "actions": ["Admin"]}
     config.write_text(json.dumps({"identities": [identity]}))
+    # A port that was free may be somebody else's by the time at which the server takes it.
+    for _ in range(3):
+        endpoint, process = _begun(weed, folder, config)
+        try:
+            if _answers(endpoint, process):
+                yield endpoint
+                return
+        finally:
+            process.kill()  # asked to end, it would take ten seconds
+            process.wait()
+            log = (folder / "log").read_text("utf-8", "replace")
+            shutil.rmtree(folder / "data", ignore_errors=True)
+    pytest.skip(f"SeaweedFS cannot be started here: {log.splitlines()[-1:]}")
+
+
+def _begun(weed: Path, folder: Path, config: Path) -> tuple[str, subprocess.Popen[bytes]]:
+    """Start SeaweedFS; return where it is to answer."""
+    data = folder / "data"
+    data.mkdir()
     names = ("master", "volume", "filer", "s3")
-    ports = [_free_port() for _ in range(2 * len(names))]
+    ports = _free_ports(2 * len(names))
     arguments = []
     for number, name in enumerate(names):
         arguments += [f"-{name}.port={ports[2 * number]}"]
         arguments += [f"-{name}.port.grpc={ports[2 * number + 1]}"]
-    endpoint = f"http://127.0.0.1:{ports[6]}"
+    endpoint = f"http://127.0.0.1:{ports[2 * names.index('s3')]}"
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [
-                weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3",
+                weed, "server", f"-dir={data}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3",
                 f"-s3.config={config}", "-s3.port.iceberg=0", "-s3.port.lance=0",
                 "-master.volumeSizeLimitMB=64", "-volume.max=1000", *arguments,
             ],
-            stdout=log, stderr=log, cwd=folder,
+            stdout=log, stderr=log, cwd=data,
         )  # fmt: skip
-    try:
-        _await(endpoint, process, folder / "log")
-        yield endpoint
-    finally:
-        process.kill()  # asked to end, it would take ten seconds
-        process.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+    return endpoint, process
 
 
 @pytest.fixture
@@ -143,23 +193,24 @@ def make_bucket(moto_server: str) -> Iterator[Callable[..., Bucket]]:
         bucket.close()
 
 
-def _free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens at, no two alike: each is held until all are found."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
 
 
-def _await(endpoint: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until a bucket can be made; skip the tests where that is never so."""
+def _answers(endpoint: str, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until a bucket can be made; tell if that came to be."""
     client = administrator(endpoint)
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
         try:
             client.create_bucket(Bucket="first")
             client.put_object(Bucket="first", Key="x", Body=b"x")
-            return
+            return True
         except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError):
             time.sleep(0.5)
-    said = log.read_text("utf-8", "replace").splitlines()[-1:]
-    pytest.skip(f"SeaweedFS cannot be started here: {said}")
+    return False

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from builder.filesets import coding, wall
+from builder.filesets.document import host
 from builder.filesets.exchange import Line, Pace, Reached, Wanted, normalised, reached, refused
 from builder.filesets.seam import ApiAnswer, FilesetError
 from builder.gather import robots
@@ -26,6 +27,8 @@ T = TypeVar("T")
 LARGEST = 32 << 20
 _SECONDS = 300.0
 """How long one answer may take."""
+_PATIENCE = 1200.0
+"""For how long a host that rests is waited for."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _AGAIN = frozenset({408, 425})
 _JSON = "application/json"
@@ -61,7 +64,8 @@ STATUSES: Mapping[str, str] = {
 class PlatformApi:
     """Asks with `tries` for each answer, none after `until` (the line's clock).
 
-    `obey` has robots.txt decide about landing pages.
+    A host that rests is waited for as long as `patience`, in seconds, and one that is busy as long
+    as there is time. `obey` has robots.txt decide about landing pages.
     """
 
     line: Line
@@ -70,6 +74,7 @@ class PlatformApi:
     obey: bool = True
     pace: Pace = field(default_factory=Pace)
     robots: Robots = field(default_factory=Robots)
+    patience: float = _PATIENCE
 
     def answer(
         self, url: str, *, accept: str = _JSON, statuses: frozenset[int] = frozenset()
@@ -79,7 +84,7 @@ class PlatformApi:
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
         """Return the JSON document at `url`. With `hosts`, none but these are asked for it."""
-        if hosts and (urlsplit(url).hostname or "") not in hosts:
+        if hosts and host(url) not in hosts:
             detail = f"a link leads from {', '.join(hosts)} to {url}"
             raise FilesetError("platform-bad-response", detail, code="foreign-link")
         return parsed(self._answer(url, _JSON, frozenset(), hosts))
@@ -87,7 +92,7 @@ class PlatformApi:
     def page(self, url: str) -> ApiAnswer:
         """Return a landing page, redirects followed, if its host's robots.txt allows it."""
         if self.obey:
-            self._tried(lambda until: self._obey(url, until))
+            self._tried(lambda rested: self._obey(url, rested))
         return self._answer(url, _PAGE, frozenset(), ())
 
     def shows_token(self, host: str) -> bool:
@@ -97,15 +102,15 @@ class PlatformApi:
     def _answer(
         self, url: str, accept: str, statuses: frozenset[int], within: Sequence[str]
     ) -> ApiAnswer:
-        return self._tried(lambda until: self._once(url, accept, statuses, within, until))
+        return self._tried(lambda rested: self._once(url, accept, statuses, within, rested))
 
     def _tried(self, ask: Callable[[float], T]) -> T:
         """Return what `ask` gives, again where its failure passes. Raises FilesetError."""
-        until = min(self.until, self.line.clock() + _SECONDS * self.tries)
+        rested = min(self.until, self.line.clock() + self.patience)
         said: NotHad | None = None
         for left in reversed(range(self.tries)):
             try:
-                return ask(until)
+                return ask(rested)
             except NotHad as failure:
                 said = failure.told()
                 if not left or not passes(failure):
@@ -129,14 +134,9 @@ class PlatformApi:
         accept: str,
         statuses: frozenset[int],
         within: Sequence[str],
-        until: float,
+        rested: float,
     ) -> ApiAnswer:
-        headers = {"Accept": accept, "Accept-Encoding": "gzip, deflate"}
-        wanted = Wanted(
-            headers=headers, pace=self.pace, bytes=LARGEST, until=until, seconds=_SECONDS,
-            within=within,
-        )  # fmt: skip
-        with reached(self.line, url, wanted) as found:
+        with reached(self.line, url, self._wanted(accept, rested, within)) as found:
             answer = found.answer
             if answer.status != 200 and answer.status not in statuses:
                 _tell_wall(found)
@@ -149,21 +149,24 @@ class PlatformApi:
                 headers=answer.headers, hops=found.hops,
             )  # fmt: skip
 
-    def _obey(self, url: str, until: float) -> None:
+    def _wanted(self, accept: str, rested: float, within: Sequence[str] = ()) -> Wanted:
+        return Wanted(
+            headers={"Accept": accept, "Accept-Encoding": "gzip, deflate"}, pace=self.pace,
+            bytes=LARGEST, until=self.until, seconds=_SECONDS, rested=rested, within=within,
+        )  # fmt: skip
+
+    def _obey(self, url: str, rested: float) -> None:
         parts = urlsplit(normalised(url))
         origin = f"{parts.scheme}://{parts.netloc}"
-        rules = self.robots.of(origin, lambda: self._rules(f"{origin}/robots.txt", until))
+        rules = self.robots.of(origin, lambda: self._rules(f"{origin}/robots.txt", rested))
         if delay := rules.delay(AGENT):
             self.line.hosts.slow_down(parts.hostname or "", delay)
         if not rules.allow(normalised(url), AGENT):
             raise NotHad("robots-disallowed", f"{origin}/robots.txt")
 
-    def _rules(self, url: str, until: float) -> Rules:
+    def _rules(self, url: str, rested: float) -> Rules:
         """Return the rules at `url`. Raises NotHad."""
-        headers = {"Accept": "text/plain,*/*;q=0.5", "Accept-Encoding": "gzip, deflate"}
-        wanted = Wanted(
-            headers=headers, pace=self.pace, bytes=LARGEST, until=until, seconds=_SECONDS
-        )
+        wanted = self._wanted("text/plain,*/*;q=0.5", rested)
         with reached(self.line, url, wanted) as found:
             answer = found.answer
             try:

@@ -36,14 +36,17 @@ class Told:
 
 
 def is_due(told: Told, today: str) -> bool:
-    """Tell whether the day has come until which a platform gives it to nobody.
+    """Tell whether the day has come until which a platform gives it, or a part of it, to nobody.
 
-    `today` is a day, YYYY-MM-DD. Of a month or a year it is the first day.
+    `today` is a day, YYYY-MM-DD. Of a month or a year it is the first day. Of what is archived as
+    far as it was given, it is asked once.
     """
-    if told.until is None or (status := STATUSES.get(told.status)) is None or status.hit:
+    found = _DATE.match(told.until or "")
+    status = STATUSES.get(told.status)
+    if found is None or status is None:
         return False
-    found = _DATE.match(told.until)
-    return found is not None and "-".join(part or "01" for part in found.groups()) <= today
+    day = "-".join(part or "01" for part in found.groups())
+    return day <= today and (not status.hit or f"{told.updated:%Y-%m-%d}" < day)
 
 
 def may_pass(told: Told) -> bool:

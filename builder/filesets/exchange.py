@@ -67,8 +67,8 @@ class Reached:
 class Wanted:
     """What is asked for: headers, how fast, how many bytes at most, and until when (clock).
 
-    An answer takes no longer than `seconds`. With `within`, no other hosts are asked, wherever it
-    leads.
+    An answer takes no longer than `seconds`. A host that rests is waited for until `rested`. With
+    `within`, no other hosts are asked, wherever it leads.
     """
 
     headers: Mapping[str, str]
@@ -76,6 +76,7 @@ class Wanted:
     bytes: int
     until: float
     seconds: float = math.inf
+    rested: float | None = None
     within: Sequence[str] = ()
 
 
@@ -101,7 +102,7 @@ def reached(line: Line, url: str, wanted: Wanted) -> Iterator[Reached]:
         host = urlsplit(last).hostname or ""
         if wanted.within and host not in wanted.within:
             raise NotHad("bad-redirect", f"{last} is none of {', '.join(wanted.within)}")
-        with line.hosts.visit(host, wanted.until) as visit:
+        with line.hosts.visit(host, wanted.until, wanted.rested) as visit:
             visit.request()
             try:
                 with _asked(line, last, wanted) as answer:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from builder.filesets import status
-from builder.filesets.choice import Choice, choose, limited
+from builder.filesets import holding, status
+from builder.filesets.choice import ARCHIVEORG, Choice, choose, limited
 from builder.filesets.item import (
     DATASET,
     ArchiveStrategyResult,
@@ -124,6 +124,8 @@ class Ingest:
         course.choice = choose(
             item.files, item.platform_name, self.settings, bundle_url=item.web_bundle_url
         )
+        if course.choice.strategy.startswith(f"{ARCHIVEORG}-"):
+            course.item = item = replace(item, archiveorg_item_name=holding.name(item))
         check()
         if dry:
             return "pending", "nothing was fetched", ""

@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from builder.filesets import line
 from builder.filesets.item import Outcome
 from builder.filesets.journal import Journal
 from builder.filesets.run import Results
@@ -12,11 +13,17 @@ _MANY = 1000  # outcomes
 _SECONDS = 60.0
 
 
+def is_kept(outcome: Outcome) -> bool:
+    """Tell whether an outcome goes into the intake."""
+    return outcome.status != "cancelled" and line.is_asked(outcome.request)
+
+
 @dataclass(slots=True)
 class Keeping:
-    """Takes outcomes. `settled` is told of each once a run of the intake has it.
+    """Takes outcomes. `settled` is told of each once a run of the intake has it, without its item.
 
-    One that was `cancelled` is told of nobody: it would hide what was found before it.
+    One that was `cancelled` is not kept: it would hide what was found before it. Nor is that of a
+    line which is no request.
     """
 
     results: Results
@@ -37,12 +44,12 @@ class Keeping:
 
     def add(self, outcome: Outcome) -> None:
         """Take an outcome. Raises StoreError."""
-        if outcome.status != "cancelled":
+        if is_kept(outcome):
             self.journal.add(outcome)
             self.results.add(outcome)
         if not self._held:
             self._since = self.clock()
-        self._held.append(outcome)
+        self._held.append(replace(outcome, resource=None, item=None, archived=None))
         self.tick()
 
     def tick(self) -> None:

@@ -43,6 +43,11 @@ def refused(where: str, text: str) -> Request:
     return Request(where, given={"line": text[:_URL]})
 
 
+def is_asked(request: Request) -> bool:
+    """Tell whether it was asked for, and stands for no line that is no request."""
+    return "line" not in request.given or "base_url" in request.given
+
+
 def _request(given: Mapping[str, Any]) -> Request:
     url = given.get("base_url")
     if not isinstance(url, str) or not url.strip():

@@ -17,6 +17,10 @@ from builder.gather.polite import Hosts, Manners
 from builder.gather.robots import Robots
 from functions.snapshot.configuration import Configuration
 
+_FORGIVES = 600.0
+"""Seconds behind which a host that was not to be reached is tried again: a worker goes on for days.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
@@ -66,6 +70,7 @@ def means(
         settings["fileset.host_seconds"],
         settings["fileset.host_concurrent"],
         settings["fileset.backoff_seconds"],
+        _FORGIVES,
     )
     line = Line(
         agent=agent, guard=guard, hosts=Hosts(manners, stop, clock), stop=stop, wall=wall,

@@ -32,6 +32,25 @@ def part(api: Api, url: str, hosts: Sequence[str] = ()) -> Any:
         return api.document(url, hosts=hosts)
 
 
+def edition(api: Api, whole: str, url: str, version: str | None) -> Any:
+    """Return the document at `url` of the version that is asked for, that at `whole` if none is.
+
+    Raises FilesetError as the API does; where there is such a dataset and not such a version of it,
+    platform-scope.
+    """
+    if version is None:
+        return api.document(whole)
+    try:
+        return api.document(url)
+    except FilesetError as error:
+        if error.status != "platform-404":
+            raise
+        missing = error
+    api.document(whole)
+    detail = f"it has no version {version}"
+    raise FilesetError("platform-scope", detail, code="wrong-version") from missing
+
+
 def pages(
     api: Api,
     first: str,

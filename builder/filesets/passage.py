@@ -98,7 +98,9 @@ class Passage:
         came: Iterable[bytes] = found.answer.body
         if self.coding and self.unpack:
             came = coding.plain(came)
-        self._fill(came, found)
+        self._fill(came)
+        if self._broke_off(found):
+            raise NotHad("cut-short", f"{self.size:,} bytes, and no length was told")
 
     def _begin(self, found: Reached, at: str) -> None:
         answer = found.answer
@@ -128,7 +130,7 @@ class Passage:
         if self._total is not None and told[2] not in ("*", str(self._total)):
             raise Another
 
-    def _fill(self, came: Iterable[bytes], found: Reached) -> None:
+    def _fill(self, came: Iterable[bytes]) -> None:
         head = None if self.size else b""
         for data in came:
             if head is None:
@@ -142,6 +144,14 @@ class Passage:
         if head is not None:
             self._look(head)
             self._write(head)
+
+    def _broke_off(self, found: Reached) -> bool:
+        """Tell whether an answer that ends with its connection ended too early."""
+        headers = found.answer.headers
+        framed = "content-length" in headers or "transfer-encoding" in headers
+        if framed or self._page or self.coding or self.file.size is None:
+            return False
+        return self.size < self.file.size
 
     def _look(self, head: bytes) -> None:
         """Look at the first bytes, and at the length that is told. Raises Wrong."""

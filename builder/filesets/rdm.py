@@ -125,7 +125,7 @@ def _item(
 
 
 def _gone(asked: Asked, api: Api) -> FilesetPlatformItem:
-    """Return what the tombstone of a record tells, which has no id but the record's own."""
+    """Return what the tombstone of a record tells, which is not the id that all versions have."""
     answer = api.answer(asked.record, statuses=_GONE)
     try:
         document = json.loads(answer.body)
@@ -138,7 +138,6 @@ def _gone(asked: Asked, api: Api) -> FilesetPlatformItem:
         platform_name=asked.name,
         platform_status="platform-gone",
         platform_domain=host(asked.base),
-        platform_id=asked.id,
         version=asked.id,
         manifest=(),
         web_base_url=f"{asked.base}/records/{asked.id}",

@@ -68,7 +68,8 @@ def of(
 def written(record: Record) -> bytes:
     """Return the document: JSON in UTF-8, the same bytes for the same record."""
     document = {"schema": SCHEMA, **plain(record)}
-    return (json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+    text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    return text.encode("utf-8", "backslashreplace")  # half characters, as JSON escapes them
 
 
 def parse(data: bytes, key: str) -> Record:

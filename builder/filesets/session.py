@@ -43,7 +43,7 @@ class Session:
 
         Whoever closes it early ends all threads; see `rest`.
         """
-        done: queue.Queue[Outcome | BaseException | None] = queue.Queue()
+        done: queue.Queue[Outcome | BaseException | None] = queue.Queue(self.threads)
         source = iter(requests)
         crew = [
             threading.Thread(target=self._work, args=(source, done), name=f"fileset-{n}")
@@ -96,8 +96,12 @@ class _End:
         if any(thread.is_alive() for thread in self.crew):
             self.session.stop.set()
         for thread in self.crew:
-            if thread.ident is not None:
-                thread.join()
+            while thread.is_alive():
+                self._drain()
+                thread.join(0.05)
+        self._drain()
+
+    def _drain(self) -> None:
         while not self.done.empty():
             found = self.done.get_nowait()
             if isinstance(found, Outcome):

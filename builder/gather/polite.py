@@ -5,6 +5,7 @@ A host is its name, whatever the port. Between the beginnings of two requests to
 again only after a rest, each longer than the one before.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,11 +26,15 @@ _WAIT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Manners:
-    """Seconds between requests to a host, how many side by side, and the first rest's seconds."""
+    """Seconds between requests to a host, how many side by side, and the first rest's seconds.
+
+    A host that was given up is tried once more behind `forgives` seconds.
+    """
 
     interval: float
     at_once: int
     rest: float
+    forgives: float = math.inf
 
 
 @dataclass(slots=True)
@@ -41,6 +46,7 @@ class _Host:
     failed: int = 0
     unreached: int = 0
     given_up: NotHad | None = None
+    forgiven: float = math.inf
 
 
 @dataclass(slots=True)
@@ -54,17 +60,19 @@ class Hosts:
     _changed: threading.Condition = field(init=False, default_factory=threading.Condition)
 
     @contextmanager
-    def visit(self, host: str, until: float) -> Iterator["Visit"]:
+    def visit(self, host: str, until: float, rested: float | None = None) -> Iterator["Visit"]:
         """Wait until the host may be asked, and hold a place at it meanwhile.
 
-        Raises Deferred where that is not before `until`, NotHad where it was given up.
+        Raises Deferred where that is not before `until`, or it rests until `rested` or longer, if
+        that is told; NotHad where it was given up.
         """
+        visit = Visit(self, host, until, until if rested is None else rested)
         with self._changed:
             while not self._free(host):
-                self._wait_for(host, until)
+                self._wait_for(visit)
             self._hosts[host].active += 1
         try:
-            yield Visit(self, host, until)
+            yield visit
         finally:
             with self._changed:
                 self._hosts[host].active -= 1
@@ -132,6 +140,7 @@ class Hosts:
             found.unreached = found.unreached + 1 if unreachable else 0
             if found.unreached >= GIVEN_UP:
                 found.given_up = failure.told()
+                found.forgiven = self.clock() + self.manners.forgives
             rest = self.manners.rest * 2 ** min(found.failed - 1, 20)
             rest = failure.retry_after if failure.retry_after is not None else rest
             found.ready = max(found.ready, self.clock() + min(rest, _LONGEST_REST))
@@ -142,26 +151,29 @@ class Hosts:
 
     def _free(self, host: str) -> bool:
         found = self._of(host)
+        if found.given_up and self.clock() >= found.forgiven:
+            found.given_up = None
+            found.unreached = GIVEN_UP - 1
         if found.given_up:
             detail = f"not asked: {host} was not reached {GIVEN_UP} times: {found.given_up.detail}"
             raise NotHad(found.given_up.code, detail)
         return found.active < self.manners.at_once and found.ready <= self.clock()
 
-    def _wait_for(self, host: str, until: float) -> None:
+    def _wait_for(self, visit: "Visit") -> None:
         now = self.clock()
-        found = self._of(host)
+        found = self._of(visit.host)
         if self.stop.is_set():
             raise Deferred("ended")
-        if now >= until or (found.ready >= until and not found.active):
-            raise Deferred(f"{host} is to be left alone")
+        if now >= visit.until or (found.ready >= visit.rested and not found.active):
+            raise Deferred(f"{visit.host} is to be left alone")
         self._changed.wait(min(max(found.ready - now, 0.01), _WAIT))
 
-    def _begin(self, host: str, until: float) -> None:
+    def _begin(self, visit: "Visit") -> None:
         """Wait for the next request's time, and take it."""
         with self._changed:
-            found = self._of(host)
+            found = self._of(visit.host)
             while found.ready > self.clock():
-                self._wait_for(host, until)
+                self._wait_for(visit)
             found.ready = self.clock() + max(self.manners.interval, found.interval)
 
 
@@ -172,7 +184,8 @@ class Visit:
     hosts: Hosts
     host: str
     until: float
+    rested: float
 
     def request(self) -> None:
         """Wait until the next request may begin. Raises Deferred where that is too late."""
-        self.hosts._begin(self.host, self.until)
+        self.hosts._begin(self)

@@ -105,7 +105,7 @@ KEYS: tuple[Key, ...] = (
         1000,
         value.between(0, 1 << 30),
         "bytes a second from 0",
-        "the slowest that a file may come, looked at after gather.first_byte_seconds",
+        "the slowest that a file may come, looked at every gather.first_byte_seconds",
     ),
     Key(
         "gather.batch_minutes",

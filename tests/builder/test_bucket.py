@@ -88,7 +88,7 @@ def test_what_is_busy_for_ever_is_told(make_bucket: Make, proxy: Proxy) -> None:
         began = time.monotonic()
         with pytest.raises(StoreUnavailable, match=r"503 SlowDown.*again for 1 s"):
             request()
-        assert time.monotonic() - began < 4
+        assert time.monotonic() - began < 9
 
 
 def test_folders_that_a_console_made_are_no_objects(make_bucket: Make, moto_server: str) -> None:
@@ -243,9 +243,9 @@ def test_a_slow_line_is_no_fault_as_long_as_something_comes(
     make_bucket: Make, proxy: Proxy
 ) -> None:
     """Each piece takes longer than a request may be silent."""
-    bucket = make_bucket().through(proxy.url, timeout=0.4, part=1 << 20, retry_seconds=0)
+    bucket = make_bucket().through(proxy.url, timeout=1, part=1 << 20, retry_seconds=0)
     bucket.through(bucket.endpoint, timeout=30).put("x", io.BytesIO(DATA))
-    proxy.fault = always(Trickle(0.8))
+    proxy.fault = always(Trickle(1.6))
     assert bucket.local("x").read_bytes() == DATA
 
 
@@ -264,12 +264,12 @@ def test_once_a_piece_fails_nobody_waits_for_the_others(make_bucket: Make, proxy
     bucket.through(proxy.url, part=8 << 20).put("x", io.BytesIO(DATA * 2))
     proxy.fault = lambda seen: {
         f"bytes={1 << 20}-{(2 << 20) - 1}": Answer(403, "AccessDenied"),
-        f"bytes={2 << 20}-{(3 << 20) - 1}": Trickle(6),
+        f"bytes={2 << 20}-{(3 << 20) - 1}": Trickle(20),
     }.get(str(seen.range))
     began = time.monotonic()
     with pytest.raises(StoreError, match="no permission"):
         bucket.local("x")
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
 
 
 def test_who_serves_is_soon_told_that_nothing_is_said(
@@ -282,29 +282,29 @@ def test_who_serves_is_soon_told_that_nothing_is_said(
         "", {"SHEAF_STORE_ENDPOINT": proxy.url, "SHEAF_STORE_RETRY_SECONDS": "1"}
     )
     reader = open_reader(bucket._address, settings, bucket.environment)
-    proxy.fault = always(Slow(5))
+    proxy.fault = always(Slow(20))
     began = time.monotonic()
     with pytest.raises(StoreUnavailable, match="did not answer in time"):
         reader.read("current.json")
-    assert time.monotonic() - began < 4.5
+    assert time.monotonic() - began < 15
     reader.close()
 
 
 def test_who_serves_does_not_wait_for_what_trickles(
     make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("functions.store.bucket.LONGEST", 1.0)
+    monkeypatch.setattr("functions.store.bucket.LONGEST", 2.0)
     bucket = make_bucket()
     bucket.create("x", DATA)
     settings = configuration.parse(
         "", {"SHEAF_STORE_ENDPOINT": proxy.url, "SHEAF_STORE_RETRY_SECONDS": "0"}
     )
     reader = open_reader(bucket._address, settings, bucket.environment)
-    proxy.fault = always(Trickle(10))
+    proxy.fault = always(Trickle(20))
     began = time.monotonic()
     with pytest.raises(StoreUnavailable):
         reader.read("x")
-    assert time.monotonic() - began < 4
+    assert time.monotonic() - began < 15
     proxy.fault = always(Trickle(0.5))
     assert reader.read("x") == DATA
     reader.close()

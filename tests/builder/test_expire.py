@@ -28,14 +28,38 @@ from .conftest import Clock, World, capture
 from .test_hazards import Killed, urls
 
 DAY = timedelta(days=1)
+Publisher = Callable[[World, int], None]
 
 
-def published(world: World, count: int) -> None:
-    """Publish so many times, a day apart; the newest has been in effect for a day."""
-    for number in range(count):
+@pytest.fixture(scope="module")
+def daily(tmp_path_factory: pytest.TempPathFactory) -> list[World]:
+    """Give stores of none to five publishes, a day apart, which nobody is to change."""
+    world = World(tmp_path_factory.mktemp("daily") / "store")
+    found = []
+    for number in range(6):
+        copy = World(world.root.with_name(f"{number}") / "store", Clock(world.clock.now), number)
+        if number:
+            shutil.copytree(world.root, copy.root)
+        found.append(copy)
         world.ingest([capture(number)])
         world.publish()
         world.clock.sleep(DAY.total_seconds())
+    world.close()
+    return found
+
+
+@pytest.fixture
+def published(daily: list[World]) -> Publisher:
+    """Give what makes an empty world one that was published so many times, a day apart.
+
+    The newest has been in effect for a day.
+    """
+
+    def copied(world: World, count: int) -> None:
+        shutil.copytree(daily[count].root, world.root)
+        world.clock.now, world.runs = daily[count].clock.now, count
+
+    return copied
 
 
 def pointer(world: World) -> Pointer:
@@ -82,7 +106,9 @@ class Watched(FolderStore):
         (1, timedelta(days=90), [1, 2, 3, 4, 5]),
     ],
 )
-def test_what_is_kept(world: World, keep: int, older: timedelta, kept: list[int]) -> None:
+def test_what_is_kept(
+    world: World, published: Publisher, keep: int, older: timedelta, kept: list[int]
+) -> None:
     """Publishes are a day apart: the second snapshot was followed by the third three days ago."""
     published(world, 5)
     done = world.expire(keep, older)
@@ -109,7 +135,7 @@ def test_an_empty_store_has_nothing_to_expire(world: World) -> None:
     assert world.expire() == Expired((), (), 0)
 
 
-def test_only_what_no_kept_snapshot_names_is_removed(world: World) -> None:
+def test_only_what_no_kept_snapshot_names_is_removed(world: World, published: Publisher) -> None:
     published(world, 4)
     before = set(world.store.keys(""))
     catalogue = Catalogue(world.store)
@@ -122,7 +148,7 @@ def test_only_what_no_kept_snapshot_names_is_removed(world: World) -> None:
     assert {layout.manifest_key(1), layout.views_key(2)} <= gone
 
 
-def test_orphans_go_when_they_are_a_day_old(world: World) -> None:
+def test_orphans_go_when_they_are_a_day_old(world: World, published: Publisher) -> None:
     published(world, 2)
     orphans = {
         f"records/records/{'0' * 32}.parquet",
@@ -145,7 +171,9 @@ def test_orphans_go_when_they_are_a_day_old(world: World) -> None:
     assert sound(world)
 
 
-def test_an_intake_of_which_one_file_is_young_is_being_written(world: World) -> None:
+def test_an_intake_of_which_one_file_is_young_is_being_written(
+    world: World, published: Publisher
+) -> None:
     published(world, 1)
     for name in ("captures-000000", "faults-000000"):
         world.store.create(f"intake/slow/{name}.parquet", b"")
@@ -155,7 +183,7 @@ def test_an_intake_of_which_one_file_is_young_is_being_written(world: World) -> 
     assert world.expire(keep=9).objects == 0
 
 
-def test_an_expiry_may_end_anywhere_and_is_completed(world: World) -> None:
+def test_an_expiry_may_end_anywhere_and_is_completed(world: World, published: Publisher) -> None:
     """By another expiry or by a publish, once its lease has ended.
 
     Every second removal or write is tried (see tests.extent).
@@ -195,7 +223,9 @@ def test_an_expiry_may_end_anywhere_and_is_completed(world: World) -> None:
         assert sound(other)
 
 
-def test_a_lease_is_prolonged_and_taken_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_is_prolonged_and_taken_over(
+    world: World, published: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each removal takes forty seconds; then one takes so long that another completes it."""
     monkeypatch.setattr(module, "_BATCH", 1)
     published(world, 4)
@@ -224,7 +254,9 @@ def test_a_lease_is_prolonged_and_taken_over(world: World, monkeypatch: pytest.M
     assert sound(world)
 
 
-def test_an_expiry_that_somebody_has_begun_is_waited_for(world: World) -> None:
+def test_an_expiry_that_somebody_has_begun_is_waited_for(
+    world: World, published: Publisher
+) -> None:
     published(world, 3)
     tag = world.store.tag(layout.POINTER)
     until = world.clock.now + timedelta(seconds=50)
@@ -240,7 +272,9 @@ def test_an_expiry_that_somebody_has_begun_is_waited_for(world: World) -> None:
     assert snapshots(world.store) == [2, 3]
 
 
-def test_a_publish_settles_the_pointer_while_an_expiry_goes_on(world: World) -> None:
+def test_a_publish_settles_the_pointer_while_an_expiry_goes_on(
+    world: World, published: Publisher
+) -> None:
     """Neither gives up, and nobody has to wait for a lease."""
     published(world, 3)
     tag = world.store.tag(layout.POINTER)
@@ -259,7 +293,7 @@ def test_a_publish_settles_the_pointer_while_an_expiry_goes_on(world: World) -> 
     assert sound(world)
 
 
-def test_two_expiries_at_once_are_one_after_the_other(world: World) -> None:
+def test_two_expiries_at_once_are_one_after_the_other(world: World, published: Publisher) -> None:
     published(world, 4)
     others: list[Expired] = []
 
@@ -276,7 +310,7 @@ def test_two_expiries_at_once_are_one_after_the_other(world: World) -> None:
 
 
 def test_a_snapshot_that_another_expiry_removes_meanwhile_is_no_damage(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, published: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     published(world, 4)
     listed = module.snapshots
@@ -293,7 +327,9 @@ def test_a_snapshot_that_another_expiry_removes_meanwhile_is_no_damage(
     assert world.expire(keep=1, older=timedelta(hours=1)).snapshots == (3,)
 
 
-def test_a_damaged_store_is_told_before_anything_is_removed(world: World) -> None:
+def test_a_damaged_store_is_told_before_anything_is_removed(
+    world: World, published: Publisher
+) -> None:
     published(world, 3)
     (leaf, *_) = Catalogue(world.store).manifest(3).tables["records"]
     kept = world.store.read(leaf.key)
@@ -330,7 +366,9 @@ class Meddled(FolderStore):
 
 @pytest.mark.parametrize("at", ["views.sql", "manifest.json", layout.POINTER])
 @pytest.mark.parametrize("age", [timedelta(hours=1), 2 * DAY], ids=["young", "old"])
-def test_an_expiry_in_the_midst_of_a_publish(world: World, at: str, age: timedelta) -> None:
+def test_an_expiry_in_the_midst_of_a_publish(
+    world: World, published: Publisher, at: str, age: timedelta
+) -> None:
     """Young files stay; where a publish is slower than a day, it finds its files gone, and begins
     again. Either way the result is whole, and no snapshot is to retire: the pointer would be
     as before.
@@ -359,7 +397,7 @@ def test_an_expiry_in_the_midst_of_a_publish(world: World, at: str, age: timedel
 
 
 def test_a_publish_that_takes_over_orphans_of_a_killed_one_does_not_lose_them(
-    world: World,
+    world: World, published: Publisher
 ) -> None:
     """They are old and named by nothing; the expiry has no snapshot to retire."""
     published(world, 1)
@@ -378,7 +416,9 @@ def test_a_publish_that_takes_over_orphans_of_a_killed_one_does_not_lose_them(
     assert sound(world)
 
 
-def test_an_expiry_that_finds_the_store_changed_every_time_says_so(world: World) -> None:
+def test_an_expiry_that_finds_the_store_changed_every_time_says_so(
+    world: World, published: Publisher
+) -> None:
     published(world, 2)
     numbers = iter(range(100, 200))
 
@@ -390,7 +430,7 @@ def test_an_expiry_that_finds_the_store_changed_every_time_says_so(world: World)
         expire(Watched(world.root, rival), world.outside())
 
 
-def test_the_age_of_an_orphan_is_that_of_its_object(world: World) -> None:
+def test_the_age_of_an_orphan_is_that_of_its_object(world: World, published: Publisher) -> None:
     """Files of the real world's time: a clock that is years behind removes none."""
     published(world, 1)
     world.store.create(f"records/records/{'0' * 32}.parquet", b"")

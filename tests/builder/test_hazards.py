@@ -24,6 +24,8 @@ from functions.snapshot.manifest import Span
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
 
+from ..extent import EVERY
+from .beginning import begin
 from .conftest import NAMESPACE, Clock, World, capture
 
 CALLS = ("read", "put", "create", "tag", "replace", "remove", "keys", "local")
@@ -63,12 +65,17 @@ def outside(clock: Clock) -> Surroundings:
 SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
 
 
-@pytest.mark.parametrize("at", [*range(1, 30, 2), *range(30, 70, 5)])
+def published(world: World) -> None:
+    world.ingest([capture(1)])
+    world.publish()
+
+
+# With KILL_ALL=1 each call is tried (see tests.extent).
+@pytest.mark.parametrize("at", range(1, 70) if EVERY else [*range(1, 30, 3), *range(30, 70, 10)])
 @pytest.mark.parametrize("more", [True, False], ids=["with-more", "with-the-same"])
 def test_a_rival_may_publish_at_any_moment(world: World, at: int, more: bool) -> None:
     """The rival takes the intake away, and publishes something of its own or nothing at all."""
-    world.ingest([capture(1)])
-    world.publish()
+    begin(world, "hazards", published)
     world.ingest([capture(1)] if not more else [capture(2)])
 
     def rival() -> None:
@@ -94,10 +101,9 @@ def _die() -> None:
     raise Killed
 
 
-@pytest.mark.parametrize("at", range(1, 60, 3))
+@pytest.mark.parametrize("at", range(1, 60) if EVERY else range(1, 60, 4))
 def test_a_publish_may_end_at_any_call(world: World, at: int) -> None:
-    world.ingest([capture(1)])
-    world.publish()
+    begin(world, "hazards", published)
     world.ingest([capture(2), capture(1, title="changed")])
 
     try:

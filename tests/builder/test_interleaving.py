@@ -26,6 +26,7 @@ from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
+from .beginning import begin
 from .conftest import World, capture
 from .test_export import problems as findings
 from .test_hazards import Killed
@@ -90,10 +91,18 @@ def showing(world: World, store: Writer) -> list[str]:
     return found
 
 
-def published(world: World, count: int = 40) -> None:
-    world.ingest([capture(n) for n in range(count)])
-    world.publish()
-    world.clock.sleep(100)
+def published(world: World, *counts: int) -> None:
+    """Begin with a store of one publish after the other, of so many captures (one of 40)."""
+
+    def fill(world: World) -> None:
+        first = 0
+        for count in counts or (40,):
+            world.ingest([capture(n) for n in range(first, first + count)])
+            world.publish()
+            world.clock.sleep(100)
+            first += count
+
+    begin(world, ("interleaving", counts), fill)
 
 
 @pytest.mark.parametrize("new", [1, 30])
@@ -177,10 +186,7 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("at", range(1, 6))
 def test_an_expiry_comes_between_the_steps_of_a_purge(world: World, at: int, after: bool) -> None:
-    for first in (0, 40, 80):
-        world.ingest([capture(n) for n in range(first, first + 40)])
-        world.publish()
-        world.clock.sleep(100)
+    published(world, 40, 40, 40)
     met = []
     store = Interrupted(
         world.store, "keys", lambda: met.append(world.expire(keep=2)), at, after=after

@@ -55,7 +55,7 @@ def test_there_is_time_for_every_removal(world: World, seconds: list[float]) -> 
     assert min(store.left) >= LONGEST
 
 
-@pytest.mark.parametrize("fault", [Answer(503, "SlowDown"), Slow(3)])
+@pytest.mark.parametrize("fault", [Answer(503, "SlowDown"), Slow(20)])
 def test_a_removal_is_given_up_before_it_could_come_late(
     moto_server: str, make_bucket: Callable[..., Bucket], fault: Answer | Slow
 ) -> None:
@@ -67,4 +67,4 @@ def test_a_removal_is_given_up_before_it_could_come_late(
         began = time.monotonic()
         with pytest.raises(StoreUnavailable, match=r"again for 0\.5 s"):
             bucket.remove("x", "y")
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 15

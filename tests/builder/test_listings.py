@@ -105,7 +105,7 @@ def number_of(url: str) -> int:
 
 
 @settings(
-    max_examples=examples(8),
+    max_examples=examples(5),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -390,7 +390,7 @@ def captures(draw: st.DrawFn) -> list[Capture]:
 
 
 FEW = settings(
-    max_examples=examples(6),
+    max_examples=examples(4),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -34,7 +34,7 @@ from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
 
-from .conftest import World, capture
+from .conftest import Clock, World, capture
 
 
 def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,22 +80,54 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
+@pytest.fixture(scope="module")
+def trimmed(filled: World, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """The same, of which the newest snapshot alone is kept: it is verified in half of the time."""
+    world = World(tmp_path_factory.mktemp("trimmed") / "store", Clock(filled.clock.now))
+    shutil.copytree(filled.root, world.root)
+    world.clock.sleep(100)
+    world.expire(keep=1)
+    return world
+
+
+def copied(world: World, folder: Path) -> World:
+    shutil.copytree(world.root, folder / "store")
+    return World(folder / "store", Clock(world.clock.now), runs=20)
+
+
 @pytest.fixture
-def sound(filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def sound(trimmed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """Give a store of its own to each test."""
     made_small(monkeypatch)
-    shutil.copytree(filled.root, tmp_path / "store")
-    return World(tmp_path / "store", filled.clock)
+    return copied(trimmed, tmp_path)
 
 
 @pytest.fixture
-def revisited(sound: World) -> World:
+def varied(filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Give a store of its own, with several snapshots, to each test."""
+    made_small(monkeypatch)
+    return copied(filled, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def healed(trimmed: World, tmp_path_factory: pytest.TempPathFactory) -> World:
     """Add revisits by two publishes, of which one heals some of the other."""
-    sound.ingest([revisit(400 + n, n % 3) for n in range(9)])
-    sound.publish()
-    sound.ingest([capture(500, content_digest="D401"), *(revisit(410 + n, n) for n in range(3))])
-    sound.publish()
-    return sound
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        made_small(monkeypatch)
+        world = copied(trimmed, tmp_path_factory.mktemp("healed"))
+        world.ingest([revisit(400 + n, n % 3) for n in range(9)])
+        world.publish()
+        some = (revisit(410 + n, n) for n in range(3))
+        world.ingest([capture(500, content_digest="D401"), *some])
+        world.publish()
+    return world
+
+
+@pytest.fixture
+def revisited(healed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Give that store to each test, one of its own."""
+    made_small(monkeypatch)
+    return copied(healed, tmp_path)
 
 
 def verified(world: World, sample: Sample | None = None, *, newest_only: bool = False) -> Verified:
@@ -202,13 +234,13 @@ def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
 # Sound stores.
 
 
-def test_a_store_with_a_history_has_no_finding(sound: World) -> None:
-    done = verified(sound)
+def test_a_store_with_a_history_has_no_finding(varied: World) -> None:
+    done = verified(varied)
     assert done.findings == ()
     assert len(done.snapshots) > 3
-    assert done.read == done.files == len(list(sound.store.keys(layout.RECORDS)))
-    assert done.bytes == sum(e.bytes for e in sound.store.entries(layout.RECORDS))
-    manifest = newest(sound)
+    assert done.read == done.files == len(list(varied.store.keys(layout.RECORDS)))
+    assert done.bytes == sum(e.bytes for e in varied.store.entries(layout.RECORDS))
+    manifest = newest(varied)
     for table in ("records", "copies", "sets", "lookup", "dead", "sources"):
         assert manifest.rows(table) > 0, table
 
@@ -240,11 +272,11 @@ def test_an_empty_store_has_no_finding(world: World) -> None:
     assert found(world) == set()
 
 
-def test_the_newest_snapshot_alone(sound: World) -> None:
-    done = verified(sound, newest_only=True)
+def test_the_newest_snapshot_alone(varied: World) -> None:
+    done = verified(varied, newest_only=True)
     assert done.findings == ()
-    assert done.snapshots == (newest(sound).snapshot,)
-    assert done.files == sum(len(files(sound, table)) for table in schema.TABLES)
+    assert done.snapshots == (newest(varied).snapshot,)
+    assert done.files == sum(len(files(varied, table)) for table in schema.TABLES)
 
 
 def test_a_sample_is_drawn_by_its_seed(sound: World) -> None:
@@ -419,10 +451,10 @@ def test_a_leaf_that_says_what_the_file_does_not(
         "runs", "key", "namespace", "run-late", "run-short", "no-run",
     ],
 )  # fmt: skip
-def test_an_edited_manifest(sound: World, change: Callable[[Any], None]) -> None:
-    key = keys_of(newest(sound))
-    edit(sound, key, change)
-    assert ("manifest-wrong", key) in found(sound)
+def test_an_edited_manifest(varied: World, change: Callable[[Any], None]) -> None:
+    key = keys_of(newest(varied))
+    edit(varied, key, change)
+    assert ("manifest-wrong", key) in found(varied)
 
 
 @pytest.mark.parametrize(
@@ -501,14 +533,14 @@ def test_a_manifest_that_holds_a_leaf_of_no_table(sound: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "views.sql"])
-def test_a_missing_or_damaged_manifest_and_views(sound: World, name: str) -> None:
-    key = f"snapshots/{newest(sound).snapshot - 1}/{name}"
+def test_a_missing_or_damaged_manifest_and_views(varied: World, name: str) -> None:
+    key = f"snapshots/{newest(varied).snapshot - 1}/{name}"
     kind = "manifest" if name == "manifest.json" else "views"
-    text = path(sound, key).read_bytes()
-    path(sound, key).write_bytes(text[:-30])
-    assert (f"{kind}-damaged", key) in found(sound)
-    path(sound, key).unlink()
-    assert (f"{kind}-missing", key) in found(sound)
+    text = path(varied, key).read_bytes()
+    path(varied, key).write_bytes(text[:-30])
+    assert (f"{kind}-damaged", key) in found(varied)
+    path(varied, key).unlink()
+    assert (f"{kind}-missing", key) in found(varied)
 
 
 def test_views_of_other_files_and_of_another_version(sound: World) -> None:
@@ -537,33 +569,33 @@ def test_views_of_other_files_and_of_another_version(sound: World) -> None:
     ],
     ids=["unsettled", "order", "empty", "retired-order", "retired", "settled", "expiry"],
 )
-def test_an_edited_pointer(sound: World, change: Callable[[Any], None], code: str) -> None:
-    edit(sound, layout.POINTER, change)
-    assert ("pointer-damaged", layout.POINTER) in found(sound)
-    edit(sound, layout.POINTER, lambda d: d.pop("sha256"))
-    assert (code, layout.POINTER) in found(sound)
+def test_an_edited_pointer(varied: World, change: Callable[[Any], None], code: str) -> None:
+    edit(varied, layout.POINTER, change)
+    assert ("pointer-damaged", layout.POINTER) in found(varied)
+    edit(varied, layout.POINTER, lambda d: d.pop("sha256"))
+    assert (code, layout.POINTER) in found(varied)
 
 
-def test_a_pointer_to_nowhere_to_the_past_and_to_another_instant(sound: World) -> None:
-    pointer = Catalogue(sound.store).pointer()
+def test_a_pointer_to_nowhere_to_the_past_and_to_another_instant(varied: World) -> None:
+    pointer = Catalogue(varied.store).pointer()
     entry = pointer.entries[-1]
 
     def pointed(number: int) -> None:
         entries = (replace(entry, snapshot=number),)
-        path(sound, layout.POINTER).write_bytes(Pointer(entries).to_json())
+        path(varied, layout.POINTER).write_bytes(Pointer(entries).to_json())
 
     pointed(entry.snapshot - 2)
-    assert ("pointer-behind", layout.POINTER) in found(sound)
+    assert ("pointer-behind", layout.POINTER) in found(varied)
     pointed(99)
-    assert ("manifest-missing", "snapshots/99/manifest.json") in found(sound)
+    assert ("manifest-missing", "snapshots/99/manifest.json") in found(varied)
     pointed(entry.snapshot - 1)
-    assert ("manifest-wrong", f"snapshots/{entry.snapshot - 1}/manifest.json") in found(sound)
-    path(sound, layout.POINTER).unlink()
-    assert ("pointer-missing", layout.POINTER) in found(sound)
-    path(sound, layout.POINTER).write_bytes(Pointer().to_json())
-    assert ("pointer-behind", layout.POINTER) in found(sound)
-    path(sound, layout.POINTER).write_bytes(Pointer(retired=((1, 1),)).to_json())
-    assert ("pointer-wrong", layout.POINTER) in found(sound)
+    assert ("manifest-wrong", f"snapshots/{entry.snapshot - 1}/manifest.json") in found(varied)
+    path(varied, layout.POINTER).unlink()
+    assert ("pointer-missing", layout.POINTER) in found(varied)
+    path(varied, layout.POINTER).write_bytes(Pointer().to_json())
+    assert ("pointer-behind", layout.POINTER) in found(varied)
+    path(varied, layout.POINTER).write_bytes(Pointer(retired=((1, 1),)).to_json())
+    assert ("pointer-wrong", layout.POINTER) in found(varied)
 
 
 def test_a_retired_snapshot_that_the_pointer_calls_kept(sound: World) -> None:

@@ -17,6 +17,7 @@ from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
+from .beginning import begin
 from .conftest import World, capture
 from .test_publish import listed
 
@@ -59,9 +60,12 @@ def held(world: World, snapshot: Manifest) -> bytes:
 
 
 def published(world: World, count: int = 40) -> None:
-    fault = Fault("a.warc.gz", 300, "payload-short", None, "of http://h3.example.cz/3", "kept")
-    world.ingest([capture(n) for n in range(count)], ("collection:serials",), (fault,))
-    world.publish()
+    def fill(world: World) -> None:
+        fault = Fault("a.warc.gz", 300, "payload-short", None, "of http://h3.example.cz/3", "kept")
+        world.ingest([capture(n) for n in range(count)], ("collection:serials",), (fault,))
+        world.publish()
+
+    begin(world, ("withdraw", count), fill)
 
 
 def test_a_withdrawn_item_is_a_tombstone_with_its_sets_and_a_new_datestamp(world: World) -> None:

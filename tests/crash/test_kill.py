@@ -1,6 +1,6 @@
 """A process is killed at each of its changes of a store; run again, it completes what it began.
 
-Every second change is taken, and fewer where a command does what another one does as well.
+Every third change is taken, and fewer where a command does what another one does as well.
 KILL_ALL=1 takes each, and the temporary files' changes as well, which nobody else sees.
 """
 
@@ -136,7 +136,7 @@ def prepared(name: str, folder: Path) -> Stage:
 
 
 CASES = {"first": "publish", **{name: name for name in COMMANDS}}
-STEPS = {"first": 4, "purge": 5, "restore": 3, "withdraw": 3}
+STEPS = {"first": 5, "purge": 7, "restore": 5, "withdraw": 5}
 """What these have in common with a publish is not tried as often."""
 
 
@@ -175,7 +175,7 @@ def test_a_process_may_be_killed_at_any_change(
         assert [key for key in differing if key != layout.POINTER] == [], at
         shutil.rmtree(stage.folder)
 
-    for _ in pool.map(attempt, places(count, STEPS.get(case, 2))):
+    for _ in pool.map(attempt, places(count, STEPS.get(case, 3))):
         pass
 
 
@@ -203,7 +203,7 @@ def test_a_publish_that_was_killed_is_completed_an_hour_later(
         stage.swept(thorough=True)
         shutil.rmtree(stage.folder)
 
-    for _ in pool.map(attempt, places(count, 4)):
+    for _ in pool.map(attempt, places(count, 6)):
         pass
 
 

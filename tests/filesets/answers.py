@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
+from builder.filesets.document import host
 from builder.filesets.seam import ApiAnswer, FilesetError
 
 _REFUSED = {404: "platform-404", 410: "platform-gone", 401: "platform-restricted",
@@ -34,7 +34,7 @@ class Answers:
         return ApiAnswer(url=url, status=200, body=body)
 
     def document(self, url: str, *, hosts: Sequence[str] = ()) -> Any:
-        if hosts and urlsplit(url).hostname not in hosts:
+        if hosts and host(url) not in hosts:
             raise FilesetError("platform-bad-response", f"{url} leads away from {hosts}")
         try:
             return json.loads(self.answer(url).body)

@@ -6,6 +6,7 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ import pytest
 
 from builder.filesets import holding
 from builder.filesets.archive import Archive
+from builder.filesets.ingest import Ingest
 from builder.filesets.item import (
     Description,
     FilesetManifestFile,
     FilesetPlatformItem,
     Licence,
     Person,
+    Request,
+    Resource,
 )
 from builder.filesets.place import place
-from builder.filesets.seam import FilesetError
+from builder.filesets.result import result
+from builder.filesets.seam import Api, FilesetError
 from builder.filesets.strategies.archiveorg import Items
 from builder.store import FolderStore
 
@@ -460,6 +465,45 @@ def test_what_archive_org_hosts_and_changes_meanwhile_is_told(
     else:
         site.items["hives"]["a"] = b"3"
     assert refused(asked(site, there, store), item).status == "changed-during-ingest"
+
+
+@pytest.mark.parametrize("bundle", ["never", "always"])
+def test_a_request_tells_the_item_that_has_its_files(
+    server: Server, there: World, site: Internet, store: FolderStore, bundle: str
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"})
+    api = f"{HOST}api"
+    settings = settings_of({"fileset.backend": "archiveorg", "fileset.bundle": bundle})
+
+    class Platform:
+        name = "dataverse"
+
+        def match_request(self, request: Request, resource: Resource) -> bool:
+            return True
+
+        def process_request(
+            self, request: Request, resource: Resource, api: Api
+        ) -> FilesetPlatformItem:
+            return item
+
+    ingest = Ingest(
+        detect=lambda request, _: (Resource(url=request.base_url), Platform()),
+        api=there.ways.api,
+        strategy=lambda name, until, go_on: asked(site, there, store, name),
+        settings=settings,
+        clock=lambda: datetime(2026, 11, 22, tzinfo=UTC),
+        seconds=600,
+    )
+    told = result(ingest.process(Request(api)))
+    (name,) = site.items
+    assert (told["status"], told["archiveorg_item_name"]) == ("success", name)
+    if bundle == "always":
+        assert told["fileset_bundle"]["archiveorg_bundle_path"] == "bundle.zip"
+        assert told["fileset_bundle"]["file_meta"]["size_bytes"] == len(
+            site.items[name]["bundle.zip"]
+        )
+    again = result(ingest.process(Request(api)))
+    assert (again["status"], again["archiveorg_item_name"]) == ("success-existing", name)
 
 
 def test_names_of_items_are_what_archive_org_takes(server: Server) -> None:

@@ -114,6 +114,16 @@ def test_nothing_is_joined_that_no_tag_and_no_digest_tells_for_the_same(there: W
     assert len(there.thrown) == 1
 
 
+def test_what_ends_with_its_connection_and_too_early_is_gone_on_with(there: World) -> None:
+    there.server.add(URL, then(served(BODY, cut=1_800_000, sized=False), served(BODY)))
+    got(there)
+    assert there.kept == [BODY.all]
+    assert not there.thrown
+    there.kept.clear()
+    there.server.add(URL, served(BODY, cut=1_800_000, sized=False, ranges=False))
+    assert failed(there) == "truncated"
+
+
 @pytest.mark.parametrize("tagged", [True, False])
 def test_a_server_that_ignores_ranges_begins_anew(there: World, tagged: bool) -> None:
     plain = served(BODY, ranges=False, etag="strong" if tagged else None)
@@ -268,8 +278,13 @@ def test_what_never_answers_is_stalled_and_others_go_on(server: Server, tmp_path
     server.add(URL, silent())
     other = server.add("https://other.example.org/b", served(BODY))
     said: list[str] = []
-    stuck = threading.Thread(target=lambda: said.append(failed(world(server, tmp_path,
-        pace=Pace(5, 0.5, 100), fileset__tries=2))))  # fmt: skip
+
+    def wait() -> None:
+        with pytest.raises(FilesetError) as error:
+            there.downloader().download(manifest_file(URL, BODY), 1 << 30, there.sink)
+        said.append(error.value.status)
+
+    stuck = threading.Thread(target=wait)
     stuck.start()
     there.downloader().download(manifest_file(other, BODY), 1 << 30, there.sink)
     assert there.kept == [BODY.all]

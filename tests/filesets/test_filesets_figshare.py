@@ -215,6 +215,13 @@ def test_an_answer_that_is_another_is_refused(given: Any, status: str, code: str
     assert (error.status, error.code) == (status, code)
 
 
+def test_a_version_that_there_is_not_does_not_mean_that_the_article_is_gone() -> None:
+    error = refused(f"{PAGE}/9", {FIGSHARE: figshare()})
+    assert (error.status, error.code) == ("platform-scope", "wrong-version")
+    assert refused(f"{PAGE}/9", {}).status == "platform-404"
+    assert refused(f"{PAGE}/9", {f"{FIGSHARE}/versions/9": 500}).status == "platform-http-error"
+
+
 def test_4tu_is_asked_itself() -> None:
     uuid = "9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11"
     page = f"https://data.4tu.nl/datasets/{uuid}/2"

@@ -16,9 +16,16 @@ from builder.filesets.platforms.figshare import Figshare
 from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.platforms.osf import Osf
 from builder.filesets.platforms.pangaea import Pangaea
+from builder.filesets.platforms.zenodo import Zenodo
 from builder.filesets.seam import FilesetError, FilesetPlatformHelper
 from builder.filesets.status import STATUSES
-from tests.filesets import samples, test_filesets_mendeley, test_filesets_osf
+from tests.filesets import (
+    samples,
+    test_filesets_dataverse,
+    test_filesets_mendeley,
+    test_filesets_osf,
+    test_filesets_zenodo,
+)
 from tests.filesets.answers import Answers
 
 PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
@@ -52,6 +59,26 @@ PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
         {f"{samples.PANGAEA}?format=metadata_jsonld": samples.pangaea()},
     ),
     "ckan": (Ckan(), "https://demo.ckan.org/dataset/honey-prices", {samples.CKAN: samples.ckan()}),
+    "zenodo": (
+        Zenodo(),
+        "https://zenodo.org/records/21",
+        {
+            f"{test_filesets_zenodo.API}21": test_filesets_zenodo.record(
+                test_filesets_zenodo.today()
+            )
+        },
+    ),
+    "dataverse": (
+        test_filesets_dataverse.PLATFORM,
+        test_filesets_dataverse.URL,
+        {
+            test_filesets_dataverse.API: test_filesets_dataverse.dataset(
+                test_filesets_dataverse.version(
+                    test_filesets_dataverse.TABLE, test_filesets_dataverse.file(12, "a.txt")
+                )
+            )
+        },
+    ),
 }
 JUNK: list[Any] = [
     None, True, False, 0, -1, 1.5, 10**400, "", " ", "\ud800", "\x00", "a\nb", "../../x", "é" * 300,

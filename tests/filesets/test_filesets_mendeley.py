@@ -72,6 +72,7 @@ def test_the_version_that_is_named_is_the_one_that_is_asked_for() -> None:
     api = Answers(dataset())
     Mendeley().process_request(Request(PAGE), Resource(url=f"{PAGE}/2"), api)
     assert api.asked[0] == f"{MENDELEY}/snapshot/2"
+    assert refused(dataset(), f"{PAGE}/9") == ("platform-scope", "wrong-version")
     other = {f"{MENDELEY}/snapshot/1": mendeley()}
     assert refused(other, f"{PAGE}/1") == ("platform-scope", "wrong-version")
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,56 +19,18 @@ from builder import cli
 from builder.store import FolderStore
 
 from .body import digest
-from .server import Server, json_of, served, silent
+from .invenio import BODIES, Site
+from .server import Server, silent
 
 SHEAF = [sys.executable, "-m", "builder"]
-BODIES = {f"{n}.bin": bytes([65 + n]) * 3000 for n in range(5)}
 
 
 @dataclass
-class Site:
-    """A site of InvenioRDM on this machine, and the command in a folder beside it."""
+class Here(Site):
+    """The site, and the command in a folder beside it."""
 
-    server: Server
     folder: Path
     capsys: pytest.CaptureFixture[str]
-
-    @property
-    def base(self) -> str:
-        return f"http://127.0.0.1:{self.server.port}"
-
-    def url(self, id_: str) -> str:
-        return f"{self.base}/records/{id_}"
-
-    def content(self, id_: str, path: str) -> str:
-        return f"{self.base}/api/records/{id_}/files/{path}/content"
-
-    def record(self, id_: str, **answers: Any) -> str:
-        """Have a record of BODIES, and return its URL; `answers` are by the files' numbers."""
-        api = f"{self.base}/api/records/{id_}"
-        entries = {
-            path: {
-                "key": path,
-                "size": len(body),
-                "checksum": f"md5:{digest('md5', body)}",
-                "links": {"content": self.content(id_, path)},
-            }
-            for path, body in BODIES.items()
-        }
-        told = {
-            "id": id_,
-            "parent": {"id": f"{id_}-all"},
-            "links": {"self": api, "self_html": self.url(id_)},
-            "metadata": {"title": f"Hives {id_}", "resource_type": {"id": "dataset"}},
-            "access": {"record": "public", "files": "public"},
-            "files": {"enabled": True, "count": len(entries), "entries": entries},
-            "is_published": True,
-        }
-        self.server.add(api, json_of(told))
-        for number, (path, body) in enumerate(BODIES.items()):
-            answer = answers.get(f"n{number}") or served(body)
-            self.server.add(self.content(id_, path), answer)
-        return self.url(id_)
 
     def configure(self, **settings: str) -> None:
         given = {
@@ -129,8 +90,8 @@ def _hear() -> None:
 
 
 @pytest.fixture
-def site(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Site:
-    found = Site(server, tmp_path, capsys)
+def site(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Here:
+    found = Here(server, tmp_path, capsys)
     found.configure()
     return found
 
@@ -141,7 +102,7 @@ def site(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     ids=["bundle", "files", "web"],
 )
 def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it(
-    site: Site, settings: dict[str, str]
+    site: Here, settings: dict[str, str]
 ) -> None:
     site.configure(**settings)
     url = site.record("hives-1", n3=silent())
@@ -174,7 +135,7 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
     assert not list((site.folder / "store" / ".tmp").glob("filesets-*"))
 
 
-def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Site) -> None:
+def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Here) -> None:
     done, held = site.record("hives-1"), site.record("hives-2", n3=silent())
     with site.begun("fileset", "--json", done, held) as process:
         assert process.stdout is not None
@@ -194,7 +155,7 @@ def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Site)
     assert not site.server.asked(site.content("hives-2", "0.bin"))
 
 
-def test_a_platform_that_never_answers_holds_up_its_own_dataset_alone(site: Site) -> None:
+def test_a_platform_that_never_answers_holds_up_its_own_dataset_alone(site: Here) -> None:
     site.configure(fileset__request_seconds="6", fileset__concurrent="2")
     held = site.record("hives-0", n0=silent())
     good = [site.record(f"hives-{n}") for n in range(1, 5)]
@@ -204,7 +165,7 @@ def test_a_platform_that_never_answers_holds_up_its_own_dataset_alone(site: Site
     assert len(found) == 4
 
 
-def test_requests_that_come_one_by_one_are_answered_one_by_one(site: Site) -> None:
+def test_requests_that_come_one_by_one_are_answered_one_by_one(site: Here) -> None:
     url = site.record("hives-1")
     with subprocess.Popen(
         [*SHEAF, "fileset"], cwd=site.folder, text=True, bufsize=1,

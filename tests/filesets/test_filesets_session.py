@@ -162,6 +162,7 @@ def test_an_outcome_is_settled_once_a_run_has_it(tmp_path: Path) -> None:
         now[0] = 61
         keep.add(second)
         assert settled == [first, second]
+        assert (settled[0].request, settled[1].request) == (first.request, second.request)
         assert (list(kept.outcomes()), keep.runs) == ([], ["run-1"])
     assert list(tmp_path.iterdir()) == []
 
@@ -175,6 +176,20 @@ def test_what_was_cancelled_is_settled_and_not_kept(tmp_path: Path) -> None:
         keep.commit()
     assert [outcome.status for outcome in settled] == ["cancelled"]
     assert written.runs == []
+
+
+def test_of_a_line_that_is_no_request_nothing_is_kept(tmp_path: Path) -> None:
+    settled: list[Outcome] = []
+    written = Written()
+    bad = Outcome(request=line.refused("line 3: no JSON", "x"), status="bad-identifier", at=AT)
+    odd = Request("10.5/1", given={"base_url": "10.5/1", "line": "of my file"})
+    with journal.opened(tmp_path, "store") as kept:
+        keep = keeping(written, kept, settled=settled.append)
+        for outcome in (bad, done(odd)):
+            keep.add(outcome)
+        keep.commit()
+    assert [outcome.status for outcome in settled] == ["bad-identifier", "success"]
+    assert written.runs == [[done(odd)]]
 
 
 def test_what_the_store_did_not_take_is_taken_the_next_time(tmp_path: Path) -> None:

@@ -123,6 +123,18 @@ def test_each_record_is_a_member_that_is_read_alone(there: World, store: Writer)
     assert ends[-1] == len(data)
 
 
+def test_what_shrinks_is_packed_and_what_does_not_is_not(there: World, store: Writer) -> None:
+    text = b"a,b,c\n" * 50_000
+    there.server.add(BASE + "text", served(text))
+    manifest = (manifest_file(BASE + "text", text, "text"), *item("deep/b.bin").files)
+    wanted = FilesetPlatformItem(platform_name="p", manifest=manifest)
+    found = captured(there, store, FILESET).process(wanted)
+    packed, plain = (file.extra["warc_length"] for file in found.manifest)
+    assert packed < len(text) / 10
+    assert plain < 300_000 + 2000
+    assert [body for _, body in records(store, found.location or "")][1] == text
+
+
 def test_one_file_has_a_line_of_an_index(there: World, store: Writer) -> None:
     found = captured(there, store, FILE).process(item("a.csv"))
     assert found.status == "success-file"

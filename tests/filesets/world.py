@@ -71,6 +71,7 @@ def world(
     folder: Path,
     *,
     wall: Callable[[], float] = time.time,
+    clock: Callable[[], float] = time.monotonic,
     elsewhere: Mapping[str, str] | None = None,
     pace: Pace = QUICK,
     **settings: Any,
@@ -80,7 +81,9 @@ def world(
     found = settings_of(given)
     names = Names(server, dict(elsewhere or {}))
     stop = threading.Event()
-    ways = means.means(found, AGENT, names, stop, folder, wall, tls=server.authority.trusted())
+    ways = means.means(
+        found, AGENT, names, stop, folder, wall, clock=clock, tls=server.authority.trusted()
+    )
     return World(server, names, replace(ways, pace=pace), found, stop)
 
 

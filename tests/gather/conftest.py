@@ -47,7 +47,7 @@ class World:
     ports: set[int] = field(default_factory=set)
     manners: Manners = field(default_factory=lambda: Manners(0, 1, 0))
     order: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = field(default_factory=lambda: Limits(2, 2, 10, 10, 10_000_000))
+    limits: Limits = field(default_factory=lambda: Limits(10, 10, 30, 10, 10_000_000))
     wanted: dict[str, list[Refipo]] = field(default_factory=dict)
 
     @property
@@ -145,7 +145,7 @@ def anywhere(request: pytest.FixtureRequest, site: Site, tmp_path: Path) -> Iter
         yield World(bucket, site, tmp_path)
 
 
-def until(true: Callable[[], bool], seconds: float = 10) -> None:
+def until(true: Callable[[], bool], seconds: float = 30) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end

@@ -248,7 +248,7 @@ class Gate:
 
     def slow(self, handler: web.BaseHTTPRequestHandler) -> None:
         self.asked.set()
-        self.open.wait(20)
+        self.open.wait(120)
         web.text("slow")(handler)
 
 
@@ -266,9 +266,9 @@ def test_an_interrupt_keeps_what_came(
 ) -> None:
     archive.ingest(paper(1, *gate.urls))
     process = archive.start("gather")
-    assert gate.asked.wait(20)
+    assert gate.asked.wait(60)
     process.send_signal(number)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "5 new files" in err
     assert "Traceback" not in err
@@ -283,7 +283,7 @@ def test_an_interrupt_keeps_what_came(
 def test_a_killed_one_is_gone_on_with(archive: Archive, site: Site, gate: Gate) -> None:
     archive.ingest(paper(1, *gate.urls))
     process = archive.start("gather")
-    assert gate.asked.wait(20)
+    assert gate.asked.wait(60)
     until(lambda: sum(k.endswith("%2F4") for k in archive.store.keys("obi/")) == 1)
     process.kill()
     process.communicate()
@@ -302,14 +302,14 @@ def test_one_process_at_a_time(archive: Archive, gate: Gate) -> None:
     archive.ingest(paper(1, *gate.urls))
     process = archive.start("gather")
     try:
-        assert gate.asked.wait(20)
+        assert gate.asked.wait(60)
         second = archive("gather")
         assert second.code == 2
         assert "another process gathers for" in second.err
         assert second.err.count("\n") == 1
     finally:
         gate.open.set()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
     assert process.returncode == 0
 
 

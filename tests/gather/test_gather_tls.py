@@ -72,7 +72,7 @@ def asked(
         means = Means(
             "Sheaf/test",
             Guard(frozenset({site.port}), networks(["127.0.0.0/8"])),
-            Limits(2, 0.6, 5, 100, 10**6),
+            Limits(10, 1.5 if path == "/slow" else 10, 20, 100, 10**6),
             Hosts(Manners(0, 1, 0), stop),
             folder,
             obey=False,
@@ -82,7 +82,7 @@ def asked(
             tls = ssl.create_default_context(cafile=trusted.file)
             means = replace(means, tls=tls)
         url = site.url(path, "localhost").replace("http:", "https:")
-        return fetch(means, url, Known(), time.monotonic() + 10)
+        return fetch(means, url, Known(), time.monotonic() + 30)
 
 
 def test_a_file_over_tls(tmp_path: Path) -> None:

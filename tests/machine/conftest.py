@@ -10,7 +10,7 @@ settings.register_profile(
     "ordinary",
     COMMON,
     derandomize=True,
-    max_examples=4,
+    max_examples=3,
     stateful_step_count=30,
     phases=[p for p in Phase if p not in (Phase.shrink, Phase.explain)],
 )

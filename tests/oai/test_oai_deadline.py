@@ -26,7 +26,7 @@ class Thread:
 
     def ended(self) -> bool:
         assert self.thread is not None
-        self.thread.join(5)
+        self.thread.join(20)
         return not self.thread.is_alive()
 
 
@@ -66,7 +66,7 @@ def test_what_never_ends_is_stopped_in_silence(seconds, capfd):
     began = time.monotonic()
     with pytest.raises(deadline.Late):
         deadline.within(seconds, run)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10
     assert told.begun.wait(5)
     assert told.ended()
     assert capfd.readouterr() == ("", "")
@@ -99,7 +99,7 @@ class Hanging:
         def hang(*args, **kwargs):
             if not self.release.is_set():
                 self.told.note()
-                self.release.wait(10)
+                self.release.wait(30)
             return found(*args, **kwargs)
 
         setattr(repository, method, hang)
@@ -113,7 +113,7 @@ def test_a_request_that_hangs_is_told_to_come_again(repository, clock, caplog, m
     asked = event("verb=ListRecords&metadataPrefix=oai_dc", headers={"accept-encoding": accepted})
     began = time.monotonic()
     reply = hanging.application(asked, 0.5, "a-request")
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
     assert (reply["statusCode"], reply["headers"]["Retry-After"]) == (503, "30")
     assert reply["headers"]["Cache-Control"] == "no-store"
     assert reply["body"] == "This takes too long at the moment; try again later.\n"

@@ -36,9 +36,13 @@ def own(tmp_path: Path) -> Path:
 
 
 def refusal(own: Path, **settings: Any) -> str:
-    """Return what is said of the folder when a server is to start with it."""
+    """Return what is said of the folder when a server is to start with it.
+
+    It offers the one format besides Dublin Core, for each that is offered is tried first.
+    """
+    given = {"formats_offered": ["simple"], **settings}
     with pytest.raises(ConfigurationError) as caught:
-        Client(MemoryRepository(), formats_templates=str(own), **settings)
+        Client(MemoryRepository(), formats_templates=str(own), **given)
     text = str(caught.value)
     assert "\n" not in text
     return text

@@ -379,7 +379,7 @@ def test_a_statement_that_takes_long_ends_when_it_is_told_to(home: Home, tmp_pat
                 time.sleep(0.02)
             time.sleep(0.2)  # so that the second statement, of some minutes, has begun
             process.send_signal(number)
-            out, err = process.communicate(timeout=10)
+            out, err = process.communicate(timeout=60)
         finally:
             process.kill()
         assert (process.returncode, out) == (code, "")

@@ -159,7 +159,7 @@ def test_it_answers_for_what_is_published(published: Lambda, kind: Any) -> None:
     assert answer["statusCode"] == 200
     assert content(answer).count(b"<record>") == 10
     assert not threads("sheaf-ahead")
-    assert ended("sheaf-answer", 1)
+    assert ended("sheaf-answer", 10)
     (line,) = published.lines
     entry = json.loads(line)
     assert entry["request"] == Context().aws_request_id

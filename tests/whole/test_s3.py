@@ -159,12 +159,15 @@ def serve() -> Iterator[Callable[..., Served]]:
         one.close()
 
 
-@pytest.mark.parametrize("server", ["moto_server", "weed_server"])
+@pytest.mark.parametrize(
+    ("server", "kind"), [("moto_server", Bucketed), ("weed_server", Processes)]
+)
 def test_every_command_over_a_bucket(
-    server: str, request: pytest.FixtureRequest, tmp_path: Path
+    server: str, kind: type[Bucketed], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
+    """As processes over the one server, in this process over the other."""
     bucket = fresh(request.getfixturevalue(server))
-    home = Processes(tmp_path / "home", bucket)
+    home = kind(tmp_path / "home", bucket)
     home.published(tmp_path / "one.warc.gz", PAGES)
     home.published(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
     status = home("status", "--json", "--store", bucket.uri).json

@@ -11,7 +11,7 @@ from typing import Any
 
 from builder.filesets import document
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
-from builder.filesets.paging import part
+from builder.filesets.paging import edition, part
 from builder.filesets.platforms.figshare_article import TYPES, describe, manifest
 from builder.filesets.prose import plain
 from builder.filesets.seam import Api, FilesetError
@@ -78,10 +78,9 @@ class Figshare:
     ) -> FilesetPlatformItem:
         """Return the article as Figshare has it. Raises FilesetError."""
         asked = _asked(resource)
-        where = f"{_root(resource)}/articles/{asked.id}"
-        if asked.version:
-            where = f"{where}/versions/{asked.version}"
-        article = document.mapping(api.document(where), "the article")
+        whole = f"{_root(resource)}/articles/{asked.id}"
+        where = f"{whole}/versions/{asked.version}" if asked.version else whole
+        article = document.mapping(edition(api, whole, where, asked.version), "the article")
         _check(article, asked)
         item = _item(article, asked, resource)
         if item.platform_status != "success":

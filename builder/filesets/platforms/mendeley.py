@@ -17,7 +17,7 @@ from builder.filesets.item import (
     Resource,
 )
 from builder.filesets.licence import licences
-from builder.filesets.paging import part
+from builder.filesets.paging import edition, part
 from builder.filesets.person import named
 from builder.filesets.prose import plain
 from builder.filesets.relation import related
@@ -56,8 +56,8 @@ class Mendeley:
         """Return the version that is asked for, or else the newest. Raises FilesetError."""
         asked = _asked(resource)
         where = f"{_ROOT}/{asked.id}"
-        url = f"{where}/snapshot/{asked.version}" if asked.version else where
-        dataset = document.mapping(api.document(url), "the dataset")
+        snapshot = f"{where}/snapshot/{asked.version}"
+        dataset = document.mapping(edition(api, where, snapshot, asked.version), "the dataset")
         version = _check(dataset, asked)
         item = _item(dataset, asked, version)
         if item.platform_status != "success":

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
+from itertools import chain
 
 from builder.filesets.item import Cdx, FileMeta
 from builder.filesets.seam import Received, Sink
@@ -26,7 +27,9 @@ LENGTH = "warc_length"
 _CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MEDIA_TYPE = "application/warc"
 _GZIP = zlib.MAX_WBITS | 16
-_LEVEL = 4
+_LEVEL, _STORED = 4, 0
+_SHRINKS = 0.95
+"""What a file's beginning must shrink to for packing it to be worth its time."""
 _RENAMED = "X-Archive-Orig-"
 _TEXT = dict.fromkeys(range(32), " ")
 
@@ -61,11 +64,13 @@ class Records:
             "WARC-Date": date(at),
             "Content-Type": "application/warc-fields",
         }
-        self._record(head, len(body), [body])
+        self._record(head, len(body), [body], _LEVEL)
 
     def response(self, received: Received, payload: Iterable[bytes]) -> Placed:
         """Write what was received, whose bytes `payload` has. Raises StoreError."""
         http = _head(received)
+        pieces = iter(payload)
+        first = next(pieces, b"")
         head = {
             "WARC-Type": "response",
             "WARC-Target-URI": received.terminal_url,
@@ -73,7 +78,8 @@ class Records:
             "WARC-Payload-Digest": f"sha1:{base32(received.sha1)}",
             "Content-Type": "application/http; msgtype=response",
         }
-        return self._record(head, len(http) + received.size, [http], payload)
+        blocks = chain([http, first], pieces)
+        return self._record(head, len(http) + received.size, blocks, _level(first))
 
     def meta(self) -> FileMeta:
         """Return what there is to tell of all that was written."""
@@ -82,16 +88,17 @@ class Records:
             size_bytes=self._at, md5hex=md5, sha1hex=sha1, sha256hex=sha256, mimetype=_MEDIA_TYPE
         )
 
-    def _record(self, head: dict[str, str], length: int, *blocks: Iterable[bytes]) -> Placed:
+    def _record(
+        self, head: dict[str, str], length: int, block: Iterable[bytes], level: int
+    ) -> Placed:
         self._count += 1
         number = uuid.uuid5(uuid.NAMESPACE_URL, f"{self._key} {self._count}")
         fields = {"WARC-Record-ID": f"<urn:uuid:{number}>", **head, "Content-Length": str(length)}
         start = self._at
-        packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+        packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP)
         self._write(packer.compress(b"WARC/1.1\r\n" + _fields(fields.items()) + b"\r\n"))
-        for block in blocks:
-            for data in block:
-                self._write(packer.compress(data))
+        for data in block:
+            self._write(packer.compress(data))
         self._write(packer.compress(b"\r\n\r\n") + packer.flush())
         return Placed(start, self._at - start)
 
@@ -126,6 +133,11 @@ def base32(hexadecimal: str) -> str:
 def date(at: str) -> str:
     """Return an instant of 14 digits (UTC) as WARC writes it."""
     return instant.to_text(datetime.strptime(at, "%Y%m%d%H%M%S").replace(tzinfo=UTC))
+
+
+def _level(first: bytes) -> int:
+    """Return how hard to pack a file: what is packed already takes time and gets no smaller."""
+    return _LEVEL if len(zlib.compress(first, 1)) <= _SHRINKS * len(first) else _STORED
 
 
 def _head(received: Received) -> bytes:

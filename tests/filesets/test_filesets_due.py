@@ -1,0 +1,54 @@
+"""What is asked for again."""
+
+from datetime import datetime
+
+import pytest
+
+from builder.filesets.due import Told, is_due, may_pass
+from builder.filesets.status import STATUSES
+
+BEFORE = datetime(2026, 5, 1, 10)
+
+
+def told(status: str = "platform-embargoed", until: str | None = None) -> Told:
+    return Told("dataset", "10.5/1", BEFORE, status, until)
+
+
+@pytest.mark.parametrize(
+    ("until", "due"),
+    [
+        ("2026-11-22", True),
+        ("2026-11-23", False),
+        ("2026-11", True),
+        ("2026-12", False),
+        ("2026", True),
+        ("2027", False),
+        ("2026-11-22T10:00:00Z", True),
+        ("soon", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_what_was_embargoed_is_due_on_the_first_day_that_is_meant(
+    until: str | None, due: bool
+) -> None:
+    assert is_due(told(until=until), "2026-11-22") is due
+
+
+def test_what_was_archived_in_part_is_due_once() -> None:
+    assert is_due(told("success-partial", "2026-11-01"), "2026-11-22")
+    assert is_due(told("success-existing", "2026-11-01"), "2026-11-22")
+    assert not is_due(told("success-partial", "2026-05-01"), "2026-11-22")
+    assert not is_due(told("success", "2025"), "2026-11-22")
+    assert is_due(told("platform-restricted", "2025"), "2026-11-22")
+
+
+def test_what_may_pass_is_what_the_vocabulary_says() -> None:
+    assert {name for name in STATUSES if may_pass(told(name))} == {
+        name for name, status in STATUSES.items() if status.retryable
+    }
+
+
+def test_a_status_of_a_later_version_is_left_alone() -> None:
+    assert not is_due(told("success-odd", "2025"), "2026-11-22")
+    assert not may_pass(told("success-odd"))
