@@ -11,7 +11,7 @@ from functions.snapshot import schema
 _FRONT_CODED = ("identifier", "url", "url_surtkey", "refers_to_url")
 _DISTINCT = (
     *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
-    *("document", "detail"),
+    *("document", "detail", "manifest"),
 )
 _BY_TYPE = {
     "BIGINT": "DELTA_BINARY_PACKED",
@@ -19,7 +19,7 @@ _BY_TYPE = {
     "TIMESTAMP": "BYTE_STREAM_SPLIT",
 }
 # A higher level makes digests larger, and most of the rest no smaller.
-_THOROUGH = ("url", "url_surtkey", "refers_to_url", "title", "document")
+_THOROUGH = ("url", "url_surtkey", "refers_to_url", "title", "document", "manifest")
 
 
 @dataclass(frozen=True, slots=True)

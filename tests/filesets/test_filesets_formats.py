@@ -97,7 +97,7 @@ def test_a_dataset_as_datacite_has_it() -> None:
     kinds = [one.get("nameType") for one in found.iter("{*}creatorName", "{*}contributorName")]
     assert kinds == ["Personal", "Organizational", "Personal"]
     (related,) = found.iter("{*}relatedIdentifier")
-    assert dict(related.attrib) == {
+    assert {**related.attrib} == {
         "relatedIdentifierType": "DOI",
         "relationType": "IsSupplementTo",
     }

@@ -249,3 +249,14 @@ def test_expiry_leaves_what_is_kept_of_datasets(world: World) -> None:
     world.clock.sleep(timedelta(days=400).total_seconds())
     world.expire()
     assert len([*store.keys("filesets/")]) == len([*store.keys("warcs/")]) == 1
+
+
+def test_datasets_are_shown_before_they_are_withdrawn_by_their_set(world: World) -> None:
+    publish(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
+    asked = Selection((), "platform:invenio", None, None, None, None)
+    shown = withdraw.selected(world.store, world.configuration(), world.outside(), asked, None)
+    assert (shown.count, shown.datasets, shown.hosts) == (2, 2, ())
+    assert {one.title for one in shown.items} == {"Dataset 1", "Heights of <larches> & firs"}
+    withdraw.withdraw(world.store, world.configuration(), world.outside(), asked, "why")
+    assert rows(world, "SELECT count(*) FROM filesets") == [(0,)]
+    assert rows(world, "SELECT count(*) FROM files") == [(0,)]

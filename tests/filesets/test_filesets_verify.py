@@ -29,10 +29,12 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-def checked(world: World, store: FolderStore | None = None, **asked: bool) -> verify.Verified:
+def checked(
+    world: World, store: FolderStore | None = None, *, newest_only: bool = False
+) -> verify.Verified:
     world.clock.sleep(1)
     means = verify.Means(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
-    return verify.verify(store or world.store, means, **asked)
+    return verify.verify(store or world.store, means, newest_only=newest_only)
 
 
 def found(world: World) -> list[tuple[str, str]]:
