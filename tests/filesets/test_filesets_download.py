@@ -114,6 +114,40 @@ def test_nothing_is_joined_that_no_tag_and_no_digest_tells_for_the_same(there: W
     assert len(there.thrown) == 1
 
 
+@pytest.mark.parametrize("tag", ['"h\u00e9"', '"a\tb"', '"' + "a" * 2000 + '"'])
+def test_a_tag_that_cannot_be_sent_back_is_no_condition(there: World, tag: str) -> None:
+    """What a server says goes into no header of ours unless a header can hold it."""
+    odd = served(BODY, etag=tag, modified=None)
+    there.server.add(URL, then(served(BODY, etag=tag, modified=None, cut=1_800_000), odd))
+    got(there)
+    assert there.kept == [BODY.all]
+    assert "if-range" not in there.server.asked(URL)[1].headers
+
+
+def test_a_range_of_endless_digits_is_not_joined(there: World) -> None:
+    many = "9" * 5000
+    odd = served(BODY, code=206, headers={"Content-Range": f"bytes {many}-{many}/{many}"})
+    there.server.add(URL, then(served(BODY, cut=1_000_000), odd, served(BODY)))
+    got(there)
+    assert there.kept == [BODY.all]
+
+
+@pytest.mark.parametrize("total", ["3000000", "*"])
+def test_a_range_that_ends_early_is_gone_on_with(there: World, total: str) -> None:
+    """No digest and no size tells that some lacks: the length that was told first does."""
+
+    def some(exchange: Exchange) -> None:
+        start = int(exchange.asked.headers["range"][6:-1])
+        until = min(start + 500_000, BODY.size)
+        said = {"Content-Range": f"bytes {start}-{until - 1}/{total}", "ETag": '"one"'}
+        exchange.head(206, said | {"Content-Length": str(until - start)})
+        exchange.send(BODY.all[start:until])
+
+    there.server.add(URL, then(served(BODY, etag='"one"', cut=2_200_000), some))
+    there.downloader().download(manifest_file(URL), 1 << 30, there.sink)
+    assert there.kept == [BODY.all]
+
+
 @pytest.mark.parametrize("tagged", [True, False])
 def test_a_server_that_ignores_ranges_begins_anew(there: World, tagged: bool) -> None:
     plain = served(BODY, ranges=False, etag="strong" if tagged else None)
