@@ -172,6 +172,16 @@ def test_a_wrong_range_is_not_joined(there: World) -> None:
     assert there.kept == [BODY.all]
 
 
+def test_a_range_of_another_place_is_not_joined(there: World) -> None:
+    """As long as what lacks, of the very file by its tag, and no digest would tell."""
+    half = BODY.size // 2
+    said = {"Content-Range": f"bytes 0-{half - 1}/{BODY.size}"}
+    odd = served(BODY.all[:half], code=206, etag='"one"', headers=said)
+    there.server.add(URL, then(served(BODY, etag='"one"', cut=half), odd, served(BODY)))
+    got(there, digests="")
+    assert there.kept == [BODY.all]
+
+
 def test_all_bytes_of_a_length_that_lies_are_all_bytes(there: World) -> None:
     there.server.add(URL, served(BODY, length=BODY.size + 10))
     got(there, size=None)
