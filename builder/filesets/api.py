@@ -29,7 +29,10 @@ _SECONDS = 300.0
 """How long one answer may take."""
 _PATIENCE = 1200.0
 """For how long a host that rests is waited for."""
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_VALUES = 1 << 21
+"""How many values a document may have, for want of a better number by its commas and colons: the
+smallest of them take some seventy bytes of memory each."""
 _AGAIN = frozenset({408, 425})
 _JSON = "application/json"
 _PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5"
@@ -139,7 +142,7 @@ class PlatformApi:
         with reached(self.line, url, self._wanted(accept, rested, within)) as found:
             answer = found.answer
             if answer.status != 200 and answer.status not in statuses:
-                _tell_wall(found)
+                self._tell_wall(found)
                 raise refused(self.line, answer)
             body = coding.body(answer.headers, answer.body, LARGEST)
             kind = wall.media_type(answer.headers)
@@ -148,6 +151,17 @@ class PlatformApi:
                 url=found.url, status=answer.status, body=body, media_type=kind,
                 headers=answer.headers, hops=found.hops,
             )  # fmt: skip
+
+    def _tell_wall(self, found: Reached) -> None:
+        """Raise FilesetError where a refusal is meant for robots; its host rests as it asks to."""
+        answer = found.answer
+        if answer.status not in _WALLED:
+            return
+        with suppress(NotHad):
+            body = coding.first(answer.headers, answer.body, wall.LOOKED)
+            if wall.kept_out(answer.headers, body):
+                self.line.hosts.failed(host(found.url), refused(self.line, answer))
+                raise FilesetError(wall.BOT, f"{found.url}: HTTP status {answer.status}")
 
     def _wanted(self, accept: str, rested: float, within: Sequence[str] = ()) -> Wanted:
         return Wanted(
@@ -176,16 +190,6 @@ class PlatformApi:
                 raise NotHad(failure.code, detail, failure.status) from failure
 
 
-def _tell_wall(found: Reached) -> None:
-    """Raise FilesetError where a refusal is meant for robots."""
-    if found.answer.status not in _WALLED:
-        return
-    with suppress(NotHad):
-        body = coding.first(found.answer.headers, found.answer.body, wall.LOOKED)
-        if wall.kept_out(found.answer.headers, body):
-            raise FilesetError(wall.BOT, f"{found.url}: HTTP status {found.answer.status}")
-
-
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:
     """Raise FilesetError for a page in the place of a document, or of another page."""
     if not wall.is_page(wall.media_type(headers), body[: wall.LOOKED]):
@@ -211,9 +215,13 @@ def error_of(failure: NotHad) -> FilesetError:
 
 def parsed(answer: ApiAnswer) -> Any:
     """Return an answer's JSON document. Raises FilesetError for what is none that can be kept."""
+    if sum(map(answer.body.count, (b",", b":"))) > _VALUES:
+        detail = f"{answer.url}: more than {_VALUES:,} values"
+        raise FilesetError("platform-bad-response", detail)
     try:
-        found = json.loads(answer.body.removeprefix(b"\xef\xbb\xbf"), parse_constant=_no_number)
-        return _sound(found) if _SURROGATE.search(answer.body) else found
+        written = answer.body.decode(json.detect_encoding(answer.body), "surrogatepass")
+        found = json.loads(written, parse_constant=_no_number)
+        return _sound(found) if _SURROGATE.search(written) else found
     except (ValueError, RecursionError) as error:
         said = " ".join(str(error).split())[:200]
         raise FilesetError("platform-bad-response", f"{answer.url}: no JSON: {said}") from error

@@ -29,7 +29,8 @@ def detect(
     """Return what is behind a request's URL or DOI, and the platform that it is at.
 
     `block` are beginnings of URLs that are not asked for. Raises FilesetError: bad-identifier,
-    skip-url-blocklist, no-platform-match, and what the API raises for a landing page.
+    skip-url-blocklist, no-platform-match, and what the API raises for a landing page, or for a
+    document that would have told, where that may pass.
     """
     return _Search(api, clock, tuple(map(_bare, block)), platforms).found(parse(request.base_url))
 
@@ -51,6 +52,7 @@ class _Search:
         self._clock = clock
         self._block = block
         self._platforms = platforms
+        self._unsure: list[FilesetError] = []
 
     def found(self, name: Name) -> Detected:
         self._allow([name.url])
@@ -60,9 +62,10 @@ class _Search:
             raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
         detected = detected or self._probed(resource)
         if detected is None:
-            resource = self._visited(resource)
+            resource = self._visited_surely(resource)
             detected = self._known(resource) or self._probed(resource) or self._cited(resource)
         if detected is None:
+            self._be_sure()
             raise FilesetError("no-platform-match", f"no platform is known behind {resource.url}")
         return detected
 
@@ -87,9 +90,23 @@ class _Search:
         return None
 
     def _probed(self, resource: Resource) -> Detected | None:
-        name = probed(resource, self._api)
+        name = probed(resource, self._api, failed=self._unsure.append)
         named = [platform for platform in self._platforms if platform.name == name]
         return (resource, named[0]) if named else None
+
+    def _be_sure(self) -> None:
+        """Raise FilesetError where what did not answer for now may be the platform."""
+        for failed in self._unsure:
+            raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
+
+    def _visited_surely(self, resource: Resource) -> Resource:
+        """Return the resource with its page, whose want means nothing where its host fails."""
+        try:
+            return self._visited(resource)
+        except FilesetError as error:
+            if error.status in ("platform-404", "platform-gone"):
+                self._be_sure()
+            raise
 
     def _visited(self, resource: Resource) -> Resource:
         """Return the resource with its landing page."""

@@ -128,6 +128,8 @@ def refused(line: Line, answer: Answer) -> NotHad:
     """Return what to raise for an answer whose status is not one that was hoped for."""
     rest = wait.asked(answer.headers, answer.status, line.wall())
     code = outcome.of_status(answer.status)
+    if answer.status == 403 and (rest is not None or wait.is_used_up(answer.headers)):
+        code = "too-many-requests"
     return NotHad(code, f"HTTP status {answer.status}", answer.status, rest)
 
 

@@ -4,6 +4,7 @@ Only elements without content and scripts of JSON-LD are read, by patterns that 
 proportion to the page and no more: a page is anybody's.
 """
 
+import codecs
 import contextlib
 import html
 import json
@@ -21,6 +22,12 @@ _TAG = re.compile(
 _ATTRIBUTE = re.compile(r"""([a-z][\w:.-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
 _SCRIPT = re.compile(r"<script\b[^<>]{0,1024}application/ld\+json[^<>]{0,1024}>", re.IGNORECASE)
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_CODECS = re.compile(
+    r"utf-(?:8|16|16-[bl]e)|ascii|(?:iso8859|cp|mac|koi8|kz|tis|hp)[a-z0-9_-]*"
+    r"|big5(?:hkscs)?|gb(?:k|2312|18030)|hz|euc_[a-z0-9_]+|shift_jis[a-z0-9_]*|iso2022_[a-z0-9_]+"
+    r"|johab"
+)
+"""Python's names of charsets. Others of its codecs are none, or take time by the square."""
 _LINKED = re.compile(r"<([^<>]{1,2048})>([^,<]{0,1024})")
 _REL = re.compile(r";\s*rel\s*=\s*\"?([^\";]+)", re.IGNORECASE)
 
@@ -89,8 +96,10 @@ def _filled(found: Mapping[str, Any]) -> dict[str, Any]:
 def _text(body: bytes, kind: str) -> str:
     for said in (kind.encode("ascii", "replace"), body[:2048]):
         if declared := _CHARSET.search(said):
-            with contextlib.suppress(LookupError, UnicodeError):
-                return body.decode(declared[1].decode("ascii"), "replace")
+            with contextlib.suppress(LookupError):
+                codec = codecs.lookup(declared[1].decode("ascii")).name
+                if _CODECS.fullmatch(codec):
+                    return body.decode(codec, "replace")
     return body.decode("utf-8", "replace")
 
 

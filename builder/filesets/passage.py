@@ -14,7 +14,8 @@ from builder.filesets.seam import Received, Sink
 from builder.gather.failure import NotHad
 
 _HEAD = 1024
-_RANGE = re.compile(r"bytes\s+(\d+)-\d*/(\d+|\*)")
+_RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
+_LONGEST = 1000  # characters of a tag that is sent back
 _PACKED = (".gz", ".tgz", ".svgz", ".z", ".taz")
 _PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
 
@@ -108,7 +109,9 @@ class Passage:
         etag = answer.headers.get("etag", "").strip()
         modified = answer.headers.get("last-modified", "").strip()
         strong = etag if etag.startswith('"') else None
-        self._tag = strong or modified or None
+        tag = strong or modified
+        sendable = tag.isascii() and tag.isprintable() and len(tag) <= _LONGEST
+        self._tag = tag if tag and sendable else None
         self._refuses = answer.headers.get("accept-ranges", "").strip().lower() == "none"
         self._total = _number(answer.headers.get("content-length"))
         self.head = Received(
@@ -185,8 +188,14 @@ class Passage:
         self.sink.write(data)
 
     def received(self) -> Received:
-        """Return what came, which is all of it. Raises Wrong if it is not what is told."""
+        """Return what came, which is all of it. Raises Wrong if it is not what is told.
+
+        Raises NotHad where parts that were asked for ended before the length that was told first.
+        """
         assert self.head is not None
+        short = self._total is not None and self.size < self._total and not self.coding
+        if short and not self.is_whole():
+            raise NotHad("cut-short", f"{self.size:,} bytes of {self._total:,} came")
         every = self._digests.every()
         status = self._digests.mismatch(self.file)
         if status is not None:

@@ -13,6 +13,9 @@ from builder.filesets.document import inner
 from builder.filesets.item import Resource
 from builder.filesets.registry import ENDS
 from builder.filesets.seam import Api, FilesetError
+from builder.obi.outcome import OUTCOMES
+
+_PASSING = frozenset({"platform-rate-limited", "platform-timeout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,16 @@ PROBES: tuple[Probe, ...] = (
 """One row each, in the order in which they are asked."""
 
 
-def probed(resource: Resource, api: Api, probes: tuple[Probe, ...] = PROBES) -> str | None:
+def probed(
+    resource: Resource,
+    api: Api,
+    probes: tuple[Probe, ...] = PROBES,
+    failed: Callable[[FilesetError], None] = lambda error: None,
+) -> str | None:
     """Return the name of the platform that a resource's host is shown to run; None if none is.
 
-    An answer that says nothing, or none at all, shows nothing. Raises FilesetError if the run ends.
+    An answer that says nothing, or none at all, shows nothing; `failed` is told of what may be
+    otherwise another time. Raises FilesetError if the run ends.
     """
     parts = urlsplit(resource.url)
     behind = parts.path + (f"?{parts.query}" if parts.query else "")
@@ -78,6 +87,8 @@ def probed(resource: Resource, api: Api, probes: tuple[Probe, ...] = PROBES) -> 
         except FilesetError as error:
             if error.status in ENDS:
                 raise
+            if error.status in _PASSING or (error.code in OUTCOMES and OUTCOMES[error.code].soon):
+                failed(error)
             continue
         if isinstance(document, Mapping) and probe.shows(document):
             return probe.platform

@@ -31,10 +31,21 @@ def asked(headers: Mapping[str, str], status: int, now: float) -> float | None:
 
     Some tell by X-RateLimit-Reset when there is leave again, in seconds from now or since 1970.
     """
-    if (found := seconds(headers.get("retry-after"), now)) is not None or status != 429:
+    found = seconds(headers.get("retry-after"), now)
+    if found is not None or not (status == 429 or (status == 403 and is_used_up(headers))):
         return found
     reset = headers.get("x-ratelimit-reset", "").strip().partition(".")[0]
     if not (reset.isascii() and reset.isdigit()):
         return None
-    value = float(reset[:12])
+    value = float(reset[:15])
+    if value >= _EPOCH * 100:  # some count milliseconds
+        value /= 1000
     return max(0.0, value - now) if value >= _EPOCH else value
+
+
+def is_used_up(headers: Mapping[str, str]) -> bool:
+    """Tell whether a server says that no request is left of those that it allows for a time.
+
+    Some refuse with 403 then, as if it were for good.
+    """
+    return headers.get("x-ratelimit-remaining", "").strip() == "0"

@@ -335,3 +335,53 @@ def test_walls_before_landing_pages(there: World, end: str, answer: Answer, told
     there.server.add(PAGE, redirect(end))
     there.server.add(end, answer)
     assert page_refusal(there).status == told
+
+
+def test_a_wall_that_asks_to_be_left_alone_is_left_alone(server: Server, tmp_path: Path) -> None:
+    """Who keeps robots out by 429 is asked again by nobody before the time that it tells."""
+    now = [0.0]
+    there = world(server, tmp_path, clock=lambda: now[0])
+    page = "<html><title>Just a moment...</title></html>"
+    server.add(URL, html(page, 429, Retry_After="3600", cf_mitigated="challenge"))
+    assert refusal(there).status == "platform-bot-wall"
+    assert there.ways.line.hosts.resting(3599) == ["api.example.org"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "told"),
+    [
+        ({}, "platform-restricted"),
+        ({"Retry_After": "0"}, "platform-rate-limited"),
+        ({"X_RateLimit_Remaining": "0"}, "platform-rate-limited"),
+        ({"X_RateLimit_Remaining": "59"}, "platform-restricted"),
+    ],
+)
+def test_a_403_of_who_was_asked_too_often_restricts_nothing(
+    there: World, headers: dict[str, str], told: str
+) -> None:
+    there.server.add(URL, json_of({"message": "no"}, 403, **headers))
+    assert refusal(there).status == told
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16", "utf-32"])
+@pytest.mark.parametrize("written", ['"a\\ud800"', '"a\ud800"'], ids=["escaped", "raw"])
+def test_half_a_character_is_none_however_it_is_written(
+    there: World, coding: str, written: str
+) -> None:
+    there.server.add(URL, text(written.encode(coding, "surrogatepass"), "application/json"))
+    assert ascii(there.api().document(URL)) == r"'a\ufffd'"
+
+
+def test_a_document_of_more_values_than_can_be_held_is_refused(there: World) -> None:
+    """What is small as bytes is large as a document: three bytes become some seventy."""
+    data = b"[" + b"{}," * 4_000_000 + b"{}]"
+    there.server.add(URL, text(data, "application/json"))
+    tracemalloc.start()
+    try:
+        error = refusal(there)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert error.status == "platform-bad-response"
+    assert "values" in error.detail
+    assert most < 100e6

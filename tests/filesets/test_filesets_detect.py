@@ -141,6 +141,31 @@ def test_a_probe_that_shows_nothing_is_passed_over(answer: Any) -> None:
     assert api.asked[:2] == ["https://new.example.org/api/records/ab", url]
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "told"),
+    [
+        ("platform-rate-limited", "too-many-requests", "platform-rate-limited"),
+        ("platform-timeout", "no-answer", "platform-timeout"),
+        ("platform-http-error", "server-error", "platform-http-error"),
+        ("platform-http-error", "http-status", "no-platform-match"),
+        ("platform-404", "not-found", "no-platform-match"),
+    ],
+)
+def test_a_probe_that_fails_for_now_tells_of_no_platform_either(
+    status: str, code: str, told: str
+) -> None:
+    """Nobody would ask again for what is known to be at no platform."""
+    url = "https://new.example.org/records/ab"
+
+    class Failing(Pages):
+        def document(self, url: str, *, hosts: Any = ()) -> Any:
+            raise FilesetError(status, code=code)
+
+    assert failed(url, Failing({url: page("<html>", url)})).status == told
+    gone = "platform-404" if told == "no-platform-match" else told
+    assert failed(url, Failing({})).status == gone
+
+
 @pytest.mark.parametrize("status", ["cancelled", "deadline-exceeded"])
 @pytest.mark.parametrize("text", ["10.5072/x", "https://new.example.org/records/ab"])
 def test_the_end_of_a_run_is_no_answer(status: str, text: str) -> None:

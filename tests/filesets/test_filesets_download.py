@@ -124,6 +124,40 @@ def test_what_ends_with_its_connection_and_too_early_is_gone_on_with(there: Worl
     assert failed(there) == "truncated"
 
 
+@pytest.mark.parametrize("tag", ['"h\u00e9"', '"a\tb"', '"' + "a" * 2000 + '"'])
+def test_a_tag_that_cannot_be_sent_back_is_no_condition(there: World, tag: str) -> None:
+    """What a server says goes into no header of ours unless a header can hold it."""
+    odd = served(BODY, etag=tag, modified=None)
+    there.server.add(URL, then(served(BODY, etag=tag, modified=None, cut=1_800_000), odd))
+    got(there)
+    assert there.kept == [BODY.all]
+    assert "if-range" not in there.server.asked(URL)[1].headers
+
+
+def test_a_range_of_endless_digits_is_not_joined(there: World) -> None:
+    many = "9" * 5000
+    odd = served(BODY, code=206, headers={"Content-Range": f"bytes {many}-{many}/{many}"})
+    there.server.add(URL, then(served(BODY, cut=1_000_000), odd, served(BODY)))
+    got(there)
+    assert there.kept == [BODY.all]
+
+
+@pytest.mark.parametrize("total", ["3000000", "*"])
+def test_a_range_that_ends_early_is_gone_on_with(there: World, total: str) -> None:
+    """No digest and no size tells that some lacks: the length that was told first does."""
+
+    def some(exchange: Exchange) -> None:
+        start = int(exchange.asked.headers["range"][6:-1])
+        until = min(start + 500_000, BODY.size)
+        said = {"Content-Range": f"bytes {start}-{until - 1}/{total}", "ETag": '"one"'}
+        exchange.head(206, said | {"Content-Length": str(until - start)})
+        exchange.send(BODY.all[start:until])
+
+    there.server.add(URL, then(served(BODY, etag='"one"', cut=2_200_000), some))
+    there.downloader().download(manifest_file(URL), 1 << 30, there.sink)
+    assert there.kept == [BODY.all]
+
+
 @pytest.mark.parametrize("tagged", [True, False])
 def test_a_server_that_ignores_ranges_begins_anew(there: World, tagged: bool) -> None:
     plain = served(BODY, ranges=False, etag="strong" if tagged else None)
@@ -145,6 +179,16 @@ def test_a_wrong_range_is_not_joined(there: World) -> None:
     odd = served(BODY.all[:2_000_000], code=206, headers={"Content-Range": "bytes 7-9/3000000"})
     there.server.add(URL, then(served(BODY, cut=1_000_000), odd, served(BODY)))
     got(there)
+    assert there.kept == [BODY.all]
+
+
+def test_a_range_of_another_place_is_not_joined(there: World) -> None:
+    """As long as what lacks, of the very file by its tag, and no digest would tell."""
+    half = BODY.size // 2
+    said = {"Content-Range": f"bytes 0-{half - 1}/{BODY.size}"}
+    odd = served(BODY.all[:half], code=206, etag='"one"', headers=said)
+    there.server.add(URL, then(served(BODY, etag='"one"', cut=half), odd, served(BODY)))
+    got(there, digests="")
     assert there.kept == [BODY.all]
 
 

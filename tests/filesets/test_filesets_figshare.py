@@ -53,6 +53,25 @@ def test_a_portal_that_is_not_known_is_told_by_its_page() -> None:
     assert matches(url, body=b'<script src="https://static.FIGSHARE.com/app.js"></script>')
     assert matches("https://doi.org/10.6084/m9.figshare.4711", doi="10.6084/m9.figshare.4711")
     assert not matches("https://zenodo.org/records/4711")
+    assert not matches("https://news.example.com/articles/local_news/Bees/4711")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://papers.example.com/articles/journal_contribution/Bees/4711",
+        "https://figshare.com.evil.example/articles/dataset/Prices/4711",
+        "https://evil.example/articles/dataset/Prices/4711",
+    ],
+)
+def test_a_number_at_another_site_is_no_article_of_figshare(url: str) -> None:
+    """Figshare has an article of each number; it tells at which portals one lies."""
+    assert refused(url, {FIGSHARE: figshare()}).status == "no-platform-match"
+    assert refused(url, {FIGSHARE: figshare()}, "10.5072/other.4711").status == "no-platform-match"
+    there = figshare() | {"url_public_html": url}
+    assert item(url, {FIGSHARE: there}).platform_id == "4711"
+    named = figshare() | {"doi": "10.5072/bees.4711.v2"}
+    assert item(url, {FIGSHARE: named}, "10.5072/bees.4711").platform_id == "4711"
 
 
 @pytest.mark.parametrize(

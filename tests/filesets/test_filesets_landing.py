@@ -138,3 +138,32 @@ def test_real_pages(path: str, doi: str, title: str) -> None:
     assert (found["doi"], found["title"][: len(title)]) == (doi, title)
     assert found["contrib_names"]
     assert found["json_ld"]
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "hex", "uu"])
+def test_what_is_no_charset_of_the_web_is_none(charset: str) -> None:
+    """Python's codecs are more than charsets, and some of them take time by the square."""
+    for title, rest in ((r"a\x41", ""), ("one", "-bbi")):
+        body = f"<meta name=citation_title content='{title}'>{rest}".encode()
+        assert biblio(body, URL, f"text/html; charset={charset}") == {"title": title}
+
+
+@pytest.mark.parametrize(
+    ("charset", "title"),
+    [
+        ("utf-8", "Včela"),
+        ("UTF-16LE", "Včela"),
+        ("iso-8859-2", "Včela"),
+        ("windows-1250", "Včela"),
+        ("macintosh", "Bé"),
+        ("koi8-r", "Мёд"),
+        ("gb18030", "蜂"),
+        ("big5", "蜂"),
+        ("shift_jis", "蜂"),
+        ("iso-2022-jp", "蜂"),
+        ("euc-kr", "벌"),
+    ],
+)
+def test_charsets_of_the_web_are_read(charset: str, title: str) -> None:
+    body = f"<meta name=citation_title content='{title}'>".encode(charset)
+    assert biblio(body, URL, f"text/html; charset={charset}") == {"title": title}

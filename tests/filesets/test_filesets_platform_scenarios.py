@@ -80,7 +80,7 @@ def test_scenario_11_a_portal_of_any_form_is_known_by_its_page(
     server.add(
         page, html("<html><script src='https://static.figshare.com/app.js'></script></html>")
     )
-    server.add(samples.FIGSHARE, json_of(article("a.csv")))
+    server.add(samples.FIGSHARE, json_of(article("a.csv") | {"url_public_html": page}))
     assert item_of(there, page).platform_name == "figshare"
 
 

@@ -40,7 +40,8 @@ _ARTICLE = re.compile(
     rf"(?:/ndownloader)?/(?:articles|datasets)(?:/(?:{_KINDS})/[^/]+|/[^/]+)??{_TAIL}", re.I
 )
 _TYPED = re.compile(rf"/articles/(?:{_KINDS})/[^/]+{_TAIL}")
-_TOLD = re.compile(rf"/articles/(?:dataset|fileset|[a-z]+_[a-z_]+)/[^/]+{_TAIL}")
+_OWN = "|".join(kind for kind in _KINDS.split("|") if "_" in kind)
+_TOLD = re.compile(rf"/articles/(?:dataset|fileset|{_OWN})/[^/]+{_TAIL}")
 _GROUP = re.compile(r"/(?:collections|projects)/")
 _FILE = re.compile(r"(?:/ndownloader)?/files/\d+")
 _DOI = re.compile(rf"10\.\d{{4,9}}/(?:.*[./:])?(?P<id>\d{{1,12}}|{_UUID})(?:\.v(?P<version>\d+))?")
@@ -65,7 +66,7 @@ class Figshare:
     def match_request(self, request: Request, resource: Resource) -> bool:
         """Tell whether it is Figshare: by host, by DOI, or by the form of an article's URL."""
         host, path = document.host(resource.url), document.path(resource.url)
-        if host in _SITES or host in _PORTALS or host.endswith(".figshare.com"):
+        if _is_listed(host):
             return True
         if (resource.doi or "").split("/")[0] in _PREFIXES:
             return True
@@ -82,6 +83,7 @@ class Figshare:
         where = f"{whole}/versions/{asked.version}" if asked.version else whole
         article = document.mapping(edition(api, whole, where, asked.version), "the article")
         _check(article, asked)
+        _is_there(article, resource)
         item = _item(article, asked, resource)
         if item.platform_status != "success":
             return item
@@ -91,6 +93,24 @@ class Figshare:
                 "platform-scope", "its files are links to other sites", item=made, code="link-only"
             )
         return made
+
+
+def _is_listed(host: str) -> bool:
+    return host in _SITES or host in _PORTALS or host.endswith(".figshare.com")
+
+
+def _is_there(article: Mapping[str, Any], resource: Resource) -> None:
+    """Raise FilesetError (no-platform-match) for an article that lies elsewhere than was asked for.
+
+    Many sites have articles with numbers, and each number is an article of Figshare's as well.
+    """
+    host, doi = document.host(resource.url), document.doi(article.get("doi"))
+    pages = [document.text(article.get(name)) for name in ("url_public_html", "figshare_url")]
+    named = doi is not None and (resource.doi or "").partition(".v")[0] == doi.partition(".v")[0]
+    known = _is_listed(host) or (resource.doi or "").split("/")[0] in _PREFIXES
+    if not (known or named or host in (document.host(page) for page in pages if page)):
+        detail = f"article {document.text(article.get('id'))} of Figshare is not at {host}"
+        raise FilesetError("no-platform-match", detail)
 
 
 def _root(resource: Resource) -> str:
