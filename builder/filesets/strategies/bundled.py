@@ -174,7 +174,9 @@ class _Run:
                 known.archived.manifest if known else (), is_last=is_last,
             )  # fmt: skip
             some = sorted(self._item.files, key=lambda file: file.path)
-            kept = pack.ended(tuple(files.each(self._item, pack.keep, some)), self._key)
+            kept = pack.ended(
+                tuple(files.each(self._item, pack.keep, some, together=True)), self._key
+            )
             of = pack.meta()
             if known is not None:
                 if known.archived.bundle_file_meta != of:

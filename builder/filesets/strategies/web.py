@@ -92,7 +92,12 @@ class _Run:
         """Return the record of the files, one answer each. Raises FilesetError and StoreError."""
         with self._records() as records:
             kept = tuple(
-                files.each(self._item, lambda file: self._kept(file, records), self._item.files)
+                files.each(
+                    self._item,
+                    lambda file: self._kept(file, records),
+                    self._item.files,
+                    together=True,
+                )
             )
         assert self._last is not None
         received, line = self._last
