@@ -208,16 +208,13 @@ def _read(
 def _listed(
     store: Writer, objects: Iterable[Kept], go_on: Callable[[], None]
 ) -> Iterator[tuple[str, bool | None]]:
-    """Yield the same by sizes alone; of an object in no place, only whether it is there."""
+    """Yield the same by sizes alone."""
     found: dict[str, dict[str, int]] = {}
     for kept in objects:
         go_on()
         if (base := place_of(kept.key)) is None:
-            try:
-                store.open(kept.key).close()
-                yield kept.key, True
-            except MissingObject:
-                yield kept.key, None
+            size = store.size(kept.key)
+            yield kept.key, None if size is None else size == kept.bytes
             continue
         if base not in found:
             found[base] = {entry.key: entry.bytes for entry in store.entries(base)}
