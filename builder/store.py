@@ -134,16 +134,6 @@ class FolderStore(FolderReader):
         except MissingObject:
             return None
 
-    def size(self, key: str) -> int | None:
-        """Return how many bytes the object has, or None where there is none."""
-        path = self.path(key)
-        try:
-            return path.stat().st_size
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`, under the store's lock."""
         with self._lock(), self._written(key) as (out, path):
