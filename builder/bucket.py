@@ -122,6 +122,13 @@ class BucketStore(BucketReader):
         except MissingObject:
             return None
 
+    def size(self, key: str) -> int | None:
+        """Return how many bytes the object has, or None where there is none."""
+        try:
+            return self._client.piece(self._address.key(key), 0, 1).size
+        except MissingObject:
+            return None
+
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`; return the new one. Raises Conflict."""
         name = self._name(key)

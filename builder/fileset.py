@@ -8,18 +8,22 @@ more than that it was asked for.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from builder.filesets.entry import DELETE, LEAVE
+from builder.filesets.status import STATUSES
 from builder.merge import LEFT, find, narrowed
 from builder.replacement import put
 from builder.selection import rows_of
 from builder.snapshot import Draft
 from functions.oai import engine
 from functions.snapshot import fileset, schema
+from functions.snapshot.manifest import Manifest
 
 RESULTS, FILES = "ingest_fileset_platform", "files"
 """The tables that are of filesets alone."""
 
+_TELLING = [one.name for one in STATUSES.values() if one.lists or one.gone]
 _KINDS = engine.texts(schema.DATASETS)
 _RESULT = ", ".join(c.name for c in fileset.RESULT if c.name != "identifier")
 _TOLD = frozenset(
@@ -82,6 +86,16 @@ WHERE CASE WHEN o.identifier IS NULL THEN NOT n.gone WHEN o.reason IS NOT NULL T
     ELSE o.deleted OR o.kind != n.kind OR o.sets != n.sets
         OR o.document IS DISTINCT FROM n.document END
 """
+# Runs come late where a machine was cut off: what was published may be newer, asked by another URL.
+_LATE = """
+SELECT count(*) FROM filesets JOIN offered USING (identifier)
+WHERE was IS NOT NULL AND updated < $since
+"""
+_OUTDONE = f"""
+DELETE FROM filesets WHERE identifier IN (
+    SELECT o.identifier FROM offered o JOIN {engine.table("$results")} r USING (identifier)
+    WHERE r.updated > o.updated AND list_contains($telling, r.status))
+"""
 _ADDED = (
     "INSERT INTO altered BY NAME "
     "SELECT identifier, kind, deleted, reason, sets, left_sets, document FROM filesets"
@@ -99,6 +113,13 @@ FROM (SELECT {_RESULT}, identifier, turn FROM resolved
 QUALIFY row_number() OVER (PARTITION BY ingest_type, base_url ORDER BY turn DESC) = 1
 """
 _KNOWN = "SELECT identifier FROM old WHERE reason IS NOT NULL"
+# What came of a dataset before it was listed has no identifier, and still tells of it.
+_NAMES = ", ".join(f"url_decode(string_split(string_split(identifier, ':')[3], ',')[{n}])"
+                   for n in (2, 3, 4))  # fmt: skip
+_IS_OF = (
+    "(identifier IN ({withdrawn}) OR (platform_name, platform_domain, platform_id) IN "
+    f"(SELECT ({_NAMES}) FROM ({{withdrawn}})))"
+)
 _FILE = ", ".join(c.name for c in fileset.FILE if c.name != "identifier")
 _FORM = ", ".join(f'"{c.name}": "{c.type}"' for c in fileset.FILE if c.name != "identifier")
 _HELD = (
@@ -118,14 +139,15 @@ class Revised:
 
 
 def revise(
-    connection: engine.Connection, draft: Draft, files: Sequence[str], namespace: str
+    connection: engine.Connection, draft: Draft, files: Sequence[str], before: Manifest
 ) -> Revised:
     """Add to `altered` and `superseded` what the intake's `files` say of datasets.
 
-    The earliest run's files come first. The tables of filesets are written.
+    The earliest run's files come first. The tables of filesets are written. `draft` begins as the
+    snapshot `before`.
     """
     with engine.reading("the intake"):
-        connection.execute(_GIVEN, {"files": list(files), "namespace": namespace})
+        connection.execute(_GIVEN, {"files": list(files), "namespace": before.namespace})
         connection.execute("CREATE TABLE urls AS SELECT DISTINCT base_url FROM given")
     with engine.reading("the last snapshot"):
         earlier = draft.paths(narrowed(connection, draft, RESULTS, ("FROM urls", {})))
@@ -134,11 +156,13 @@ def revise(
         for sql in (_STALE, _RESOLVED, _OFFERED):
             connection.execute(sql)
         connection.execute(
-            "CREATE TABLE told_of AS SELECT DISTINCT identifier FROM resolved "
-            "WHERE identifier IS NOT NULL"
+            "CREATE TABLE told_of AS SELECT identifier FROM (SELECT identifier FROM resolved "
+            "UNION SELECT identifier FROM asked) WHERE identifier IS NOT NULL"
         )
         find(connection, draft, "told_of")
-        for sql in (_REVISED, _ADDED, _REPLACED, _NEWEST):
+        connection.execute(_REVISED)
+        _leave_what_is_newer(connection, draft, before.effective)
+        for sql in (_ADDED, _REPLACED, _NEWEST):
             connection.execute(sql)
         put(connection, draft, RESULTS, "base_url", "urls", _hushed("results", _KNOWN))
         hold(connection, draft)
@@ -148,6 +172,16 @@ def revise(
         ).fetchall()
         listed = rows_of(connection, f"(FROM offered WHERE deed != '{DELETE}')")
     return Revised(int(new), int(changed), int(deleted), listed - int(new + changed - deleted))
+
+
+def _leave_what_is_newer(connection: engine.Connection, draft: Draft, since: datetime) -> None:
+    """Take out of `filesets` what was published since `since` or before by a newer result.
+
+    The whole table of results is read for it, unless all that is to change came about later.
+    """
+    ((late,),) = connection.execute(_LATE, {"since": since.replace(tzinfo=None)}).fetchall()
+    if late and (published := draft.paths(draft.files(draft.tables.get(RESULTS, ())))):
+        connection.execute(_OUTDONE, {"results": published, "telling": _TELLING})
 
 
 def hold(connection: engine.Connection, draft: Draft) -> None:
@@ -166,10 +200,11 @@ def hush(connection: engine.Connection, draft: Draft) -> None:
     files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
     if not files:
         return
+    known = f"SELECT identifier FROM altered WHERE reason IS NOT NULL AND kind IN {_KINDS}"
     with engine.reading("the last snapshot"):
         connection.execute(
             f"CREATE TABLE hushed_urls AS SELECT DISTINCT base_url FROM {engine.table('$files')} "
-            "WHERE identifier IN (SELECT identifier FROM altered WHERE reason IS NOT NULL)",
+            f"WHERE {_IS_OF.format(withdrawn=known)}",
             {"files": files},
         )
         if not rows_of(connection, "hushed_urls"):
@@ -179,16 +214,29 @@ def hush(connection: engine.Connection, draft: Draft) -> None:
             "WHERE base_url IN (FROM hushed_urls)",
             {"files": files},
         )
-        known = "SELECT identifier FROM altered WHERE reason IS NOT NULL"
         put(connection, draft, RESULTS, "base_url", "hushed_urls", _hushed("quiet", known))
+
+
+def shows(connection: engine.Connection, draft: Draft, wanted: str) -> bool:
+    """Tell whether the table of results says what a dataset is like that `wanted` identifies."""
+    known = f"SELECT identifier FROM {wanted} WHERE identifier LIKE 'oai:%:dataset,%'"
+    with engine.reading("an older snapshot"):
+        if not rows_of(connection, f"({known})"):
+            return False
+        files = draft.paths(draft.files(draft.tables.get(RESULTS, ())))
+        told = " OR ".join(f"{name} IS NOT NULL" for name in sorted(_TOLD))
+        sql = (
+            f"SELECT count(*) FROM {engine.table('$files')} "
+            f"WHERE {_IS_OF.format(withdrawn=known)} AND ({told})"
+        )
+        return bool(files) and bool(connection.execute(sql, {"files": files}).fetchall()[0][0])
 
 
 def _hushed(table: str, withdrawn: str) -> str:
     """Return the query of results without what they say of datasets that are withdrawn."""
+    which = _IS_OF.format(withdrawn=withdrawn)
     columns = ", ".join(
-        f"if(identifier IN ({withdrawn}), NULL, {c.name}) AS {c.name}"
-        if c.name in _TOLD
-        else c.name
+        f"if({which}, NULL, {c.name}) AS {c.name}" if c.name in _TOLD else c.name
         for c in fileset.RESULT
     )
     return f"SELECT {columns} FROM {table}"

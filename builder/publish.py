@@ -155,7 +155,7 @@ class _Intake:
                     connection, draft, self._store, news, begin, before.run
                 )
             if asked:
-                changes.filesets = fileset.revise(connection, draft, asked, before.namespace)
+                changes.filesets = fileset.revise(connection, draft, asked, before)
             after = before
             if changes.new or changes.changed or changes.restated:
                 self._outside.say(

@@ -180,7 +180,8 @@ def _shows(base: Base, connection: engine.Connection, draft: Draft, number: int)
         return False
     try:
         older = draft.over(base.catalogue.manifest(number).tables)
-        return takedown.versions(connection, older, "wanted") > 0
+        versions = takedown.versions(connection, older, "wanted")
+        return versions > 0 or fileset.shows(connection, older, "wanted")
     except StoreError:
         if base.catalogue.pointer().is_retired(number):
             return False  # meanwhile

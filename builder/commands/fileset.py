@@ -121,8 +121,9 @@ def _carry_out(
             for outcome in outcomes:
                 take(outcome)
     finally:
-        for outcome in session.rest:
-            take(outcome)
+        with ExitStack() as rest:  # each is taken, though another could not be told of
+            for outcome in reversed(session.rest):
+                rest.callback(take, outcome)
 
 
 def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:

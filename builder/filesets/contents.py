@@ -21,7 +21,8 @@ def reconciled(
 
     Platforms make bundles that lack what is large or is given to others only, and that have files
     of the platform's own. Raises FilesetError with all files in its manifest: bundle-missing-member
-    or mismatch-size, mismatch-md5 and so on.
+    or mismatch-size, mismatch-md5 and so on. Those that are right are skipped then, for the bundle
+    is not kept.
     """
     by_path = _by_path(item, members)
     manifest = []
@@ -42,8 +43,13 @@ def reconciled(
     if faults:
         shown = ", ".join(file.path for file in faults[:5])
         detail = f"{len(faults)} of {len(item.files)} files are not in the bundle as they are "
+        wrong_by = {file.path: file for file in faults}
+        told = [
+            wrong_by.get(f.path, f if f.status == "withheld" else replace(f, status="skipped"))
+            for f in item.manifest or ()
+        ]
         raise FilesetError(
-            str(faults[0].status), f"{detail}listed: {shown}", item=item, manifest=manifest
+            str(faults[0].status), f"{detail}listed: {shown}", item=item, manifest=told
         )
     return tuple(manifest)
 

@@ -69,11 +69,14 @@ def each(
     item: FilesetPlatformItem,
     keep: Callable[[FilesetManifestFile], FilesetManifestFile],
     files: Sequence[FilesetManifestFile],
+    *,
+    together: bool = False,
 ) -> Iterator[FilesetManifestFile]:
     """Yield what `keep` makes of each file, in order, and stop at the first that fails.
 
     Raises its FilesetError with the item and its manifest, in which it has the status, those
-    before have theirs, and those behind are skipped.
+    before have theirs, and those behind are skipped. Of files that are kept `together` or not at
+    all, those before are skipped as well: none of them is kept.
     """
     done: dict[str, FilesetManifestFile] = {}
     for file in files:
@@ -81,6 +84,8 @@ def each(
             with stored(item):
                 done[file.path] = keep(file)
         except FilesetError as error:
+            if together:
+                done.clear()
             done[file.path] = replace(file, status=error.status)
             manifest = [
                 done.get(f.path, f if f.status == "withheld" else replace(f, status="skipped"))

@@ -38,7 +38,7 @@ class Journal:
     def add(self, outcome: Outcome) -> None:
         """Write an outcome down. Raises StoreError where that cannot be."""
         with writing(self.folder), (self.folder / _LINES).open("ab") as file:
-            file.write(line(outcome))
+            file.write(b"\n" + line(outcome))  # for the one before may be torn, of a full disk
             file.flush()
             os.fsync(file.fileno())
 
@@ -63,11 +63,8 @@ def opened(home: Path, address: str) -> Iterator[Journal]:
     can be written.
     """
     mark = f"filesets-{hashlib.sha256(os.fsencode(address)).hexdigest()[:16]}-"
-    folder = home / f"{mark}{secrets.token_hex(8)}"
-    with writing(folder):
-        folder.mkdir(mode=0o700, parents=True)
-        lock = _locked(folder)
-    assert lock is not None
+    with writing(home):
+        folder, lock = _own(home, mark)
     journal = Journal(folder)
     with lock:
         try:
@@ -81,6 +78,22 @@ def opened(home: Path, address: str) -> Iterator[Journal]:
             shutil.rmtree(journal.scratch, ignore_errors=True)
             if not (folder / _LINES).exists():
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _own(home: Path, mark: str) -> tuple[Path, BinaryIO]:
+    """Return a folder that is new, and its lock. Raises OSError.
+
+    Another process may take one for what somebody left, before it is locked, and remove it.
+    """
+    while True:
+        folder = home / f"{mark}{secrets.token_hex(8)}"
+        folder.mkdir(mode=0o700, parents=True)
+        with contextlib.suppress(FileNotFoundError):
+            lock = _locked(folder)
+            if lock is not None and (folder / _LOCK).exists():
+                return folder, lock
+            if lock is not None:
+                lock.close()
 
 
 def _take_over(left: Path, journal: Journal) -> None:

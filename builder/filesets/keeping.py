@@ -36,11 +36,12 @@ class Keeping:
 
     def recover(self) -> int:
         """Put what the journal holds of earlier processes into the intake; tell how many."""
-        left = list(self.journal.outcomes())
-        for outcome in left:
+        many = 0
+        for outcome in self.journal.outcomes():
             self.results.add(outcome)
+            many += 1
         self._commit()
-        return len(left)
+        return many
 
     def add(self, outcome: Outcome) -> None:
         """Take an outcome. Raises StoreError."""

@@ -9,15 +9,20 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.seam import FilesetError
 
 LONGEST = 255
 """Bytes of a part in UTF-8, which is what disks take."""
+_WHOLE, _DEPTH = 4096, 100
+"""Bytes of a path, and parts: more than any system takes, and few enough to look at each folder."""
+_TOLD = 10
+"""Twins of a path that are told: many letters have very many forms."""
 RAW, TWINS = "raw_path", "twins"
 """What `extra` of a file has: its path as the platform wrote it, where that is another, and the
-paths that differ from its own by case or by compatible characters alone."""
+first of those that differ from its own by case or by compatible characters alone."""
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 _UNSEEN = {"Cc": "a control character", "Cs": "half a character", "Zl": "a line separator",
@@ -83,7 +88,10 @@ def _fault(path: str) -> str:
     for character in path:
         if (kind := unicodedata.category(character)) in _UNSEEN:
             return f"has {_UNSEEN[kind]} (U+{ord(character):04X})"
-    for part in path.split("/"):
+    parts = path.split("/")
+    if len(parts) > _DEPTH or len(path.encode()) > _WHOLE:
+        return f"has more than {_DEPTH} parts or {_WHOLE:,} bytes"
+    for part in parts:
         if part in ("", ".", ".."):
             return f"has a part that is {part or 'empty'}"
         if len(part.encode()) > LONGEST:
@@ -122,7 +130,7 @@ def _twins(paths: Sequence[str]) -> dict[str, list[str]]:
         folded = unicodedata.normalize("NFKC", path).casefold()
         alike[unicodedata.normalize("NFKC", folded)].append(path)
     return {
-        path: [other for other in some if other != path]
+        path: list(islice((other for other in some if other != path), _TOLD))
         for some in alike.values()
         if len(some) > 1
         for path in some

@@ -53,9 +53,10 @@ def files(base: str, paths: Iterable[str]) -> dict[str, str]:
     escaped = {path: "/".join(map(part, path.split("/"))) for path in paths}
     folded = Counter(text.lower() for text in escaped.values())
     folders = {
-        "/".join(parts[:length])
+        folder
         for parts in (text.split("/") for text in folded)
         for length in range(1, len(parts))
+        if (folder := "/".join(parts[:length])) in folded
     }
     found = {}
     for path, text in escaped.items():

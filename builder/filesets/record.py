@@ -97,10 +97,13 @@ def read(store: Reader, base: str) -> Record | None:
 def of_strategy(store: Writer, base: str, strategy: str) -> Record | None:
     """Return the record of a place of which objects are missing, if that strategy made it.
 
-    Another strategy's is removed: what it told of is not there, and the place begins anew.
+    Another strategy's is removed: what it told of is not there, and the place begins anew. Raises
+    FilesetError (error-store-verify) where all of it is there: another run was at it meanwhile.
     """
     if (record := read(store, base)) is None or record.archived.ingest_strategy == strategy:
         return record
+    if record.objects and not any(state(store, record, check="size")):
+        raise FilesetError("error-store-verify", f"another run archived {base} meanwhile")
     store.remove(base + RECORD)
     return None
 
@@ -110,8 +113,10 @@ def write(store: Writer, base: str, record: Record) -> Record:
 
     If another run was first, its record is returned, for the bytes are the same. What lies there
     besides, of runs that did not end or went another way, is removed. Raises FilesetError
-    (mismatch-existing) where the bytes are not the same, and StoreError.
+    (mismatch-existing) where the bytes are not the same, (error-store-verify) where an object went
+    meanwhile, and StoreError.
     """
+    first = None
     try:
         store.create(base + RECORD, written(record))
     except Conflict:
@@ -123,8 +128,23 @@ def write(store: Writer, base: str, record: Record) -> Record:
             raise FilesetError("mismatch-existing", detail) from None
         record = first
     named = {base + RECORD, *(kept.key for kept in record.objects)}
-    store.remove(*(entry.key for entry in store.entries(base) if entry.key not in named))
+    there = {entry.key for entry in store.entries(base)}
+    lost = sorted(key for key in named - there if key.startswith(base))
+    if lost and first is None:
+        store.remove(base + RECORD)
+        raise FilesetError("error-store-verify", f"{lost[0]} was removed by another run meanwhile")
+    store.remove(*(there - named))
     return record
+
+
+def forget(store: Writer, base: str, key: str) -> None:
+    """Remove an object of a place that no record names, for it was told to nobody.
+
+    Raises FilesetError (error-store-verify) where another run has recorded the place meanwhile.
+    """
+    if read(store, base) is not None:
+        raise FilesetError("error-store-verify", f"another run archived {base} meanwhile")
+    store.remove(key)
 
 
 def existing(
@@ -188,16 +208,13 @@ def _read(
 def _listed(
     store: Writer, objects: Iterable[Kept], go_on: Callable[[], None]
 ) -> Iterator[tuple[str, bool | None]]:
-    """Yield the same by sizes alone; of an object in no place, only whether it is there."""
+    """Yield the same by sizes alone."""
     found: dict[str, dict[str, int]] = {}
     for kept in objects:
         go_on()
         if (base := place_of(kept.key)) is None:
-            try:
-                store.open(kept.key).close()
-                yield kept.key, True
-            except MissingObject:
-                yield kept.key, None
+            size = store.size(kept.key)
+            yield kept.key, None if size is None else size == kept.bytes
             continue
         if base not in found:
             found[base] = {entry.key: entry.bytes for entry in store.entries(base)}

@@ -107,7 +107,7 @@ STATUSES = _table(
         Status("encoding-ambiguous", "file",
                "it came in a content coding, and no digest tells which bytes are meant", BOTH),
         Status("withheld", "file", "the platform lists it and does not give it", FILE),
-        Status("skipped", "file", "nothing was done about it: another file failed first", FILE),
+        Status("skipped", "file", "it is not kept: another file of the dataset failed", FILE),
         Status("bundle-unreadable", "bundle", "the platform's bundle is no zip that can be read",
                BOTH),
         Status("bundle-missing-member", "bundle", "the bundle lacks a file of the manifest", BOTH),

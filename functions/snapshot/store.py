@@ -110,6 +110,10 @@ class Writer(Reader, Protocol):
         """Return a tag that changes whenever the object does, or None where there is none."""
         ...
 
+    def size(self, key: str) -> int | None:
+        """Return how many bytes the object has, or None where there is none; nothing is listed."""
+        ...
+
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag` (None: if absent); return the new tag.
 

@@ -51,6 +51,16 @@ class FolderReader:
             raise MissingObject(f"{self.root} has no {key}")
         return path
 
+    def size(self, key: str) -> int | None:
+        """Return how many bytes the object has, or None where there is none."""
+        path = self.path(key)
+        try:
+            return path.stat().st_size
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+
     def close(self) -> None:
         """Nothing of the folder is kept elsewhere."""
 

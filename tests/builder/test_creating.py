@@ -46,6 +46,7 @@ def dangling(store: Writer) -> list[Any]:
 
 @pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 7])
 def test_an_object_is_what_was_written(store: Writer, size: int) -> None:
+    assert store.size("a/b c%2F~ä.bin") is None
     data = body(size)
     with store.creating("a/b c%2F~ä.bin") as sink:
         for start in range(0, size, 1_000_003):
@@ -53,6 +54,7 @@ def test_an_object_is_what_was_written(store: Writer, size: int) -> None:
         with pytest.raises(MissingObject):
             store.read("a/b c%2F~ä.bin")
     assert store.read("a/b c%2F~ä.bin") == data
+    assert store.size("a/b c%2F~ä.bin") == size
     assert not dangling(store)
 
 

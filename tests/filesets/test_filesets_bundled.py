@@ -160,11 +160,12 @@ def test_a_file_that_is_not_what_is_listed_leaves_nothing(
     with pytest.raises(FilesetError, match=r"^mismatch-md5: mapa\.tif") as caught:
         strategy(store, there).process(item)
     assert {f.path: f.status for f in caught.value.manifest} == {
-        "data/med.csv": "verified",
+        "data/med.csv": "skipped",
         "mapa.tif": "mismatch-md5",
-        "film.mp4": "verified",
+        "film.mp4": "skipped",
         "prázdný soubor.txt": "skipped",
     }
+    assert {f.key for f in caught.value.manifest} == {None}
     assert objects(store) == {}
     assert not dangling(store)
 
@@ -370,7 +371,8 @@ def test_which_files_a_bundle_lacks_is_told(server: Server, there: World, store:
     item = foreign(server, zipped({"mapa.tif": SMALL["mapa.tif"]}))
     with pytest.raises(FilesetError, match=r"1 of 2 files .*: data/med\.csv$") as caught:
         strategy(store, there, platform_bundle=True).process(item)
-    assert [f.status for f in caught.value.manifest] == ["bundle-missing-member", "verified"]
+    assert [f.status for f in caught.value.manifest] == ["bundle-missing-member", "skipped"]
+    assert {f.key for f in caught.value.manifest} == {None}
 
 
 def test_a_page_in_place_of_a_bundle_is_none(server: Server, there: World, store: Writer) -> None:

@@ -32,6 +32,8 @@ UNSAFE = {
     "com1 .csv": "Windows",
     "LPT\u00b9": "Windows",
     "a/" + "ž" * 128: "255 bytes",
+    "a/" * 100 + "b": "100 parts",
+    "/".join(["x" * 100] * 41): "4,096 bytes",
 }
 
 
@@ -107,6 +109,14 @@ def test_a_file_is_no_folder() -> None:
     with pytest.raises(FilesetError, match="'a/b/c' lies in 'a/b', which is a file") as caught:
         settled(files("a/b/c", "a/b"))
     assert caught.value.status == "unsafe-path"
+
+
+def test_of_very_many_twins_a_few_are_told() -> None:
+    forms = ["".join(c.upper() if n >> at & 1 else c for at, c in enumerate("abcdefghijkl"))
+             for n in range(4096)]  # fmt: skip
+    found = settled(FilesetManifestFile(path=form) for form in forms)
+    assert {len(file.extra["twins"]) for file in found} == {10}
+    assert found[0].path not in found[0].extra["twins"]
 
 
 def test_twins_are_told_of_each_other_and_pass() -> None:

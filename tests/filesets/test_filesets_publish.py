@@ -189,7 +189,34 @@ def test_a_run_that_comes_late_takes_nothing_back(world: World) -> None:
     results.add(early)
     results.commit()
     assert world.publish().changed == 0
-    assert rows(world, "SELECT status FROM ingest_fileset_platform") == [("success",)]
+    assert rows(world, "SELECT status, identifier FROM ingest_fileset_platform") == [
+        ("success", NAME)
+    ]
+
+
+@pytest.mark.parametrize("late", ["listed", "gone"])
+def test_a_run_that_comes_late_takes_nothing_back_of_another_url(world: World, late: str) -> None:
+    publish(world, outcome(item("a.csv", "b.csv")))
+    old = outcome(item("a.csv", version="1")) if late == "listed" else failed("platform-gone")
+    results = Results(world.store, world.root.parent / "scratch", world.clock)
+    asked = Request("u9")
+    results.add(replace(old, request=asked, item=item("a.csv"), at="20200101000000"))
+    results.commit()
+    assert world.publish().changed == 0
+    assert rows(world, "SELECT deleted FROM records") == [(False,)]
+    assert rows(world, "SELECT count(*) FROM files") == [(2,)]
+
+
+def test_a_failure_that_came_later_by_another_url_holds_nothing_up(world: World) -> None:
+    publish(world, outcome(item("a.csv")), failed("stalled", request=Request(DOI)))
+    known = item("a.csv", "b.csv")
+    publish(world, failed("stalled", request=Request(DOI), item=known))
+    results = Results(world.store, world.root.parent / "scratch", world.clock)
+    at = rows(world, "SELECT updated FROM ingest_fileset_platform WHERE hit")
+    after = f"{at[0][0] + timedelta(microseconds=1):%Y%m%d%H%M%S}"
+    results.add(replace(outcome(known, request=Request("u2")), at=after))
+    results.commit()
+    assert world.publish().changed == 1
 
 
 def test_withdrawn_datasets_stay_so_and_no_table_tells_of_them(world: World) -> None:
@@ -216,6 +243,21 @@ def test_withdrawn_datasets_stay_so_and_no_table_tells_of_them(world: World) -> 
     assert "Dataset 1" in held
     assert "secret.csv" not in held
     assert "larches" not in held
+
+
+def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(world: World) -> None:
+    refused = failed("too-many-files", request=Request(DOI), item=item("a.csv", "secret.csv"))
+    publish(world, refused, outcome(other(1), request=Request("u1")))
+    publish(world, outcome(item("a.csv")))
+    change = Selection((NAME,), None, None, None, None, None)
+    withdraw.withdraw(
+        world.store, world.configuration(), world.outside(), change, "a secret", purge=True
+    )
+    told = "SELECT base_url, manifest IS NULL FROM ingest_fileset_platform ORDER BY ALL"
+    assert rows(world, told) == [(URL, True), (DOI, True), ("u1", False)]
+    held = "".join(map(str, stored(world)))
+    assert "Dataset 1" in held
+    assert "secret.csv" not in held
 
 
 def test_restored_datasets_have_their_files_again(world: World) -> None:

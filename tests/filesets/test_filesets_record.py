@@ -212,6 +212,28 @@ def test_what_lies_there_besides_is_removed_with_the_record(store: FolderStore) 
     assert store.read(f"{BASE[:-1]}0/files/x")
 
 
+def test_a_record_of_what_another_run_removed_meanwhile_does_not_stay(store: FolderStore) -> None:
+    store.remove(OBJECTS[0].key)
+    with pytest.raises(FilesetError, match="error-store-verify"):
+        record.write(store, BASE, RECORD)
+    assert record.read(store, BASE) is None
+    assert set(store.keys(BASE)) == {kept.key for kept in OBJECTS[1:]}
+
+
+def test_what_another_strategy_recorded_meanwhile_stays(store: FolderStore) -> None:
+    record.write(store, BASE, RECORD)
+    with pytest.raises(FilesetError, match="another run"):
+        record.of_strategy(store, BASE, "s3-fileset-bundled")
+    with pytest.raises(FilesetError, match="another run"):
+        record.forget(store, BASE, OBJECTS[0].key)
+    assert record.existing(store, BASE, ITEM) is not None
+    store.remove(OBJECTS[0].key)
+    assert record.of_strategy(store, BASE, "s3-fileset-bundled") is None
+    assert record.read(store, BASE) is None
+    record.forget(store, BASE, OBJECTS[1].key)
+    assert OBJECTS[1].key not in set(store.keys(BASE))
+
+
 def test_reading_stops_where_it_is_told_to(store: FolderStore) -> None:
     record.write(store, BASE, RECORD)
 

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -235,6 +236,39 @@ def test_what_a_killed_process_left_is_taken_over_by_the_next_one_of_its_store(
         assert [outcome.request for outcome in kept.outcomes()] == urls(3)
         kept.clear()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_that_is_torn_spoils_no_other(tmp_path: Path) -> None:
+    first, second = (done(request) for request in urls(2))
+    with journal.opened(tmp_path, "store") as kept:
+        kept.add(first)
+        with (kept.folder / "outcomes").open("ab") as file:
+            file.write(b'{"request": {"base_u')
+        kept.add(second)
+        assert list(kept.outcomes()) == [first, second]
+        kept.clear()
+
+
+@pytest.mark.parametrize("taken", ["locked", "removed"])
+def test_a_folder_that_another_process_takes_for_left_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
+) -> None:
+    locked, seen = journal._locked, []
+
+    def first(folder: Path) -> Any:
+        seen.append(folder)
+        if len(seen) > 1:
+            return locked(folder)
+        if taken == "locked":
+            return None
+        shutil.rmtree(folder)
+        return locked(folder)
+
+    monkeypatch.setattr(journal, "_locked", first)
+    with journal.opened(tmp_path, "store") as kept:
+        kept.add(done(urls(1)[0]))
+        assert kept.folder == seen[1] != seen[0]
+        kept.clear()
 
 
 def test_what_a_process_has_that_lives_is_left_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from builder.filesets import place
 from builder.finding import CODES
 from builder.store import FolderStore
 from functions.snapshot.errors import DamagedStore
+from functions.snapshot.store import Entry
 from tests.builder.conftest import World
 from tests.filesets.kept import keep
 from tests.filesets.outcomes import item
@@ -66,6 +67,24 @@ def test_an_object_that_is_gone_is_damage_and_told_once(world: World) -> None:
     key = f"{BASE}files/b.csv"
     (world.root / key).unlink()
     assert found(world) == [("fileset-missing", key)]
+
+
+class Busy(FolderStore):
+    """A store in which a run ends while it is listed: some came behind, some went before."""
+
+    late = frozenset({f"{BASE}files/a.csv", f"{BASE}files/b.csv"})
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        for entry in super().entries(prefix):
+            if entry.key.endswith("fileset.json"):
+                yield Entry(f"{BASE}files/zz.csv", 5, entry.modified)
+            if entry.key not in self.late:
+                yield entry
+
+
+def test_what_a_run_does_meanwhile_is_no_damage(world: World) -> None:
+    done = checked(world, Busy(world.root))
+    assert (done.findings, done.kept, done.kept_read) == ((), 2, 2)
 
 
 def test_a_place_that_is_gone_is_known_by_what_is_published(world: World) -> None:

@@ -191,7 +191,8 @@ def test_a_file_that_fails_leaves_nothing(there: World, store: Writer) -> None:
     with pytest.raises(FilesetError) as error:
         captured(there, store, FILESET).process(item(*BODIES))
     assert error.value.status == "mismatch-md5"
-    assert [f.status for f in error.value.manifest] == ["verified", "mismatch-md5", "skipped"]
+    assert [f.status for f in error.value.manifest] == ["skipped", "mismatch-md5", "skipped"]
+    assert {f.key for f in error.value.manifest} == {None}
     assert list(store.keys("")) == []
 
 

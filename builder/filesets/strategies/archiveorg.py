@@ -174,7 +174,7 @@ class _Run:
                 tuple(self._known.values()), is_last=is_last,
             )  # fmt: skip
             some = sorted(self._item.files, key=lambda file: file.path)
-            kept = pack.ended(tuple(files.each(self._item, pack.keep, some)), BUNDLE)
+            kept = pack.ended(tuple(files.each(self._item, pack.keep, some, together=True)), BUNDLE)
         meta = pack.meta()
         self._put(_bundle_file(meta), scratch.path)
         return ArchiveStrategyResult(

@@ -107,7 +107,7 @@ class _Run:
         except FilesetError as error:
             if error.status in ("deadline-exceeded", "cancelled"):
                 raise
-            self._asked.store.remove(self._key)
+            record.forget(self._asked.store, place(self._item), self._key)
             return None
 
     def _taken(self) -> Record:
@@ -129,7 +129,7 @@ class _Run:
         try:
             return self._examined(files.terminal(received))
         except FilesetError:
-            self._asked.store.remove(self._key)  # it was told to nobody
+            record.forget(self._asked.store, place(self._item), self._key)
             raise
 
     def _examined(self, terminal: Terminal | None) -> Record:
@@ -174,7 +174,9 @@ class _Run:
                 known.archived.manifest if known else (), is_last=is_last,
             )  # fmt: skip
             some = sorted(self._item.files, key=lambda file: file.path)
-            kept = pack.ended(tuple(files.each(self._item, pack.keep, some)), self._key)
+            kept = pack.ended(
+                tuple(files.each(self._item, pack.keep, some, together=True)), self._key
+            )
             of = pack.meta()
             if known is not None:
                 if known.archived.bundle_file_meta != of:

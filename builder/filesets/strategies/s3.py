@@ -98,7 +98,7 @@ class _Run:
             return known
         digests = files.summed(record.chunks(self._asked.store, key, self._asked.go_on))
         if digests.mismatch(file):
-            self._asked.store.remove(key)
+            record.forget(self._asked.store, self._base, key)
             return None
         return replace(files.found(file, digests), key=key)
 

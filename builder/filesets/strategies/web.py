@@ -92,7 +92,12 @@ class _Run:
         """Return the record of the files, one answer each. Raises FilesetError and StoreError."""
         with self._records() as records:
             kept = tuple(
-                files.each(self._item, lambda file: self._kept(file, records), self._item.files)
+                files.each(
+                    self._item,
+                    lambda file: self._kept(file, records),
+                    self._item.files,
+                    together=True,
+                )
             )
         assert self._last is not None
         received, line = self._last
@@ -183,10 +188,9 @@ class _Run:
         return reconciled(self._item, members, self.key)
 
     def _record(self, archived: ArchiveStrategyResult, records: Records) -> Record:
-        """Return the record, once the store lists what was written. Raises FilesetError."""
+        """Return the record, once the store has what was written. Raises FilesetError."""
         meta = records.meta()
-        there = {entry.key: entry.bytes for entry in self._asked.store.entries(self.key)}
-        if (had := there.get(self.key)) != meta.size_bytes:
+        if (had := self._asked.store.size(self.key)) != meta.size_bytes:
             detail = f"{self.key} has {had} bytes where {meta.size_bytes} were written"
             raise FilesetError("error-store-verify", detail, item=self._item)
         kept = Kept(self.key, meta.size_bytes, meta.sha256hex)
