@@ -60,7 +60,7 @@ STATUSES = _table(
         Status("platform-embargoed", "platform", "it is given from a day on that is to come",
                lists=True),
         Status("platform-gone", "platform", "the platform took it away", gone=True),
-        Status("platform-404", "platform", "the platform has no such dataset", gone=True),
+        Status("platform-404", "platform", "the platform has no such dataset"),
         Status("platform-login-wall", "platform", "a page to log in came in its place",
                retryable=True),
         Status("platform-bot-wall", "platform", "a page that keeps robots out came in its place",

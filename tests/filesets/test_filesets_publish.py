@@ -94,7 +94,7 @@ def test_a_new_version_is_a_change_of_the_item(world: World) -> None:
 
 def test_what_is_gone_is_deleted_whatever_it_is_asked_for_by(world: World) -> None:
     publish(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
-    built = publish(world, failed("platform-404"))
+    built = publish(world, failed("platform-gone"))
     assert (built.changed, built.deleted) == (1, 1)
     assert rows(world, "SELECT identifier, deleted, reason, sets FROM records WHERE deleted") == [
         (
@@ -111,11 +111,19 @@ def test_what_is_gone_is_deleted_whatever_it_is_asked_for_by(world: World) -> No
 
 
 def test_what_is_gone_and_was_never_listed_is_nothing(world: World) -> None:
-    built = publish(world, failed("platform-404", item=item("a.csv")))
+    built = publish(world, failed("platform-gone", item=item("a.csv")))
     assert (built.new, built.records) == (0, 0)
     assert rows(world, "SELECT status, identifier FROM ingest_fileset_platform") == [
-        ("platform-404", None)
+        ("platform-gone", None)
     ]
+
+
+def test_what_a_server_does_not_find_is_not_said_to_be_gone(world: World) -> None:
+    publish(world, outcome(item("a.csv", "b.csv")))
+    built = publish(world, failed("platform-404"))
+    assert (built.changed, built.deleted) == (0, 0)
+    assert rows(world, "SELECT status FROM ingest_fileset_platform") == [("platform-404",)]
+    assert rows(world, "SELECT deleted FROM records") == [(False,)]
 
 
 def test_an_older_version_that_is_gone_leaves_the_item(world: World) -> None:
@@ -135,12 +143,12 @@ def test_a_tombstone_need_not_tell_the_id_of_all_versions(world: World) -> None:
 def test_that_the_url_of_an_older_version_is_gone_leaves_the_item(world: World) -> None:
     old = item("a.csv", "b.csv", version="1.1")
     publish(world, outcome(old, request=Request("v1")), outcome(item("a.csv", "b.csv")))
-    assert publish(world, failed("platform-404", request=Request("v1"))).changed == 0
+    assert publish(world, failed("platform-gone", request=Request("v1"))).changed == 0
     assert rows(world, "SELECT deleted FROM records") == [(False,)]
 
 
 def test_what_was_listed_and_gone_before_it_was_published_never_was(world: World) -> None:
-    built = publish(world, outcome(item("a.csv", "b.csv")), failed("platform-404"))
+    built = publish(world, outcome(item("a.csv", "b.csv")), failed("platform-gone"))
     assert (built.new, built.records) == (0, 0)
 
 

@@ -29,14 +29,14 @@ def test_results_are_a_run(tmp_path: Path) -> None:
     results = Results(store, tmp_path / "scratch", lambda: NOW)
     assert results.commit() is None
     results.add(outcome(item("a.csv")))
-    results.add(failed("platform-404"))
+    results.add(failed("platform-gone"))
     run = results.commit()
     assert run is not None
     assert run.name.startswith("20261122T100000Z-")
     assert [*intake.runs(store)] == [run]
     assert run.results == 2
     assert rows(store) == [
-        ("delete", "platform-404", None),
+        ("delete", "platform-gone", None),
         ("list", "success-file", "file"),
     ]
     assert results.commit() is None
