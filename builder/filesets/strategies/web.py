@@ -90,10 +90,14 @@ class _Run:
 
     def each(self) -> Record:
         """Return the record of the files, one answer each. Raises FilesetError and StoreError."""
-        with self._records() as records:
-            kept = tuple(
-                files.each(self._item, lambda file: self._kept(file, records), self._item.files)
-            )
+        try:
+            with self._records() as records:
+                kept = tuple(
+                    files.each(self._item, lambda file: self._kept(file, records), self._item.files)
+                )
+        except FilesetError as error:
+            error.manifest = tuple(_nowhere(file) for file in error.manifest)
+            raise
         assert self._last is not None
         received, line = self._last
         alone = self._asked.name == FILE
@@ -215,6 +219,12 @@ class _Spooled:
 def _at(file: FilesetManifestFile, placed: Placed, key: str) -> FilesetManifestFile:
     extra = {**file.extra, warc.LENGTH: placed.bytes}
     return replace(file, key=key, offset=placed.offset, compression=warc.WARC, extra=extra)
+
+
+def _nowhere(file: FilesetManifestFile) -> FilesetManifestFile:
+    """Return a file without its place: there is no WARC of what failed."""
+    extra = {name: value for name, value in file.extra.items() if name != warc.LENGTH}
+    return replace(file, key=None, offset=None, compression=None, extra=extra)
 
 
 def _within(file: FilesetManifestFile, placed: Placed) -> FilesetManifestFile:
