@@ -56,7 +56,7 @@ def _package(document: Mapping[str, Any]) -> bool:
 PROBES: tuple[Probe, ...] = (
     Probe(
         "inveniordm",
-        re.compile(r"/records?/([A-Za-z0-9-]+)(?:[/?].*)?"),
+        re.compile(r"/(?:api/)?records?/([A-Za-z0-9-]+)(?:[/?].*)?"),
         "/api/records/{0}",
         _record,
         buried=_tombstone,

@@ -116,9 +116,10 @@ def test_urls_that_are_known_are_asked_for_by_nobody(url: str, platform: str) ->
     assert (helper.name, resource.url, api.asked) == (platform, url, [])
 
 
-def test_a_probe_shows_invenio() -> None:
+@pytest.mark.parametrize("path", ["/records/ab?q=1", "/record/ab", "/api/records/ab"])
+def test_a_probe_shows_invenio(path: str) -> None:
     api = Pages({"https://new.example.org/api/records/ab": INVENIO_OWN})
-    resource, helper = found("https://new.example.org/records/ab?q=1", api)
+    resource, helper = found(f"https://new.example.org{path}", api)
     assert (helper.name, len(api.asked), resource.body) == ("inveniordm", 1, None)
 
 
