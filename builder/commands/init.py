@@ -45,7 +45,8 @@ def run(context: Context) -> int:
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     context.result(
-        f"wrote {path}\nnext: sheaf ingest FILES..., sheaf publish, sheaf serve",
+        f"wrote {path}\n"
+        "next: sheaf ingest FILES... or sheaf fileset DOI..., sheaf publish, sheaf serve",
         {"configuration": str(path)},
     )
     return 0

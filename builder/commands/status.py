@@ -78,7 +78,8 @@ def _account(
 ) -> str:
     lines = [f"store      {context.store.address}"]
     if not kept:
-        lines.append("snapshot   none yet: run `sheaf ingest`, then `sheaf publish`")
+        first = "" if runs else "`sheaf ingest` or `sheaf fileset`, then "
+        lines.append(f"snapshot   none yet: run {first}`sheaf publish`")
     else:
         manifest = kept[-1]
         state = "in effect since" if manifest.effective <= context.now() else "in effect from"

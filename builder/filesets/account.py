@@ -5,7 +5,7 @@ from builder.filesets.item import FilesetManifestFile, Outcome
 from builder.tally import tally
 from builder.terminal import visible
 
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+_UNITS = ("byte", "kB", "MB", "GB", "TB", "PB")
 
 
 def shown(outcome: Outcome, whole: bool = False) -> str:
@@ -18,7 +18,11 @@ def shown(outcome: Outcome, whole: bool = False) -> str:
         parts.append(" ".join(word for word in where if word) + version)
         files = (archived.manifest if archived else ()) or item.manifest or ()
         if files:
-            parts.append(f"{tally(len(files), 'file')}, {_total(files)}")
+            given = tuple(file for file in files if file.status != "withheld")
+            withheld = f", {len(files) - len(given):,} withheld" if len(given) < len(files) else ""
+            parts.append(f"{tally(len(given), 'file')}, {_total(given)}{withheld}")
+        if item.until:
+            parts.append(f"until {item.until}")
     if strategy := archived.ingest_strategy if archived else outcome.strategy:
         parts.append(strategy)
     detail = " ".join(
@@ -41,7 +45,7 @@ def size(many: int) -> str:
     value, unit = float(many), 0
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
-    return f"{many:,} bytes" if unit == 0 else f"{value:,.1f} {_UNITS[unit]}"
+    return tally(many, "byte") if unit == 0 else f"{value:,.1f} {_UNITS[unit]}"
 
 
 def _total(files: tuple[FilesetManifestFile, ...]) -> str:

@@ -17,6 +17,7 @@ from builder.filesets.record import Kept, Record
 from builder.filesets.seam import FilesetError
 from builder.finding import Finding
 from builder.surroundings import Advance
+from builder.tally import tally
 from functions.oai import engine
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.store import Entry, Writer
@@ -110,7 +111,8 @@ class Audit:
         if base is None:
             return set()
         if base + RECORD not in sizes:
-            problem = f"{len(sizes):,} objects, {sum(sizes.values()):,} bytes, and no {RECORD}"
+            there = f"{tally(len(sizes), 'object')}, {tally(sum(sizes.values()), 'byte')}"
+            problem = f"{there}, and no {RECORD}"
             self._find("fileset-unfinished", base, problem)
             return set()
         self.places += 1

@@ -78,7 +78,8 @@ def limited(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatformIte
         marked = [
             replace(f, status="too-large-file") if (f.size or 0) > largest else f for f in given
         ]
-        detail = f"{tally.largest:,} bytes, and fileset.max_file_bytes is {largest:,}"
+        worst = max(given, key=lambda file: file.size or 0).path
+        detail = f"{worst}: {tally.largest:,} bytes, and fileset.max_file_bytes is {largest:,}"
         raise FilesetError("too-large-file", detail, item=item, manifest=[*marked, *withheld])
     if tally.bytes > bytes_:
         detail = f"{tally.bytes:,} bytes, and fileset.max_bytes is {bytes_:,}"

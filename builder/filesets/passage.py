@@ -201,7 +201,7 @@ class Passage:
         if status is not None:
             name = status.removeprefix("mismatch-")
             told, is_ = getattr(self.file, name), every.get(name, str(self.size))
-            raise self._wrong(status, f"{is_}, not {told}", every["sha256"])
+            raise self._wrong(status, f"{is_} came, {told} is told", every["sha256"])
         if self.coding and not best(self.file) and self.file.size is None:
             raise Wrong("encoding-ambiguous", self.coding, every["sha256"], over=True)
         return replace(

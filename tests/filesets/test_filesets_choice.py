@@ -103,7 +103,7 @@ LIMITS: list[tuple[dict[str, Any], FilesetPlatformItem, str, str]] = [
     ({"partial": False}, item(WITHHELD, *files(1)), "platform-restricted", "withholds 1 of 2"),
     ({"max_files": 3}, item(*files(4)), "too-many-files", "4 files, and fileset.max_files is 3"),
     ({"max_bytes": 9}, item(*files(2, 5)), "too-large-size", "10 bytes, and fileset.max_bytes"),
-    ({"max_file_bytes": 4}, item(*files(2, 5)), "too-large-file", "5 bytes"),
+    ({"max_file_bytes": 4}, item(*files(2, 5)), "too-large-file", "0.csv: 5 bytes"),
     ({}, item(FilesetManifestFile(path="../x")), "unsafe-path", "has a part that is .."),
     ({}, item(*files(1), *files(1)), "duplicate-path", "is listed twice"),
 ]

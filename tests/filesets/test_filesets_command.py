@@ -13,11 +13,14 @@ A, B = b"weight,day\n1,2\n", b"price\n3\n"
 
 def test_a_dataset_goes_all_the_way_to_what_is_listed(command: Command) -> None:
     deposit(command.server, 11, {"a.csv": A, "data/b.csv": B})
+    first, _ = command("status")
+    assert "none yet: run `sheaf ingest` or `sheaf fileset`, then `sheaf publish`\n" in first
     out, err = command("fileset", doi(command.server, 11))
     assert out == (
         "success  10.5281/zenodo.11: zenodo zenodo.org 10 v11: 2 files, 23 bytes: s3-fileset\n"
     )
     assert "run `sheaf publish`" in err
+    assert "none yet: run `sheaf publish`\n" in command("status")[0]
     command("publish")
     out, _ = command("query", "SELECT path, bytes, status FROM files ORDER BY path")
     assert out.splitlines() == ["path,bytes,status", "a.csv,15,verified", "data/b.csv,8,verified"]

@@ -9,7 +9,7 @@ from builder.filesets.detect import Detected, detect
 from builder.filesets.item import Request
 from builder.filesets.seam import FilesetError
 
-from .pages import Pages, page, real
+from .pages import Pages, gone, page, real
 
 NOW = datetime(2026, 11, 22, 10, 11, 12, tzinfo=UTC)
 DATAVERSE_OWN = {"status": "OK", "data": {"version": "6.2"}}
@@ -116,10 +116,31 @@ def test_urls_that_are_known_are_asked_for_by_nobody(url: str, platform: str) ->
     assert (helper.name, resource.url, api.asked) == (platform, url, [])
 
 
-def test_a_probe_shows_invenio() -> None:
+@pytest.mark.parametrize("path", ["/records/ab?q=1", "/record/ab", "/api/records/ab"])
+def test_a_probe_shows_invenio(path: str) -> None:
     api = Pages({"https://new.example.org/api/records/ab": INVENIO_OWN})
-    resource, helper = found("https://new.example.org/records/ab?q=1", api)
+    resource, helper = found(f"https://new.example.org{path}", api)
     assert (helper.name, len(api.asked), resource.body) == ("inveniordm", 1, None)
+
+
+@pytest.mark.parametrize(
+    "stone",
+    [
+        {"status": 410, "message": "The record has been deleted.", "tombstone": {"note": "spam"}},
+        {"status": 410, "message": "The record has been deleted."},
+    ],
+)
+def test_what_was_deleted_shows_invenio_too(stone: dict[str, Any]) -> None:
+    api = Pages({"https://new.example.org/api/records/ab": gone(stone)})
+    _, helper = found("https://new.example.org/records/ab", api)
+    assert helper.name == "inveniordm"
+
+
+@pytest.mark.parametrize("said", [[], "gone", {"message": "gone"}, {"status": 410}])
+def test_other_words_about_what_was_deleted_show_nothing(said: Any) -> None:
+    url = "https://new.example.org/records/ab"
+    api = Pages({"https://new.example.org/api/records/ab": gone(said), url: page("<html>", url)})
+    assert failed(url, api).status == "no-platform-match"
 
 
 def test_a_probe_shows_dataverse() -> None:

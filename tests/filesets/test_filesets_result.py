@@ -155,6 +155,16 @@ def test_a_person_reads_what_came_of_it() -> None:
         "  a.csv: 4 bytes, md5",
         "  b: size unknown, no digest",
     ]
+    kept = file(status="verified")
+    partly = replace(outcome().archived, manifest=(kept, file("b", status="withheld")))
+    assert shown(outcome(status="success-partial", archived=partly)) == (
+        "success-partial  10.5/1: fake data.example.org 1 v1: 1 file, 4 bytes, 1 withheld: web-file"
+    )
+    later = replace(item(), manifest=(), until="2031-05-01")
+    embargoed = outcome(item=later, archived=None, status="platform-embargoed")
+    assert shown(replace(embargoed, strategy=None)) == (
+        "platform-embargoed  10.5/1: fake data.example.org 1 v1: until 2031-05-01"
+    )
     odd = Outcome(
         request=Request("a\x1b[2Jb"),
         status="bad-identifier",
@@ -163,8 +173,9 @@ def test_a_person_reads_what_came_of_it() -> None:
         code="c",
     )
     assert shown(odd) == "bad-identifier  a\\x1b[2Jb: (c) neither"
-    assert [size(n) for n in (0, 999, 1000, 1_500_000)] == [
+    assert [size(n) for n in (0, 1, 999, 1000, 1_500_000)] == [
         "0 bytes",
+        "1 byte",
         "999 bytes",
         "1.0 kB",
         "1.5 MB",

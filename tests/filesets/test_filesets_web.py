@@ -20,7 +20,7 @@ from builder.filesets.digests import Digests
 from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem
 from builder.filesets.place import RECORD, place
 from builder.filesets.seam import FilesetError, Received
-from builder.filesets.strategies.warc import Records
+from builder.filesets.strategies.warc import LENGTH, Records
 from builder.filesets.strategies.web import BUNDLED, FILE, FILESET, Captured
 from builder.store import FolderStore
 from functions.snapshot.store import Writer
@@ -194,6 +194,8 @@ def test_a_file_that_fails_leaves_nothing(there: World, store: Writer) -> None:
     assert [f.status for f in error.value.manifest] == ["skipped", "mismatch-md5", "skipped"]
     assert {f.key for f in error.value.manifest} == {None}
     assert list(store.keys("")) == []
+    places = {(f.key, f.offset, f.compression, LENGTH in f.extra) for f in error.value.manifest}
+    assert places == {(None, None, None, False)}  # nobody is told of a WARC that there is not
 
 
 def test_limits_hold_for_all_files_together(there: World, store: Writer) -> None:
