@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builder.filesets import status
@@ -105,7 +105,6 @@ def test_the_row_has_the_columns_of_the_proposal() -> None:
 @example(text=" ")
 @example(text="\u3000\n")
 @example(text="\x1f")
-@settings(deadline=None)
 @given(text=st.text(min_size=1))
 def test_any_text_can_be_stored(text: str) -> None:
     told = replace(outcomes.DESCRIPTION, title=text, subjects=(text,))
