@@ -264,8 +264,8 @@ def test_a_store_that_is_slow_is_no_fault_of_the_server(server: Server, tmp_path
 
     class Slow(io.BytesIO):
         def write(self, data: Any) -> int:
-            if self.tell() < 100_000:
-                time.sleep(0.7)
+            if self.tell() == 0:
+                time.sleep(1.2)
             return super().write(data)
 
     @contextmanager
