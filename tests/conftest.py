@@ -6,6 +6,10 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("sheaf", deadline=None)  # how long an example takes is the machine's
+settings.load_profile("sheaf")
 
 pytest_plugins = ["tests.bucket"]
 

@@ -35,34 +35,38 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "request", nargs="*", metavar="URL|DOI",
-        help="a dataset's landing page or DOI; - reads requests from stdin, a JSON object with a "
-        "base_url a line, and so it is with no argument where stdin is no terminal",
+        help="landing page or DOI of a dataset; - reads requests from stdin, each line a JSON "
+        "object with a base_url, and so does no argument where stdin is not a terminal",
     )  # fmt: skip
     parser.add_argument(
         "--dry-run", action="store_true",
-        help="show platform, manifest and strategy; fetch no file and keep nothing",
+        help="show what would be done: platform, files, strategy; fetch no file, keep nothing",
     )  # fmt: skip
     parser.add_argument(
         "--due", action="store_true",
-        help="ask again for what was embargoed or restricted until a day that has come",
+        help="ask again for datasets that were embargoed or restricted until a day that has come",
     )  # fmt: skip
     parser.add_argument(
-        "--retry", action="store_true", help="ask again for what failed in a way that may pass"
+        "--retry",
+        action="store_true",
+        help="ask again for datasets that failed in a way that may have passed",
     )
     parser.add_argument(
-        "--queue", metavar="URL", help="take requests from a queue of SQS until it is empty"
+        "--queue", metavar="URL", help="take requests from an SQS queue until it is empty"
     )
-    parser.add_argument("--follow", action="store_true", help="wait for more requests of the queue")
     parser.add_argument(
-        "--strict", action="store_true", help="exit with 1 if a dataset is not archived"
+        "--follow", action="store_true", help="with --queue, wait for more requests"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 if any dataset is not archived"
     )
 
 
 def run(context: Context) -> int:
-    """Archive datasets: their files, verified, into the store, and a result for each.
+    """Archive datasets: fetch their files, verify them, keep them, and print a result for each.
 
-    Given again it goes on: what was archived before is not fetched again. JSON lines on stdin give
-    JSON lines on stdout, as --json does. `sheaf publish` then lists the datasets.
+    Run again it goes on: what is archived already is not fetched again. Where requests come from
+    stdin, or with --json, each result is a line of JSON. `sheaf publish` then lists the datasets.
     """
     arguments = context.arguments
     _check(arguments)

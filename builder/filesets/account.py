@@ -56,6 +56,8 @@ def _total(files: tuple[FilesetManifestFile, ...]) -> str:
 
 def _file(file: FilesetManifestFile) -> str:
     many = "size unknown" if file.size is None else size(file.size)
-    best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), "no digest")
-    withheld = ", withheld" if file.status == "withheld" else ""
-    return visible(f"  {file.path}: {many}, {best}{withheld}")
+    best = next((n for n in ("sha512", "sha256", "sha1", "md5") if getattr(file, n)), None)
+    proof = f"to be verified by {best}" if best else "no digest to verify it by"
+    if file.status == "withheld":
+        proof = "withheld"
+    return visible(f"  {file.path}: {many}, {proof}")

@@ -22,6 +22,7 @@ _STEP = 1 << 18
 _LOCAL = struct.Struct("<4sHHHHHLLLHH")
 _CENTRAL = struct.Struct("<4sHHHHHHLLLHHHHHLL")
 _DESCRIPTOR = struct.Struct("<4sLQQ")
+_LARGE = struct.Struct("<HHQQ")
 _END = struct.Struct("<4sHHHHLLH")
 _END64 = struct.Struct("<4sQHHLLQQQQ")
 _LOCATOR = struct.Struct("<4sLQL")
@@ -139,7 +140,7 @@ class Open:
 def _local(entry: _Entry) -> bytes:
     """Return a member's header; one that is described behind it has its sizes there."""
     described = entry.flags & _DESCRIBED
-    extra = struct.pack("<HHQQ", 1, 16, 0, 0) if described else b""
+    extra = _LARGE.pack(1, 16, 0, 0) if described else b""
     size = _FULL32 if described else entry.size
     head = _LOCAL.pack(
         b"PK\3\4", entry.version, entry.flags, 0, 0, _DATE, entry.crc, size, size,
@@ -150,7 +151,8 @@ def _local(entry: _Entry) -> bytes:
 
 def _data(entry: _Entry) -> int:
     """Return where a member's bytes begin."""
-    return entry.header + len(_local(entry))
+    extra = _LARGE.size if entry.flags & _DESCRIBED else 0
+    return entry.header + _LOCAL.size + len(entry.name) + extra
 
 
 def _central(entry: _Entry) -> bytes:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from builder.filesets.signature import unsigned
 from builder.gather import chain, wait, wire
 from builder.gather.address import Addresses
 from builder.gather.budget import Budget, Limits
@@ -101,7 +102,8 @@ def reached(line: Line, url: str, wanted: Wanted) -> Iterator[Reached]:
     while True:
         host = urlsplit(last).hostname or ""
         if wanted.within and host not in wanted.within:
-            raise NotHad("bad-redirect", f"{last} is none of {', '.join(wanted.within)}")
+            detail = f"{unsigned(last)} is none of {', '.join(wanted.within)}"
+            raise NotHad("bad-redirect", detail)
         with line.hosts.visit(host, wanted.until, wanted.rested) as visit:
             visit.request()
             try:
@@ -118,9 +120,9 @@ def reached(line: Line, url: str, wanted: Wanted) -> Iterator[Reached]:
         found = chain.target(last, Moved(location, answer.status))
         hops.append(last)
         if found in hops:
-            raise NotHad("redirect-loop", f"{last} led to {found}", answer.status)
+            raise NotHad("redirect-loop", _led(last, found), answer.status)
         if len(hops) > chain.MOST:
-            raise NotHad("too-many-hops", f"{last} led to {found}", answer.status)
+            raise NotHad("too-many-hops", _led(last, found), answer.status)
         last = found
 
 
@@ -131,6 +133,10 @@ def refused(line: Line, answer: Answer) -> NotHad:
     if answer.status == 403 and (rest is not None or wait.is_used_up(answer.headers)):
         code = "too-many-requests"
     return NotHad(code, f"HTTP status {answer.status}", answer.status, rest)
+
+
+def _led(last: str, found: str) -> str:
+    return f"{unsigned(last)} led to {unsigned(found)}"
 
 
 @contextmanager

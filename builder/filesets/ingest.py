@@ -128,7 +128,7 @@ class Ingest:
             course.item = item = replace(item, archiveorg_item_name=holding.name(item))
         check()
         if dry:
-            return "pending", "nothing was fetched", ""
+            return "pending", "a dry run, no file was fetched", ""
         try:
             course.archived = archived = self._kept(course, item, check)
         except FilesetError as error:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, urlsplit
 
-from builder.filesets import coding, wall
+from builder.filesets import coding, signature, wall
 from builder.filesets.digests import Digests, best
 from builder.filesets.exchange import Reached
 from builder.filesets.item import FilesetManifestFile
@@ -116,7 +116,8 @@ class Passage:
         self._total = _number(answer.headers.get("content-length"))
         self.head = Received(
             size=0, md5="", sha1="", sha256="", sha512="", crc32="", verified=None,
-            media_type=wall.media_type(answer.headers), terminal_url=found.url, terminal_dt=at,
+            media_type=wall.media_type(answer.headers), terminal_dt=at,
+            terminal_url=signature.unsigned(found.url),
             terminal_status_code=answer.status, reason=answer.reason, headers=answer.raw,
         )  # fmt: skip
 

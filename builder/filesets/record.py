@@ -24,6 +24,7 @@ from functions.snapshot.store import Reader, Writer
 SCHEMA = 1
 """Of the document; a later one may hold what this program cannot know."""
 _CHUNK = 1 << 20
+_ALTERED = "altered since it was archived, left as it is; remove it to have it fetched again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,13 +255,13 @@ def _altered(
         return "pending" if file.key in missing else "exists"
 
     files = tuple(replace(f, status=status(f)) for f in record.archived.manifest)
-    detail = f"{', '.join(sorted(altered))}: altered since it was archived; remove it to have it "
+    keys = ", ".join(sorted(altered))
     return told(
         replace(
             record.archived,
             status="mismatch-existing",
             manifest=files,
-            detail=detail + "fetched again",
+            detail=f"{_ALTERED}: {keys}",
         ),
         item,
     )

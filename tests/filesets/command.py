@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from builder import cli
+from builder.context import Context
 from builder.filesets import workshop
 from builder.store import FolderStore
 
@@ -75,6 +77,19 @@ def led_to(there: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workshop, "ways", led)
 
 
+def hastened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the command's clock go on by itself where the command waits for it, as publish does."""
+    ahead = timedelta()
+    now = Context.now
+
+    def sleep(self: Context, seconds: float) -> None:
+        nonlocal ahead
+        ahead += timedelta(seconds=seconds)
+
+    monkeypatch.setattr(Context, "now", lambda self: now(self) + ahead)
+    monkeypatch.setattr(Context, "sleep", sleep)
+
+
 def made(
     there: World,
     folder: Path,
@@ -83,6 +98,7 @@ def made(
 ) -> Command:
     """Return the command, configured; it reaches the fake server's hosts and no other."""
     led_to(there, monkeypatch)
+    hastened(monkeypatch)
     command = Command(there.server, folder, capsys)
     command.configure()
     return command

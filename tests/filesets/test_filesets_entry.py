@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builder.filesets import status
@@ -102,6 +102,9 @@ def test_the_row_has_the_columns_of_the_proposal() -> None:
     assert (row["platform_name"], row["manifest"], row["file_count"]) == (None, None, None)
 
 
+@example(text=" ")
+@example(text="\u3000\n")
+@example(text="\x1f")
 @given(text=st.text(min_size=1))
 def test_any_text_can_be_stored(text: str) -> None:
     told = replace(outcomes.DESCRIPTION, title=text, subjects=(text,))
@@ -109,7 +112,10 @@ def test_any_text_can_be_stored(text: str) -> None:
         outcome(item("a.csv", description=told, platform_id=text, web_base_url=text), detail=text)
     )
     title = json.loads((found.document or "").encode())["title"]
-    assert not {*title} & {chr(code) for code in (*range(9), 11, 12, *range(14, 32), 0xFFFE)}
+    assert (title is None) == (not text.split())  # blanks are no title
+    assert not {*(title or "")} & {
+        chr(code) for code in (*range(9), 11, 12, *range(14, 32), 0xFFFE)
+    }
     identity = found.identity or ""
     assert identity.isascii()
     assert ":" not in identity

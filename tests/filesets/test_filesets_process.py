@@ -19,6 +19,7 @@ from builder import cli
 from builder.store import FolderStore
 
 from .body import digest
+from .command import hastened
 from .invenio import BODIES, Site
 from .server import Server, silent
 
@@ -90,7 +91,13 @@ def _hear() -> None:
 
 
 @pytest.fixture
-def site(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Here:
+def site(
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Here:
+    hastened(monkeypatch)
     found = Here(server, tmp_path, capsys)
     found.configure()
     return found

@@ -146,14 +146,17 @@ def test_a_person_reads_what_came_of_it() -> None:
         "success-file  10.5/1: fake data.example.org 1 v1: 1 file, 4 bytes: web-file"
     )
     dry = outcome(
-        status="pending", archived=None, item=item(file(), file("b", size=None, md5=None))
+        status="pending",
+        archived=None,
+        item=item(file(), file("b", size=None, md5=None), file("c", status="withheld")),
     )
     assert shown(dry, whole=True).splitlines() == [
-        "pending  10.5/1: fake data.example.org 1 v1: 2 files, at least 4 bytes: web-file",
+        "pending  10.5/1: fake data.example.org 1 v1: 3 files, at least 8 bytes: web-file",
         "  Hives and harvests",
         "  web-file: 1 file",
-        "  a.csv: 4 bytes, md5",
-        "  b: size unknown, no digest",
+        "  a.csv: 4 bytes, to be verified by md5",
+        "  b: size unknown, no digest to verify it by",
+        "  c: 4 bytes, withheld",
     ]
     kept = file(status="verified")
     partly = replace(outcome().archived, manifest=(kept, file("b", status="withheld")))

@@ -1,6 +1,7 @@
 """Scenarios 1, 2, 3 and 17 by the command, from a DOI to what is listed, kept and verified.
 
-Each is played with made answers, and with the platform's real ones where these are at hand.
+They are played with made answers, in each way of keeping files, and with the platform's real ones
+where these are at hand.
 """
 
 import hashlib
@@ -16,11 +17,12 @@ from .test_filesets_manifest_scenarios import made, true_record, zenodo
 
 BODIES = {"a.csv": b"hive,kg\n1,20\n", "b.jsonl": b"{}\n", "c.xls": bytes(range(256)) * 30}
 true_too = pytest.mark.parametrize("true", [False, True], ids=["made", "real"])
-every_way = pytest.mark.parametrize(
-    "settings",
-    [{}, {"fileset__backend": '"web"'}, {"fileset__bundle": '"always"'}],
-    ids=["files", "web", "bundle"],
-)
+WAYS: dict[str, dict[str, str]] = {
+    "files": {},
+    "web": {"fileset__backend": '"web"'},
+    "bundle": {"fileset__bundle": '"always"'},
+}
+every_way = pytest.mark.parametrize("settings", WAYS.values(), ids=[*WAYS])
 
 
 def known(command: Command, true: bool) -> tuple[str, dict[str, bytes]]:
@@ -45,8 +47,11 @@ def datasets(command: Command) -> dict[str, bytes]:
     return {key: store.read(key) for key in keys}
 
 
-@true_too
-@every_way
+@pytest.mark.parametrize(
+    ("true", "settings"),
+    [(True, WAYS["files"]), *((False, way) for way in WAYS.values())],
+    ids=["real", *WAYS],
+)
 def test_scenarios_1_and_2_all_files_are_listed_and_kept_and_none_is_fetched_again(
     command: Command, true: bool, settings: dict[str, str]
 ) -> None:
@@ -88,11 +93,8 @@ def test_scenario_3_what_was_deleted_alone_is_fetched_again(command: Command, tr
     assert datasets(command) == before
 
 
-@true_too
-def test_scenario_3_what_was_altered_is_told_and_not_written_over(
-    command: Command, true: bool
-) -> None:
-    doi, _ = known(command, true)
+def test_scenario_3_what_was_altered_is_told_and_not_written_over(command: Command) -> None:
+    doi, _ = known(command, true=False)
     command.results(doi)
     (key, *_) = [key for key in datasets(command) if "/files/" in key]
     path = command.folder / "store" / key
@@ -101,6 +103,8 @@ def test_scenario_3_what_was_altered_is_told_and_not_written_over(
     command.server.forget()
     (found,) = command.results(doi)
     assert found["status"] == "mismatch-existing"
+    assert found["detail"].startswith("altered since it was archived, left as it is; remove it to")
+    assert found["detail"].endswith(key)
     assert not found["hit"]
     assert [f["status"] for f in found["manifest"]].count("mismatch-existing") == 1
     assert fetched(command) == []

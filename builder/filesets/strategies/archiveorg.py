@@ -82,7 +82,9 @@ def _existing(
             replace(f, status="mismatch-existing" if bundle or f.path in altered else "exists")
             for f in archived.manifest
         )
-        detail = f"{', '.join(altered)}: altered at archive.org since it was archived"
+        detail = (
+            f"altered at archive.org since it was archived, left as it is: {', '.join(altered)}"
+        )
         return record.told(
             replace(archived, status="mismatch-existing", manifest=manifest, detail=detail), item
         )

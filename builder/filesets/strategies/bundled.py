@@ -180,7 +180,7 @@ class _Run:
             of = pack.meta()
             if known is not None:
                 if known.archived.bundle_file_meta != of:
-                    detail = f"{self._key}, made anew, has other bytes than it had"
+                    detail = f"{self._key} is missing; made anew it would not be what it was"
                     raise FilesetError("mismatch-existing", detail, item=self._item)
                 return known
         self._verify(of.size_bytes)

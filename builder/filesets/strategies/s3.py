@@ -94,7 +94,11 @@ class _Run:
         """
         if known is not None:
             if self._there[key] != known.size:
-                raise FilesetError("mismatch-existing", f"{key} has {self._there[key]} bytes")
+                detail = (
+                    f"{key} has {self._there[key]:,} bytes, and had {known.size:,} when it was "
+                    "archived; remove it to have it fetched again"
+                )
+                raise FilesetError("mismatch-existing", detail)
             return known
         digests = files.summed(record.chunks(self._asked.store, key, self._asked.go_on))
         if digests.mismatch(file):
