@@ -21,6 +21,7 @@ from typing import BinaryIO
 from bench.generate import captures
 from builder import intake
 from builder.publish import publish
+from builder.rows import Part
 from builder.sources.event import Capture
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
@@ -51,7 +52,7 @@ class Counting(FolderStore):
 def fill(store: Counting, name: str, some: Iterable[Capture]) -> None:
     """Put captures into the intake as one run."""
     with tempfile.TemporaryDirectory() as scratch:
-        part = intake.Part(Path(scratch), "000000")
+        part = Part(Path(scratch), "000000")
         for capture in some:
             part.capture(capture, capture.sets)
         part.close()

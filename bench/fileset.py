@@ -6,7 +6,8 @@ A server of this machine gives the files, in a process of its own. The plain cop
 the other and writes what comes to a file that is synced: it checks nothing. Sheaf has five digests
 of every byte, checks size and MD5, writes to a store that is a folder, and records what it kept;
 hosts are asked without a pause. Figures are medians, in MB (10^6 bytes) a second of wall time.
-The last rows are by how much the memory of a process grew while it kept a file, or a bundle.
+The last rows are by how much the memory of a process grew while it kept a file, or a bundle, and
+how much it had at most, all that it imports included.
 """
 
 import argparse
@@ -217,7 +218,7 @@ def speeds(port: int, megabytes: int, rounds: int, folder: Path) -> None:
 
 
 def memory(port: int, size: int, folder: Path) -> None:
-    print("memory that a process takes besides, MB")
+    print("memory that a process takes besides, and the most that it has, MB")
     for title, files, each, strategy in [
         (f"one file of {size / 1e9:g} GB", 1, size, "s3-file"),
         ("20 files of 3 MB", *_MEMBERS, "s3-fileset-bundled"),

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from builder import index, intake
+from builder import index
 from builder.index_block import Index
+from builder.rows import Part
 from builder.sources import cdx, cdxj, entry
 from builder.sources.event import Capture, Rules
 
@@ -93,7 +94,7 @@ def sheaf(path: Path, threads: int, folder: Path) -> int:
 def loop(path: Path, threads: int, folder: Path) -> int:
     """Read an index's first lines one by one, with the functions that SQL is held against."""
     rules = Rules(redirects=True, errors=True)
-    part = intake.Part(folder, "bench")
+    part = Part(folder, "bench")
     count = 0
     with path.open("rb") as file:
         for line in islice(file, LOOP):

@@ -33,7 +33,7 @@ from isal import isal_zlib
 from lxml import html
 from warcio.archiveiterator import ArchiveIterator
 
-from builder import intake
+from builder.rows import Part
 from builder.sources import domain
 from builder.sources.event import Capture, Fault, Rules
 from builder.sources.webarchive import read
@@ -132,7 +132,7 @@ def _read(path: Path, titles: bool) -> int:
 def _ingest(path: Path) -> int:
     found = 0
     with tempfile.TemporaryDirectory() as folder, path.open("rb") as file:
-        part = intake.Part(Path(folder), "000000")
+        part = Part(Path(folder), "000000")
         for event in read(file, path.name, Rules(redirects=True, errors=True)):
             if isinstance(event, Capture):
                 part.capture(event, event.sets)

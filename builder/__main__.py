@@ -18,6 +18,7 @@ def main() -> int:
     atexit.register(_leave, codes)  # before all others, and so carried out after them
     from builder import cli
 
+    cli.load(sys.argv[1:])
     _raise_interrupts()
     try:
         codes.append(cli.main())

@@ -6,45 +6,32 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 
 from builder import context
-from builder.commands import (
-    demo,
-    expire,
-    export,
-    fileset,
-    gather,
-    ingest,
-    init,
-    obi,
-    publish,
-    query,
-    redif,
-    serve,
-    status,
-    verify,
-    withdraw,
-)
 from functions.snapshot.errors import SheafError
 
-COMMANDS = (
-    init,
-    ingest,
-    gather,
-    fileset,
-    publish,
-    serve,
-    status,
-    query,
-    withdraw,
-    expire,
-    verify,
-    export,
-    redif,
-    obi,
-    demo,
-)
+COMMANDS = {
+    "init": "Write a configuration, sheaf.toml, that lists every key with its default.",
+    "ingest": "Read web archive files into the intake, ReDIF into the obi store; "
+    "then `sheaf publish`.",
+    "gather": "Fetch the files that templates refer to, where they are due; "
+    "given again, it goes on.",
+    "fileset": "Archive datasets: their files, verified, into the store, and a result for each.",
+    "publish": "Publish what was ingested as the next snapshot.",
+    "serve": "Serve OAI-PMH at /oai and a page for people at /, until interrupted.",
+    "status": "Say what is published and what waits to be published.",
+    "query": "Ask the newest snapshot in DuckDB's SQL.",
+    "withdraw": "Make items tombstones with a reason, or take that back.",
+    "expire": "Retire old snapshots, and remove what no kept snapshot names.",
+    "verify": "Check that the store is whole and true to itself.",
+    "export": "Copy the store to another place, "
+    "or put its templates and files into an archive's formats.",
+    "redif": "Read ReDIF: a JSON line for each template, and a summary of what is wrong.",
+    "obi": "Tell the history of a template or file in the obi store, or what the store holds.",
+    "demo": "Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest.",
+}
+"""Each command, as the help has them, and what it does; its module is imported to carry it out."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -58,7 +45,8 @@ def _terminate(number: int, frame: object) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out one command and return its exit status."""
     try:
-        arguments = _parser().parse_args(argv)
+        given = sys.argv[1:] if argv is None else argv
+        arguments = _parser(_asked(given)).parse_args(given)
         signal.signal(signal.SIGTERM, _terminate)
         code: int = arguments.run(context.from_environment(arguments))
         sys.stdout.flush()
@@ -88,7 +76,19 @@ def _forget_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _parser() -> argparse.ArgumentParser:
+def load(given: Sequence[str]) -> None:
+    """Import the module of the command that these arguments ask for, if they ask for one."""
+    if (name := _asked(given)) in COMMANDS:
+        import_module(f"builder.commands.{name}")
+
+
+def _asked(given: Sequence[str]) -> str | None:
+    """Return the first argument that is no option: a command, if it is anything."""
+    return next((argument for argument in given if not argument.startswith("-")), None)
+
+
+def _parser(asked: str | None) -> argparse.ArgumentParser:
+    """Return what reads the arguments of the command that is asked for."""
     parser = argparse.ArgumentParser(
         prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it."
     )
@@ -103,14 +103,13 @@ def _parser() -> argparse.ArgumentParser:
         "--json", action="store_true", help="print one JSON document and nothing else"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
-        text = (command.run.__doc__ or "").strip()
-        sub = commands.add_parser(
-            name, parents=[everywhere], help=text.partition("\n")[0], description=text
-        )
-        command.add(sub)
-        sub.set_defaults(run=command.run)
+    for name, text in COMMANDS.items():
+        sub = commands.add_parser(name, parents=[everywhere], help=text)
+        if name == asked:
+            command = import_module(f"builder.commands.{name}")
+            sub.description = (command.run.__doc__ or "").strip()
+            command.add(sub)
+            sub.set_defaults(run=command.run)
     return parser
 
 

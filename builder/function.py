@@ -7,18 +7,15 @@ a person. Where there is nothing new it does nothing, so that it may be called t
 
 import json
 import os
-import shutil
 import sys
 import tempfile
-from argparse import Namespace
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 from builder import account
 from builder.bucket import BucketStore
 from builder.context import Context
+from builder.invocation import context_of, scratch_in
 from builder.publish import NothingToPublish, publish
 from functions.oai import trial
 from functions.snapshot.configuration import Configuration
@@ -57,31 +54,6 @@ def run(environment: Mapping[str, str], root: Path, temporary: Path) -> dict[str
             raise
     print(json.dumps(told), flush=True)
     return told
-
-
-@contextmanager
-def scratch_in(temporary: Path, name: str) -> Iterator[Path]:
-    """Give an empty folder in `temporary`, where temporary files go meanwhile."""
-    scratch = temporary / name
-    # Lambda leaves what one had here that ran out of time.
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
-    before, tempfile.tempdir = tempfile.tempdir, str(scratch)
-    try:
-        yield scratch
-    finally:
-        tempfile.tempdir = before
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def context_of(environment: Mapping[str, str], root: Path) -> Context:
-    """Return what a function works with; a sheaf.toml may lie in the folder `root`."""
-    arguments = Namespace(config=None, store=environment.get("SHEAF_STORE_URI"))
-    context = Context(arguments, environment)
-    own = root / context.configuration_path
-    if not own.exists():
-        return context
-    return replace(context, arguments=Namespace(config=str(own), store=arguments.store))
 
 
 def _published(context: Context) -> dict[str, object]:

@@ -11,14 +11,11 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from operator import attrgetter
 from pathlib import Path
 
-from builder.parquet import RowWriter
-from builder.sources.event import Capture, Fault
-from functions.oai.engine import NO_SPACE
+from builder.plain import PlainWriter
 from functions.snapshot import fileset, layout, schema
-from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
+from functions.snapshot.errors import NO_SPACE, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 CAPTURES = (
@@ -40,9 +37,6 @@ TABLES = {
     "sources": schema.SOURCE,
     "filesets": FILESETS,
 }
-
-_values = attrgetter(*(column.name for column in CAPTURES[2:]))
-_FAULT = tuple(column.name for column in schema.FAULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,40 +77,8 @@ def run_name(now: datetime) -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
-class Part:
-    """Writes captures and faults into a folder on this machine; of what there is none, no file."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder = folder
-        self._name = name
-        self._writers: dict[str, RowWriter] = {}
-        self.captured = 0
-        self.faulted = 0
-
-    def capture(self, capture: Capture, sets: tuple[str, ...]) -> None:
-        """Add a capture that is in `sets`."""
-        self._writer("captures").append((capture.identity, sets, *_values(capture)))
-        self.captured += 1
-
-    def fault(self, fault: Fault) -> None:
-        """Add a fault."""
-        self._writer("faults").append(tuple(getattr(fault, name) for name in _FAULT))
-        self.faulted += 1
-
-    def close(self) -> None:
-        """Finish the files."""
-        for writer in self._writers.values():
-            writer.close()
-
-    def _writer(self, table: str) -> RowWriter:
-        if table not in self._writers:
-            path = part_path(self._folder, table, self._name)
-            self._writers[table] = RowWriter(path, TABLES[table])
-        return self._writers[table]
-
-
 def part_path(folder: Path, table: str, name: str) -> Path:
-    """Return where a Part of that name in `folder` writes rows of `table`."""
+    """Return where a part of that name in `folder` writes rows of `table`."""
     return folder / f"{table}-{name}.parquet"
 
 
@@ -156,7 +118,7 @@ def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
 def _sources(run: Run, folder: Path) -> Path:
     path = folder / "sources.parquet"
     with writing(folder):
-        writer = RowWriter(path, schema.SOURCE)
+        writer = PlainWriter(path, schema.SOURCE)
         for source in run.sources:
             writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
         writer.close()

@@ -19,9 +19,8 @@ from builder.gate import Gate
 from builder.group import files_of
 from builder.part import Part
 from builder.written import Written, written
-from functions.oai.engine import NO_SPACE
 from functions.snapshot import layout, schema
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import NO_SPACE, StoreError
 from functions.snapshot.manifest import Key
 
 _TYPES: dict[str, pa.DataType] = {

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, cast
 from builder import index, intake
 from builder.index_block import Index
 from builder.measured import Measured
+from builder.rows import Part
 from builder.sources import recognise
 from builder.sources.container import Edge
 from builder.sources.event import Capture, Crawl, Event, Fault, Rules
@@ -30,7 +31,7 @@ from functions.store.connection import Connection
 _REPORT_EVERY = 500  # events
 _READINGS = "readings.json"
 PART = "000000"
-"""The name of a part's files, as intake.Part has it."""
+"""The name of a part's files, as rows.Part has it."""
 
 Advance = Callable[[int, int], None]
 """Told of bytes read and captures found since the last call."""
@@ -128,7 +129,7 @@ def carry_out(task: Task, advance: Advance) -> list[Reading]:
     with intake.writing(draft):
         draft.mkdir()
         try:
-            rows = intake.Part(draft, PART)
+            rows = Part(draft, PART)
             try:
                 found = [
                     _Stretch(task, number, rows, part).read(advance)
@@ -161,7 +162,7 @@ def sync(path: Path) -> None:
 class _Stretch:
     """What one stretch gives: rows written as they come, and counts."""
 
-    def __init__(self, task: Task, number: int, rows: intake.Part, part: Path) -> None:
+    def __init__(self, task: Task, number: int, rows: Part, part: Path) -> None:
         stretch = task.stretches[number]
         self._task = task
         self._number = number

@@ -1,16 +1,54 @@
-"""Rows: those of many parts, as few and well-filled files."""
+"""Rows of a run: written in parts, and then those of many parts as few and well-filled files."""
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
-from builder.intake import TABLES, part_path, writing
-from builder.parquet import write_rows
+from builder.intake import CAPTURES, TABLES, part_path, writing
+from builder.parquet import RowWriter, write_rows
+from builder.sources.event import Capture, Fault
 from functions.oai import engine
+from functions.snapshot import schema
 
 FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
 """Rows of a file and of its row groups: a file of captures has some 25 MB."""
+
+_values = attrgetter(*(column.name for column in CAPTURES[2:]))
+_FAULT = tuple(column.name for column in schema.FAULT)
+
+
+class Part:
+    """Writes captures and faults into a folder on this machine; of what there is none, no file."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._writers: dict[str, RowWriter] = {}
+        self.captured = 0
+        self.faulted = 0
+
+    def capture(self, capture: Capture, sets: tuple[str, ...]) -> None:
+        """Add a capture that is in `sets`."""
+        self._writer("captures").append((capture.identity, sets, *_values(capture)))
+        self.captured += 1
+
+    def fault(self, fault: Fault) -> None:
+        """Add a fault."""
+        self._writer("faults").append(tuple(getattr(fault, name) for name in _FAULT))
+        self.faulted += 1
+
+    def close(self) -> None:
+        """Finish the files."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def _writer(self, table: str) -> RowWriter:
+        if table not in self._writers:
+            path = part_path(self._folder, table, self._name)
+            self._writers[table] = RowWriter(path, TABLES[table])
+        return self._writers[table]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from builder.filesets.line import BadLine, parsed, refused
 from builder.filesets.run import Results
 from builder.filesets.session import Session
 from builder.filesets.strategy import Materials
-from builder.function import context_of, scratch_in
+from builder.invocation import context_of, scratch_in
 from functions.snapshot.errors import SheafError
 
 _ROOT = Path(__file__).parents[1]

@@ -4,9 +4,12 @@ import ast
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from builder.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 ALLOWED = {
@@ -101,6 +104,36 @@ def test_commands_are_what_nobody_but_the_command_line_imports() -> None:
     for path in sources("functions", "builder"):
         if path.name != "cli.py" and path.parent.name != "commands":
             assert not [n for n in imported(path) if n.startswith("builder.commands")], path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_of_commands_says_what_each_does(name: str) -> None:
+    (line, *_) = (import_module(f"builder.commands.{name}").run.__doc__ or "").split("\n")
+    assert line == COMMANDS[name]
+
+
+def test_each_command_is_in_the_table() -> None:
+    names = {path.stem for path in (ROOT / "builder" / "commands").glob("*.py")}
+    assert names - {"__init__"} == COMMANDS.keys()
+
+
+def loaded(path: Path, known: set[Path]) -> set[Path]:
+    """Return the files of Sheaf that are imported where `path` is, before anything is called."""
+    if path not in known:
+        known.add(path)
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for name in (node.module, *(f"{node.module}.{a.name}" for a in node.names)):
+                    file = ROOT / (name.replace(".", "/") + ".py")
+                    if file.exists():
+                        loaded(file, known)
+    return known
+
+
+@pytest.mark.parametrize("path", ["cli.py", "commands/fileset.py", "worker.py"])
+def test_what_archives_datasets_does_without_the_large_libraries(path: str) -> None:
+    found = {p.relative_to(ROOT).as_posix() for p in loaded(ROOT / "builder" / path, set())}
+    assert not found & {HEAVY["duckdb"], HEAVY["pyarrow"]}
 
 
 def third_parties(path: Path) -> set[str]:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.filesets import due, feed, line, status, workshop
+from builder.filesets import feed, line, status, workshop
 from builder.filesets.account import shown
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import Outcome, Request
@@ -175,6 +175,8 @@ def _requests(
     arguments = context.arguments
     known: list[Request] = []
     if arguments.due or arguments.retry:
+        from builder.filesets import due  # with it comes DuckDB, which takes much memory
+
         known += due.requests(context.store, context.now(), arguments.due, arguments.retry)
         context.say(f"{tally(len(known), 'dataset is', 'datasets are')} to be asked for again")
     known += [line.of_text(text) for text in arguments.request if text != _STDIN]

@@ -9,7 +9,7 @@ from pathlib import Path
 from builder import intake
 from builder.filesets.entry import Entry, entry
 from builder.filesets.item import Outcome
-from builder.parquet import RowWriter
+from builder.plain import PlainWriter
 from functions.snapshot.store import Writer
 
 _HELD = 16  # rows in memory: a document of very many files has some megabytes
@@ -29,7 +29,7 @@ class Results:
         self._lock = threading.Lock()
         self._name = ""
         self._parts = self._count = 0
-        self._writer: RowWriter | None = None
+        self._writer: PlainWriter | None = None
 
     def add(self, outcome: Outcome) -> Entry:
         """Take an outcome; return what becomes of it once it is published.
@@ -38,7 +38,9 @@ class Results:
         """
         found = entry(outcome)
         with self._lock:
-            self._opened().append(_row(found))
+            writer = self._opened()
+            with intake.writing(self._folder):
+                writer.append(_row(found))
             self._count += 1
         return found
 
@@ -61,7 +63,7 @@ class Results:
             self._parts = self._count = 0
             return run
 
-    def _opened(self) -> RowWriter:
+    def _opened(self) -> PlainWriter:
         """Return what writes rows of the run that is begun, or of another one."""
         if self._writer is None:
             if not self._parts:
@@ -71,7 +73,7 @@ class Results:
             with intake.writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
                 path = intake.part_path(folder, "filesets", str(self._parts))
-                self._writer = RowWriter(path, intake.TABLES["filesets"], _HELD)
+                self._writer = PlainWriter(path, intake.TABLES["filesets"], _HELD)
         return self._writer
 
 

@@ -9,13 +9,11 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from functions.snapshot.errors import DamagedStore, SheafError, StoreError
+from functions.snapshot.errors import NO_SPACE, DamagedStore, SheafError, StoreError
 
 T = TypeVar("T")
 
 Connection = duckdb.DuckDBPyConnection
-
-NO_SPACE = "the disk for scratch files is full: free some space, or name another by TMPDIR"
 
 _BATCH = 1 << 16  # rows
 _FETCH = 1 << 14  # rows, as Python objects

@@ -1,5 +1,7 @@
 """What can be wrong with a store or with a configuration."""
 
+NO_SPACE = "the disk for scratch files is full: free some space, or name another by TMPDIR"
+
 
 class SheafError(Exception):
     """Base of every error that Sheaf raises on purpose; its text is one line for a person."""

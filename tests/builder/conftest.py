@@ -11,6 +11,7 @@ from builder import intake
 from builder.expire import Expired, expire
 from builder.publish import publish
 from builder.revision import Built
+from builder.rows import Part
 from builder.sources.event import Capture, Fault
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
@@ -82,7 +83,7 @@ class World:
         self.runs += 1
         folder = self.root.parent / f"run-{self.runs}"
         folder.mkdir()
-        part = intake.Part(folder, "000000")
+        part = Part(folder, "000000")
         for one in captures:
             part.capture(one, tuple(sorted(one.sets + collections)))
         for fault in faults:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder import function, intake
+from builder.rows import Part
 from functions.oai.duck import DuckRepository
 from functions.snapshot import configuration
 from functions.snapshot.errors import ConfigurationError, DamagedStore
@@ -78,7 +79,7 @@ def test_a_bucket_is_published_to(
     make_bucket: Make, world: World, here: Here, tmp_path: Path
 ) -> None:
     bucket = make_bucket()
-    part = intake.Part(tmp_path, "000000")
+    part = Part(tmp_path, "000000")
     part.capture(capture(1), ("mime:text:html",))
     part.close()
     source = intake.Source("a.warc.gz", "d", "a.warc.gz", "warc.gz", 1, 1, 0, 0, {}, {})

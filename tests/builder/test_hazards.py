@@ -15,6 +15,7 @@ from builder import intake
 from builder.gate import UnsortedTable
 from builder.parquet import write_table
 from builder.publish import publish
+from builder.rows import Part
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
 from functions.oai.repository import Selection
@@ -165,7 +166,7 @@ def test_an_intake_that_cannot_be_removed_is_told_and_published(world: World) ->
 
 
 def _write_part(folder: Path) -> None:
-    part = intake.Part(folder, "000000")
+    part = Part(folder, "000000")
     part.capture(capture(1), ())
     part.close()
 

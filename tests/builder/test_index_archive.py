@@ -9,6 +9,7 @@ import pytest
 
 from builder import index, intake
 from builder.index_block import Index
+from builder.rows import Part
 from builder.sources.address import parse
 from builder.sources.event import Capture, Rules
 from builder.sources.webarchive import read
@@ -50,7 +51,7 @@ def take(world, folder, path, name):
         with path.open("rb") as file:
             index.read(file, Index(path.name, folder, "000000", ALL), form, 1, lambda *_: None)
     else:
-        part = intake.Part(folder, "000000")
+        part = Part(folder, "000000")
         for item in captures(path, name):
             part.capture(item, tuple(sorted(item.sets)))
         part.close()

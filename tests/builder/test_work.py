@@ -13,9 +13,9 @@ import pytest
 from builder import intake, pool, work
 from builder.errors import UsageError
 from builder.reading import Advance, Reading, Task
+from builder.rows import Part
 from builder.sources.event import Fault
-from functions.oai.engine import NO_SPACE
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import NO_SPACE, StoreError
 
 from .test_ingest import archive, as_read, ingested, intake_of, table
 
@@ -198,7 +198,7 @@ def test_a_disk_that_is_full_while_a_part_is_written(tmp_path: Path) -> None:
 
     def written() -> None:
         with intake.writing(tmp_path):
-            part = intake.Part(tmp_path, "x")
+            part = Part(tmp_path, "x")
             part.fault(Fault("a", None, "garbage", None, "x" * 100, "left out"))
             part.close()
 

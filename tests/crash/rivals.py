@@ -14,6 +14,7 @@ from typing import Any
 
 from builder import expire, intake
 from builder.publish import publish
+from builder.rows import Part
 from builder.store import open_store
 from builder.surroundings import Surroundings
 from functions.snapshot import configuration, pointer
@@ -77,7 +78,7 @@ def _publishing(store: Writer, first: int, seconds: float) -> dict[str, Any]:
         changing, new = first + number % _ITEMS, first + _ITEMS + number
         some = dict.fromkeys((changing, new), f"{first} {number}")
         with tempfile.TemporaryDirectory() as scratch:
-            part = intake.Part(Path(scratch), "000000")
+            part = Part(Path(scratch), "000000")
             for item, title in some.items():
                 part.capture(capture(item, title=title), capture(item).sets)
             part.close()

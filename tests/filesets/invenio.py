@@ -1,12 +1,13 @@
 """A site of InvenioRDM on this machine, which processes of their own can ask."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .body import digest
+from .body import Body, digest
 from .server import Server, json_of, served
 
-BODIES = {f"{n}.bin": bytes([65 + n]) * 3000 for n in range(5)}
+BODIES: dict[str, bytes] = {f"{n}.bin": bytes([65 + n]) * 3000 for n in range(5)}
 
 
 @dataclass
@@ -25,8 +26,8 @@ class Site:
     def content(self, id_: str, path: str) -> str:
         return f"{self.base}/api/records/{id_}/files/{path}/content"
 
-    def record(self, id_: str, **answers: Any) -> str:
-        """Have a record of BODIES, and return its URL; `answers` are by the files' numbers."""
+    def record(self, id_: str, bodies: Mapping[str, Body] = BODIES, **answers: Any) -> str:
+        """Have a record of files, and return its URL; `answers` are by the files' numbers."""
         api = f"{self.base}/api/records/{id_}"
         entries = {
             path: {
@@ -35,7 +36,7 @@ class Site:
                 "checksum": f"md5:{digest('md5', body)}",
                 "links": {"content": self.content(id_, path)},
             }
-            for path, body in BODIES.items()
+            for path, body in bodies.items()
         }
         told = {
             "id": id_,
@@ -47,7 +48,7 @@ class Site:
             "is_published": True,
         }
         self.server.add(api, json_of(told))
-        for number, (path, body) in enumerate(BODIES.items()):
+        for number, (path, body) in enumerate(bodies.items()):
             answer = answers.get(f"n{number}") or served(body)
             self.server.add(self.content(id_, path), answer)
         return self.url(id_)

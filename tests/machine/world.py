@@ -9,6 +9,7 @@ from typing import cast
 
 from builder import intake
 from builder.publish import NothingToPublish
+from builder.rows import Part
 from builder.selection import NothingSelected
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
@@ -54,7 +55,7 @@ class World:
         """Put items into the intake as a finished run."""
         name = f"run-{len(self.chronicle.runs) + 1:04}"
         with tempfile.TemporaryDirectory(prefix="sheaf-intake-") as folder:
-            part = intake.Part(Path(folder), "000000")
+            part = Part(Path(folder), "000000")
             for one in given:
                 part.capture(one.capture(), one.sets)
             part.close()

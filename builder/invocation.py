@@ -1,0 +1,36 @@
+"""Invocations of a function of AWS Lambda: what one works with, and where it may write."""
+
+import shutil
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from builder.context import Context
+
+
+@contextmanager
+def scratch_in(temporary: Path, name: str) -> Iterator[Path]:
+    """Give an empty folder in `temporary`, where temporary files go meanwhile."""
+    scratch = temporary / name
+    # Lambda leaves what one had here that ran out of time.
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    before, tempfile.tempdir = tempfile.tempdir, str(scratch)
+    try:
+        yield scratch
+    finally:
+        tempfile.tempdir = before
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def context_of(environment: Mapping[str, str], root: Path) -> Context:
+    """Return what a function works with; a sheaf.toml may lie in the folder `root`."""
+    arguments = Namespace(config=None, store=environment.get("SHEAF_STORE_URI"))
+    context = Context(arguments, environment)
+    own = root / context.configuration_path
+    if not own.exists():
+        return context
+    return replace(context, arguments=Namespace(config=str(own), store=arguments.store))
