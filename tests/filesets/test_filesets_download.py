@@ -32,7 +32,7 @@ from .server import (
     status,
     then,
 )
-from .world import World, manifest_file, world
+from .world import QUICK, World, manifest_file, world
 
 URL = "https://data.example.org/files/a.bin"
 BODY = Generated(3_000_000, seed=5)
@@ -303,13 +303,13 @@ def test_what_trickles_after_a_quick_beginning_is_stalled(server: Server, tmp_pa
 
 
 def test_a_store_that_is_slow_is_no_fault_of_the_server(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(5, 0.5, 1), fileset__tries=1)
+    there = world(server, tmp_path, pace=Pace(10, 2, 1), fileset__tries=1)
     server.add(URL, served(BODY))
 
     class Slow(io.BytesIO):
         def write(self, data: Any) -> int:
             if self.tell() == 0:
-                time.sleep(1.2)
+                time.sleep(2.5)
             return super().write(data)
 
     @contextmanager
@@ -335,7 +335,7 @@ def test_what_never_answers_is_stalled_and_others_go_on(server: Server, tmp_path
 
     stuck = threading.Thread(target=wait)
     stuck.start()
-    there.downloader().download(manifest_file(other, BODY), 1 << 30, there.sink)
+    there.paced(QUICK).downloader().download(manifest_file(other, BODY), 1 << 30, there.sink)
     assert there.kept == [BODY.all]
     stuck.join()
     assert said == ["stalled"]
