@@ -282,3 +282,17 @@ def test_real_records(name: str, count: int, total: int | None, first: str | Non
     said = item.description
     assert all((said.title, said.creators, said.published, said.licences, said.abstract))
     assert said.doi == document["doi"].lower()
+
+
+@pytest.mark.parametrize(
+    "path", ["record/11/latest", "records/11/latest", "api/records/11/versions/latest"]
+)
+def test_latest_asks_for_the_newest_version(path: str) -> None:
+    newest = record(today())
+    documents = {
+        f"{API}11/versions/latest": newest,
+        f"{API}21": newest,
+        f"{API}11": record([], id=11),
+    }
+    item = told(Zenodo(), f"https://zenodo.org/{path}", documents)
+    assert (item.platform_id, item.version, len(item.files)) == ("20", "21", 2)
