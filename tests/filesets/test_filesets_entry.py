@@ -109,7 +109,9 @@ def test_any_text_can_be_stored(text: str) -> None:
         outcome(item("a.csv", description=told, platform_id=text, web_base_url=text), detail=text)
     )
     title = json.loads((found.document or "").encode())["title"]
-    assert not {*title} & {chr(code) for code in (*range(9), 11, 12, *range(14, 32), 0xFFFE)}
+    assert not {*(title or "")} & {
+        chr(code) for code in (*range(9), 11, 12, *range(14, 32), 0xFFFE)
+    }
     identity = found.identity or ""
     assert identity.isascii()
     assert ":" not in identity
