@@ -23,6 +23,7 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
+from builder.filesets.order import ordered
 from builder.filesets.seam import (
     Api,
     FilesetError,
@@ -101,7 +102,7 @@ class Ingest:
             detail=detail,
             code=code,
             resource=course.resource,
-            item=course.item,
+            item=course.item and ordered(course.item),
             archived=course.archived,
             strategy=choice.strategy if choice else None,
             reason=choice.reason if choice else "",

@@ -129,6 +129,7 @@ def _item(
         platform_domain=host(asked.base),
         platform_id=found.parent or found.id,
         version=found.id,
+        index=found.index,
         manifest=files,
         until=found.until,
         web_base_url=found.page or f"{asked.base}/records/{found.id}",

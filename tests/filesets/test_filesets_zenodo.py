@@ -284,6 +284,15 @@ def test_real_records(name: str, count: int, total: int | None, first: str | Non
     assert said.doi == document["doi"].lower()
 
 
+def test_the_place_among_the_versions_is_told_alike_by_both_forms() -> None:
+    relations = {"version": [{"index": 2, "is_last": False}]}
+    older = record(today(), metadata=metadata(relations=relations))
+    newer = native() | {"versions": {"index": 3, "is_latest": True}}
+    for document in (older, newer):
+        assert told(Zenodo(), f"{API}21", {f"{API}21": document}).index == 3
+    assert told(Zenodo(), f"{API}21", {f"{API}21": record(today())}).index is None
+
+
 @pytest.mark.parametrize(
     "path", ["record/11/latest", "records/11/latest", "api/records/11/versions/latest"]
 )
