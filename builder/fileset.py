@@ -1,18 +1,19 @@
 """Filesets as items: what requests came to changes the items of datasets, and their tables.
 
-Of several results for one dataset the newest counts, whatever they were asked by. One that lists
-nothing leaves the item as it is. A dataset that is gone becomes a tombstone and keeps its sets; it
-takes its item up again when it is back, but for an item that was withdrawn. Of that no table tells
-more than that it was asked for.
+Of several results for one dataset the newest counts, whatever they were asked by, unless it is of
+an older version (builder.offer). One that lists nothing leaves the item as it is. A dataset that is
+gone becomes a tombstone and keeps its sets; it takes its item up again when it is back, but for an
+item that was withdrawn. Of that no table tells more than that it was asked for.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from builder.filesets.entry import DELETE, LEAVE
+from builder.filesets.entry import DELETE
 from builder.filesets.status import STATUSES
 from builder.merge import LEFT, find, narrowed
+from builder.offer import LISTED, offer
 from builder.replacement import put
 from builder.selection import rows_of
 from builder.snapshot import Draft
@@ -65,11 +66,6 @@ FROM (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )
 """
-_OFFERED = f"""
-CREATE TABLE offered AS SELECT * FROM resolved
-WHERE deed != '{LEAVE}' AND identifier IS NOT NULL
-QUALIFY row_number() OVER (PARTITION BY identifier ORDER BY turn DESC) = 1
-"""
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")
 # That one version of a dataset is gone says nothing of another.
 _ANOTHER = "o.document ->> '$.version' != n.known_version"
@@ -91,10 +87,13 @@ _LATE = """
 SELECT count(*) FROM filesets JOIN offered USING (identifier)
 WHERE was IS NOT NULL AND updated < $since
 """
+# A later result of another version says nothing of one that is newer than what is listed, or gone.
 _OUTDONE = f"""
 DELETE FROM filesets WHERE identifier IN (
     SELECT o.identifier FROM offered o JOIN {engine.table("$results")} r USING (identifier)
-    WHERE r.updated > o.updated AND list_contains($telling, r.status))
+    WHERE r.updated > o.updated AND list_contains($telling, r.status)
+        AND ((o.onward OR o.deed = '{DELETE}') AND r.platform_version != o.known_version)
+            IS NOT TRUE)
 """
 _ADDED = (
     "INSERT INTO altered BY NAME "
@@ -153,13 +152,14 @@ def revise(
         earlier = draft.paths(narrowed(connection, draft, RESULTS, ("FROM urls", {})))
         values = {"earlier": earlier} if earlier else {}
         connection.execute(_ASKED.format(_EARLIER if earlier else _NO_EARLIER), values)
-        for sql in (_STALE, _RESOLVED, _OFFERED):
+        for sql in (_STALE, _RESOLVED):
             connection.execute(sql)
         connection.execute(
             "CREATE TABLE told_of AS SELECT identifier FROM (SELECT identifier FROM resolved "
             "UNION SELECT identifier FROM asked) WHERE identifier IS NOT NULL"
         )
         find(connection, draft, "told_of")
+        offer(connection)
         connection.execute(_REVISED)
         _leave_what_is_newer(connection, draft, before.effective)
         for sql in (_ADDED, _REPLACED, _NEWEST):
@@ -170,7 +170,7 @@ def revise(
             "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
             "count(*) FILTER (WHERE deleted) FROM filesets"
         ).fetchall()
-        listed = rows_of(connection, f"(FROM offered WHERE deed != '{DELETE}')")
+        listed = rows_of(connection, LISTED)
     return Revised(int(new), int(changed), int(deleted), listed - int(new + changed - deleted))
 
 

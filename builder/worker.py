@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +66,12 @@ def run(
     `temporary`. Each request has a line on standard output, what is wrong one on standard error.
     Raises SheafError.
     """
+    until = time.monotonic() + max(0.0, seconds - _REST)
     asked = [_asked(record["messageId"], record["body"]) for record in records]
     with scratch_in(temporary, _SCRATCH) as scratch:
         context = context_of(environment, root)
         try:
-            found = _carried_out(context, [one.request for one in asked], scratch, seconds)
+            found = _carried_out(context, [one.request for one in asked], scratch, until)
         except SheafError as error:
             print(f"sheaf: {error}", file=sys.stderr, flush=True)
             raise
@@ -95,13 +97,15 @@ def _comes_again(outcome: Outcome | None) -> bool:
 
 
 def _carried_out(
-    context: Context, requests: Sequence[Request], scratch: Path, seconds: float
+    context: Context, requests: Sequence[Request], scratch: Path, until: float
 ) -> dict[int, Outcome]:
-    """Return the outcomes by request; all are in a run of the intake, but those cut short."""
+    """Return the outcomes by request; all are in a run of the intake, but those cut short.
+
+    One end is for all, for requests that wait for a thread begin late. It is of time.monotonic.
+    """
     settings, store = context.configuration, context.store
     stop = threading.Event()
     found: dict[int, Outcome] = {}
-    left = max(0.0, min(seconds - _REST, settings["fileset.request_seconds"]))
     try:
         materials = Materials(
             store=store,
@@ -111,7 +115,7 @@ def _carried_out(
             clock=context.now,
             scratch=scratch,
         )
-        ingest = workshop.ingest(materials, stop, left)
+        ingest = workshop.ingest(materials, stop, settings["fileset.request_seconds"], until)
         results = Results(store, scratch / "rows", context.now)
         session = Session(ingest.process, settings["fileset.concurrent"], stop)
         for outcome in session.outcomes(requests):

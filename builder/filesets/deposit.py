@@ -19,14 +19,16 @@ OPEN, EMBARGOED, RESTRICTED = "open", "embargoed", "restricted"
 class Deposit:
     """A record that was read.
 
-    `parent` is the id that all its versions have, where there is one. `access` is open, embargoed
-    (`until` a day) or restricted. `count` and `total` are how many files it has and their bytes,
-    where the platform tells that apart from the list; `files` is None where the record has no list
-    of them. `keeps` is false for records that are to have no files.
+    `parent` is the id that all its versions have, where there is one, and `index` counts them from
+    1, where that is told. `access` is open, embargoed (`until` a day) or restricted. `count` and
+    `total` are how many files it has and their bytes, where the platform tells that apart from the
+    list; `files` is None where the record has no list of them. `keeps` is false for records that
+    are to have no files.
     """
 
     id: str
     parent: str | None = None
+    index: int | None = None
     draft: bool = False
     access: str = OPEN
     until: str | None = None

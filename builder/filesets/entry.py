@@ -122,6 +122,7 @@ def _document(
         "host": item.platform_domain,
         "id": item.platform_id,
         "version": _line(item.version),
+        "version_order": item.order,
         "edition": _line(told.version),
         "status": _first_status(outcome, item),
         "strategy": strategy,

@@ -4,6 +4,7 @@ A request is carried out in steps: whose it is, what the platform tells of it, h
 be kept, whether they are, and keeping them. Whatever goes wrong at any of them is an outcome too.
 """
 
+import math
 import threading
 import time
 import traceback
@@ -22,6 +23,7 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
+from builder.filesets.order import ordered
 from builder.filesets.seam import (
     Api,
     FilesetError,
@@ -59,8 +61,9 @@ class Ingest:
     """Carries out requests. Safe to use from threads.
 
     `api` gives what asks platforms, nothing after so many seconds of the monotonic clock. `seconds`
-    is how long a request may take. `stop` ends all of them from another thread: they are
-    `cancelled` then. `clock` is that of outcomes.
+    is how long a request may take, and none goes on after `until` (of that clock), whenever it
+    began. `stop` ends all of them from another thread: they are `cancelled` then. `clock` is that
+    of outcomes.
     """
 
     detect: Detect
@@ -71,6 +74,7 @@ class Ingest:
     seconds: float
     stop: threading.Event = field(default_factory=threading.Event)
     monotonic: Callable[[], float] = time.monotonic
+    until: float = math.inf
     _turns: Turns = field(init=False, default_factory=Turns)
 
     def process(self, request: Request, *, dry: bool = False) -> Outcome:
@@ -78,7 +82,7 @@ class Ingest:
 
         A `dry` one ends where files would be kept, and is `pending` then.
         """
-        course = _Course(request, self.monotonic() + self.seconds)
+        course = _Course(request, min(self.monotonic() + self.seconds, self.until))
         try:
             ended = self._ended(course, dry)
         except FilesetError as error:
@@ -98,7 +102,7 @@ class Ingest:
             detail=detail,
             code=code,
             resource=course.resource,
-            item=course.item,
+            item=course.item and ordered(course.item),
             archived=course.archived,
             strategy=choice.strategy if choice else None,
             reason=choice.reason if choice else "",
@@ -172,7 +176,10 @@ class Ingest:
         if self.stop.is_set():
             raise FilesetError("cancelled", "the run was ended")
         if self.monotonic() >= until:
-            raise FilesetError("deadline-exceeded", f"more than {self.seconds:g} s")
+            late = (
+                "the run's time is up" if until == self.until else f"more than {self.seconds:g} s"
+            )
+            raise FilesetError("deadline-exceeded", late)
 
     def _is_changed(self, course: _Course, helper: FilesetPlatformHelper, api: Api) -> bool:
         """Tell whether the platform lists other files by now than it did before."""

@@ -135,7 +135,9 @@ class FilesetPlatformItem:
     though its metadata may be told: an item that is embargoed `until` a day, is restricted, or is
     gone. Files that the platform lists and does not give are in the manifest with the status
     `withheld`. `platform_id` is the same for each version of one dataset, where the platform has
-    such an id; `version` tells these apart. `web_bundle_url` gives all files as one zip.
+    such an id; `version` tells these apart, `index` is the platform's own count of them, and
+    `order` a text that sorts as they do (builder.filesets.order). `web_bundle_url` gives all files
+    as one zip.
     """
 
     platform_name: str
@@ -148,6 +150,8 @@ class FilesetPlatformItem:
     web_base_url: str | None = None
     web_bundle_url: str | None = None
     version: str | None = None
+    index: int | None = None
+    order: str | None = None
     until: str | None = None
     detail: str = ""
     description: Description = field(default_factory=Description)

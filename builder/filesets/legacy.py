@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from builder.filesets import deposit
-from builder.filesets.document import day, doi, entries, inner, listed, text, texts, web
+from builder.filesets.document import day, doi, entries, inner, listed, size, text, texts, web
 from builder.filesets.item import Description, Person, Related
 from builder.filesets.licence import licences
 from builder.filesets.person import inverted, orcid
@@ -47,6 +47,7 @@ def read(document: Mapping[str, Any], record: str) -> deposit.Deposit:
     return deposit.Deposit(
         id=text(document.get("id")) or text(document.get("recid")) or "",
         parent=text(document.get("conceptrecid")),
+        index=_index(metadata),
         draft=document.get("submitted") is False,
         access=access,
         until=day(metadata.get("embargo_date")) if access == deposit.EMBARGOED else None,
@@ -55,6 +56,13 @@ def read(document: Mapping[str, Any], record: str) -> deposit.Deposit:
         bundle=web(links.get("archive")),
         description=_described(document, metadata),
     )
+
+
+def _index(metadata: Mapping[str, Any]) -> int | None:
+    """Return the place among the versions, which this form counts from 0."""
+    versions = entries(inner(metadata, "relations").get("version"))
+    told = size(versions[0].get("index")) if versions else None
+    return None if told is None else told + 1
 
 
 def _described(document: Mapping[str, Any], metadata: Mapping[str, Any]) -> Description:

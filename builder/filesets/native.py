@@ -42,6 +42,7 @@ def read(document: Mapping[str, Any], record: str) -> deposit.Deposit:
     return deposit.Deposit(
         id=text(document.get("id")) or "",
         parent=text(inner(document, "parent").get("id")),
+        index=size(inner(document, "versions").get("index")),
         draft=document.get("is_draft") is True or document.get("is_published") is False,
         access=access,
         until=until,

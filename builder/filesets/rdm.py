@@ -21,12 +21,14 @@ class Asked:
     """Which record is asked for: of the platform called `name`, at `base`, by its id there.
 
     `base` is what the installation's URLs begin with. `publisher` counts where the record has none.
+    `latest` asks for the newest version of the dataset that the record is a version of.
     """
 
     name: str
     base: str
     id: str
     publisher: str | None = None
+    latest: bool = False
 
     @property
     def record(self) -> str:
@@ -39,6 +41,8 @@ def item(asked: Asked, api: Api) -> FilesetPlatformItem:
 
     The platform's id is the one that all versions have, and the version is the record's own id.
     """
+    if asked.latest:
+        asked = replace(asked, id=_latest(asked, api), latest=False)
     try:
         document = mapping(api.document(asked.record), "the record")
     except FilesetError as error:
@@ -53,6 +57,15 @@ def item(asked: Asked, api: Api) -> FilesetPlatformItem:
         found = legacy.read(document, asked.record)
     _is_asked_for(asked, found)
     return _item(asked, found, _files(asked, found, api))
+
+
+def _latest(asked: Asked, api: Api) -> str:
+    """Return the id of the newest version. Raises FilesetError."""
+    url = f"{asked.record}/versions/latest"
+    newest = text(mapping(api.document(url), "the newest version").get("id"))
+    if newest is None:
+        raise FilesetError("platform-bad-response", f"{url} tells of no record")
+    return newest
 
 
 def _is_asked_for(asked: Asked, found: Deposit) -> None:
@@ -116,6 +129,7 @@ def _item(
         platform_domain=host(asked.base),
         platform_id=found.parent or found.id,
         version=found.id,
+        index=found.index,
         manifest=files,
         until=found.until,
         web_base_url=found.page or f"{asked.base}/records/{found.id}",

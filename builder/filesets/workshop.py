@@ -1,5 +1,6 @@
 """The workshop: what carries out requests, put together from the configuration."""
 
+import math
 import threading
 from collections.abc import Callable
 from datetime import datetime
@@ -31,8 +32,13 @@ def ways(
     return means(settings, agent, guard, stop, scratch, lambda: clock().timestamp())
 
 
-def ingest(materials: Materials, stop: threading.Event, seconds: float) -> Ingest:
-    """Return what carries out requests, each in at most so many seconds; `stop` ends all."""
+def ingest(
+    materials: Materials, stop: threading.Event, seconds: float, until: float = math.inf
+) -> Ingest:
+    """Return what carries out requests, each in at most so many seconds; `stop` ends all.
+
+    None goes on after `until`, of time.monotonic, whenever it began.
+    """
     settings = materials.settings
 
     def detected(request: Request, api: Api) -> Detected:
@@ -46,4 +52,5 @@ def ingest(materials: Materials, stop: threading.Event, seconds: float) -> Inges
         clock=materials.clock,
         seconds=seconds,
         stop=stop,
+        until=until,
     )

@@ -94,6 +94,12 @@ FILESET = (
     Column("host", "VARCHAR", "the host", "zenodo.org"),
     Column("id", "VARCHAR", "its id there", "7078725"),
     Column("version", "VARCHAR", "its version there", "1"),
+    Column(
+        "version_order",
+        "VARCHAR",
+        "sorts as the versions do, of those that begin with the same letter; NULL where none tells",
+        "n:000000000001",
+    ),
     Column("edition", "VARCHAR", "what its makers call this version", "1.0.2"),
     Column("status", "VARCHAR", "what came of archiving it (docs/filesets.md)", "success"),
     Column("strategy", "VARCHAR", "how its files are kept; NULL where none are", "s3-fileset"),

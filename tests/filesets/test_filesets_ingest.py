@@ -65,6 +65,13 @@ def test_an_item_that_the_platform_refuses_is_told_with_its_metadata(name: str) 
     assert made.processed == []
 
 
+@pytest.mark.parametrize("name", ["success", "platform-restricted"])
+def test_every_item_is_told_with_the_order_of_its_version(name: str) -> None:
+    found, _ = outcome(item(file(), platform_status=name, version="a", index=3))
+    assert found.item is not None
+    assert found.item.order == "i:000000000003"
+
+
 def test_a_manifest_without_files_is_empty() -> None:
     assert outcome(item())[0].status == "empty-manifest"
 

@@ -206,6 +206,22 @@ def test_the_id_of_all_versions_is_not_one_of_them() -> None:
     assert refused(InvenioRDM(), f"{BASE}/records/9zzzz-00001", documents) == code
 
 
+@pytest.mark.parametrize("tail", ["/latest", "/versions/latest"])
+def test_latest_asks_for_the_newest_version(tail: str) -> None:
+    old = f"{BASE}/api/records/1aaaa-00001"
+    api = Pages({f"{old}/versions/latest": record(), API: record(), old: record(id="1aaaa-00001")})
+    item = asked(InvenioRDM(), f"{BASE}/records/1aaaa-00001{tail}", api)
+    assert (item.platform_id, item.version) == ("9zzzz-00001", "2bk3z-5tq81")
+    assert item.files[0].platform_url == f"{API}/files/b.csv/content"
+    assert old not in api.asked
+
+
+def test_a_newest_version_without_an_id_is_none() -> None:
+    newest = f"{BASE}/api/records/1aaaa-00001/versions/latest"
+    code = ("platform-bad-response", "")
+    assert refused(InvenioRDM(), f"{BASE}/records/1aaaa-00001/latest", {newest: {}}) == code
+
+
 def test_a_tombstone_tells_why() -> None:
     stone = gone({"message": "Record deleted", "tombstone": {"removal_reason": {"id": "spam"}}})
     item = told(InvenioRDM(), URL, {API: stone})

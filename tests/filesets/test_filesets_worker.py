@@ -103,6 +103,17 @@ def test_what_the_time_did_not_suffice_for_comes_again_and_goes_on(
     assert len(function.server.asked(content(11, "a.csv"))) == 1
 
 
+def test_what_waited_for_a_thread_has_no_time_of_its_own(
+    function: Function, capsys: pytest.CaptureFixture[str]
+) -> None:
+    function.variables["SHEAF_FILESET_CONCURRENT"] = "1"
+    slow = deposit(function.server, 11, {"a.csv": A}, answers={"a.csv": silent()})
+    next_ = deposit(function.server, 21, {"a.csv": A})
+    assert function(body(slow), body(next_), seconds=48) == ["0", "1"]
+    assert told(capsys) == {slow: "deadline-exceeded", next_: "deadline-exceeded"}
+    assert not any("/21" in asked.url for asked in function.server.log)
+
+
 def test_without_any_time_nothing_is_asked(function: Function) -> None:
     good = deposit(function.server, 11, {"a.csv": A})
     assert function(body(good), seconds=1) == ["0"]

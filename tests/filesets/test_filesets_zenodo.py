@@ -282,3 +282,26 @@ def test_real_records(name: str, count: int, total: int | None, first: str | Non
     said = item.description
     assert all((said.title, said.creators, said.published, said.licences, said.abstract))
     assert said.doi == document["doi"].lower()
+
+
+def test_the_place_among_the_versions_is_told_alike_by_both_forms() -> None:
+    relations = {"version": [{"index": 2, "is_last": False}]}
+    older = record(today(), metadata=metadata(relations=relations))
+    newer = native() | {"versions": {"index": 3, "is_latest": True}}
+    for document in (older, newer):
+        assert told(Zenodo(), f"{API}21", {f"{API}21": document}).index == 3
+    assert told(Zenodo(), f"{API}21", {f"{API}21": record(today())}).index is None
+
+
+@pytest.mark.parametrize(
+    "path", ["record/11/latest", "records/11/latest", "api/records/11/versions/latest"]
+)
+def test_latest_asks_for_the_newest_version(path: str) -> None:
+    newest = record(today())
+    documents = {
+        f"{API}11/versions/latest": newest,
+        f"{API}21": newest,
+        f"{API}11": record([], id=11),
+    }
+    item = told(Zenodo(), f"https://zenodo.org/{path}", documents)
+    assert (item.platform_id, item.version, len(item.files)) == ("20", "21", 2)

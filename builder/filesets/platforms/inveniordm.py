@@ -9,7 +9,10 @@ from builder.filesets.document import host
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
 from builder.filesets.seam import Api, FilesetError
 
-_RECORD = re.compile(r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/files/.+)?(?:/.*)?")
+_RECORD = re.compile(
+    r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/files/.+)?"
+    r"(?P<latest>(?:/versions)?/latest)?(?:/.*)?"
+)
 _DRAFT = re.compile(r"/uploads/[A-Za-z0-9-]+")
 
 
@@ -26,7 +29,7 @@ class InvenioRDM:
     def process_request(
         self, request: Request, resource: Resource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the record, which is one version."""
+        """Return the record, which is one version; `/latest` behind one asks for the newest."""
         path = urlsplit(resource.url).path
         if _DRAFT.fullmatch(path):
             raise FilesetError("platform-scope", f"{resource.url} is a draft", code="draft")
@@ -35,4 +38,5 @@ class InvenioRDM:
             raise FilesetError("platform-404", f"{resource.url} names no record")
         if record["file"]:
             raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
-        return rdm.item(rdm.Asked(self.name, origin.base(resource.url), record["id"]), api)
+        base, latest = origin.base(resource.url), bool(record["latest"])
+        return rdm.item(rdm.Asked(self.name, base, record["id"], latest=latest), api)

@@ -9,7 +9,10 @@ from builder.filesets.document import host
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
 from builder.filesets.seam import Api, FilesetError
 
-_RECORD = re.compile(r"/(?:api/)?records?/(?P<id>[0-9]+)(?P<file>/(?:preview|files/.+))?(?:/.*)?")
+_RECORD = re.compile(
+    r"/(?:api/)?records?/(?P<id>[0-9]+)(?P<file>/(?:preview|files/.+))?"
+    r"(?P<latest>(?:/versions)?/latest)?(?:/.*)?"
+)
 _DOI = re.compile(r"10\.5281/zenodo\.(?P<id>[0-9]+)", re.IGNORECASE)
 _IN_URL = re.compile(
     r"/(?:doi|badge/doi)/10\.[0-9]+/zenodo\.(?P<id>[0-9]+)(?:\.svg)?", re.IGNORECASE
@@ -31,7 +34,7 @@ class Zenodo:
     def process_request(
         self, request: Request, resource: Resource, api: Api
     ) -> FilesetPlatformItem:
-        """Return the record, which is one version."""
+        """Return the record, which is one version; `/latest` behind one asks for the newest."""
         path = urlsplit(resource.url).path if host(resource.url) in origin.ZENODO else ""
         record = _RECORD.fullmatch(path) or _IN_URL.fullmatch(path)
         if _DRAFT.fullmatch(path):
@@ -45,4 +48,5 @@ class Zenodo:
             raise FilesetError("platform-404", f"{resource.url} names no record")
         domain = host(resource.url) if path else "zenodo.org"
         base = f"https://{domain.removeprefix('www.')}"
-        return rdm.item(rdm.Asked(self.name, base, named["id"], "Zenodo"), api)
+        latest = bool(named.groupdict().get("latest"))
+        return rdm.item(rdm.Asked(self.name, base, named["id"], "Zenodo", latest), api)
