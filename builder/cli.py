@@ -17,7 +17,8 @@ COMMANDS = {
     "then `sheaf publish`.",
     "gather": "Fetch the files that templates refer to, where they are due; "
     "given again, it goes on.",
-    "fileset": "Archive datasets: their files, verified, into the store, and a result for each.",
+    "fileset": "Archive datasets: fetch their files, verify them, keep them, "
+    "and print a result for each.",
     "publish": "Publish what was ingested as the next snapshot.",
     "serve": "Serve OAI-PMH at /oai and a page for people at /, until interrupted.",
     "status": "Say what is published and what waits to be published.",

@@ -69,13 +69,12 @@ FUNCTIONS = {
     ),
     "FilesetFunction": Contents(
         (
-            *("ada-url", "cffi", "duckdb", "h11", "httpcore2", "jinja2", "markupsafe"),
-            *("obstore", "protego", "publicsuffixlist", "pyarrow", "pycparser", "tqdm"),
-            "truststore",
+            *("ada-url", "cffi", "h11", "httpcore2", "obstore", "protego", "publicsuffixlist"),
+            *("pycparser", "tqdm", "truststore"),
         ),
         ("functions", "templates", "builder"),
-        (*_NEVER, *_DUCKDB, *_PYARROW, "builder/commands", "builder/demo"),
-        ("duckdb", "httpcore2", "publicsuffixlist"),
+        (*_NEVER, "builder/commands", "builder/demo"),
+        ("httpcore2", "publicsuffixlist"),
     ),
 }
 

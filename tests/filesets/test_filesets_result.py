@@ -151,7 +151,8 @@ def test_a_person_reads_what_came_of_it() -> None:
         item=item(file(), file("b", size=None, md5=None), file("c", status="withheld")),
     )
     assert shown(dry, whole=True).splitlines() == [
-        "pending  10.5/1: fake data.example.org 1 v1: 3 files, at least 8 bytes: web-file",
+        "pending  10.5/1: fake data.example.org 1 v1: "
+        "2 files, at least 4 bytes, 1 withheld: web-file",
         "  Hives and harvests",
         "  web-file: 1 file",
         "  a.csv: 4 bytes, to be verified by md5",
