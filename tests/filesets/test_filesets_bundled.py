@@ -490,6 +490,6 @@ def test_a_bundle_that_would_be_other_bytes_is_not_written_in_its_place(
     found = asked.process(item)
     store.remove(found.location or "")
     monkeypatch.setattr(bundle, "_MODE", 0o100600 << 16)
-    with pytest.raises(FilesetError, match=r"mismatch-existing: .* has other bytes than it had"):
+    with pytest.raises(FilesetError, match=r"mismatch-existing: .* made anew it would not be"):
         asked.process(item)
     assert found.location not in objects(store)

@@ -457,7 +457,7 @@ def test_an_interrupt_is_one_line_or_none(home: Home, tmp_path: Path) -> None:
     large = warc(tmp_path / "large.warc.gz", pages)
     other = shutil.copy(large, tmp_path / "other.warc.gz")
     begin = (
-        "print('begun', flush=True); from builder.__main__ import main; raise SystemExit(main())"
+        "from builder.__main__ import main; print('begun', flush=True); raise SystemExit(main())"
     )
     command = [sys.executable, "-c", begin, "ingest", "--jobs", "2", str(large), str(other)]
     for delay in (0.05, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0):
