@@ -17,6 +17,7 @@ ALLOWED = {
     "functions.snapshot": set(),
     "functions.store": {"functions.snapshot"},
     "functions.oai": {"functions.snapshot", "functions.store"},
+    "functions.content": {"functions.snapshot", "functions.store", "functions.oai"},
     "builder.sources": {"functions.snapshot"},
     "builder.demo": {"functions.snapshot"},
     "builder.gather": {"builder", "functions.snapshot", "functions.oai"},
@@ -28,8 +29,36 @@ ALLOWED = {
         "functions.snapshot",
         "functions.oai",
     },
-    "builder.commands": {"builder", "functions.snapshot", "functions.store", "functions.oai"},
-    "builder": {"functions.snapshot", "functions.store", "functions.oai"},
+    "builder.harvest": {"builder", "builder.gather", "functions.snapshot"},
+    "builder.rebuild": {
+        "builder",
+        "builder.gather",
+        "functions.snapshot",
+        "functions.store",
+        "functions.oai",
+        "functions.content",
+    },
+    "builder.wacz": {
+        "builder",
+        "builder.sources",
+        "functions.snapshot",
+        "functions.store",
+        "functions.oai",
+        "functions.content",
+    },
+    "builder.commands": {
+        "builder",
+        "functions.snapshot",
+        "functions.store",
+        "functions.oai",
+        "functions.content",
+    },
+    "builder": {
+        "functions.snapshot",
+        "functions.store",
+        "functions.oai",
+        "functions.content",
+    },
 }
 DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
 HEAVY = {

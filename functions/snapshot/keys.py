@@ -2,7 +2,16 @@
 
 import re
 
-from functions.snapshot import description, endpoint, gathering, platform, repec, rule, value
+from functions.snapshot import (
+    content,
+    description,
+    endpoint,
+    gathering,
+    platform,
+    repec,
+    rule,
+    value,
+)
 from functions.snapshot.key import Key as Key
 
 _FLAG, _YES_NO = value.is_flag, "true or false"
@@ -272,4 +281,5 @@ KEYS: tuple[Key, ...] = (
     *repec.KEYS,
     *gathering.KEYS,
     *platform.KEYS,
+    *content.KEYS,
 )

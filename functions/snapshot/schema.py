@@ -3,7 +3,7 @@
 Types are DuckDB's names; times are UTC without a zone; text is UTF-8 without what XML forbids.
 """
 
-from functions.snapshot import fileset, obi
+from functions.snapshot import fileset, harvested, obi
 from functions.snapshot.column import Column as Column
 
 VERSION = 1
@@ -100,13 +100,14 @@ KINDS: dict[str, tuple[Column, ...]] = {
     "template": obi.TEMPLATE,
     "fileset": fileset.FILESET,
     "file": fileset.FILESET,
+    "harvested": harvested.HARVESTED,
 }
 """The columns that items of each kind have of their own, besides ITEM."""
 
 DATASETS = ("file", "fileset")
 """Kinds of items that are datasets: of one file, and of any other number."""
 
-DOCUMENTED = frozenset({"template", *DATASETS})
+DOCUMENTED = frozenset({"template", "harvested", *DATASETS})
 """Kinds of items that have their own columns as JSON in the column `document` of records."""
 
 CONTENT = (*CAPTURE, obi.DOCUMENT)
@@ -177,6 +178,22 @@ LOOKUP = (
     Column("key", "BIGINT", "key of the identifier", "81985529216486895"),
     Column("position", "BIGINT", "a position that the identifier was given", "4711"),
 )
+
+URLS = (
+    Column(
+        "surt", "VARCHAR", "url_surtkey of a capture, its first SURT_LONGEST characters", "cz,a)/"
+    ),
+    Column(
+        "stamp",
+        "BIGINT",
+        "its date in 14 digits, the unknown ones the least; 0: none",
+        "20071105000000",
+    ),
+    Column("position", "BIGINT", "a position that the capture was given", "4711"),
+)
+
+SURT_LONGEST = 512
+"""Characters of a SURT that captures are looked for by."""
 
 DEAD = (Column("position", "BIGINT", "a position whose item has a later version", "17"),)
 

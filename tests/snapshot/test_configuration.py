@@ -88,7 +88,7 @@ def test_the_environment_overrides() -> None:
         ),
         ('[[sets.rules]]\nset = "a"\ncollections = ["a:"]', "collections as `sheaf ingest"),
         ("[repository", "sheaf.toml is not TOML"),
-        ("[nonsense]\na = 1", "unknown key nonsense; known there: documents"),
+        ("[nonsense]\na = 1", "unknown key nonsense; known there: content"),
     ],
 )
 def test_what_is_wrong_is_told_with_key_value_and_what_was_expected(text: str, said: str) -> None:
@@ -124,7 +124,7 @@ def test_a_wrong_variable_is_named() -> None:
 
 
 def test_an_unknown_variable_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="SHEAF_PAGES_RECORD is no key; known: SHEAF_DOC"):
+    with pytest.raises(ConfigurationError, match="SHEAF_PAGES_RECORD is no key; known: SHEAF_CONTENT_ARCHIVES"):
         configuration.parse("", {"SHEAF_PAGES_RECORD": "5"})
 
 

@@ -1,0 +1,56 @@
+"""Rows of what was harvested: one for each version of a record that came, by any form of output."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from functions.snapshot.column import Column
+
+DC = (
+    "title", "creator", "subject", "description", "publisher", "contributor", "date", "type",
+    "format", "identifier", "source", "language", "relation", "coverage", "rights",
+)  # fmt: skip
+"""The elements of Dublin Core 1.1; each is a column `dc_<name>`."""
+
+ROW = (
+    Column("identifier", "VARCHAR", "the item's identifier", "oai:a.cz:1"),
+    Column("datestamp", "VARCHAR", "its datestamp, as the repository gave it", "2026-11-22"),
+    Column("deleted", "BOOLEAN", "whether the repository says that it is deleted", "false"),
+    Column("sets", "VARCHAR[]", "setSpecs of its header, in order", "[a, b:c]"),
+    *(Column(f"dc_{name}", "VARCHAR[]", f"dc:{name}, in order; NULL where none", "[...]")
+      for name in DC),
+    Column("record", "VARCHAR", "the record element, with the namespaces it needs", "<record>..."),
+    Column("harvested", "VARCHAR", "responseDate of the page that it came with", "2026-11-22T1..."),
+    Column("run", "INTEGER", "number of the run that it came with", "1"),
+    Column("fault", "VARCHAR", "what had to be mended in it, in words; NULL for nothing", "NULL"),
+)  # fmt: skip
+"""The columns of a row, of Parquet and of JSON lines alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Harvested:
+    """A version of a record that came. `dc` has of DC's elements those that are there."""
+
+    identifier: str
+    datestamp: str
+    deleted: bool
+    sets: tuple[str, ...]
+    dc: Mapping[str, tuple[str, ...]]
+    record: str
+    harvested: str
+    run: int
+    fault: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it by the names of ROW; a JSON line is that without what is None."""
+        return {
+            "identifier": self.identifier,
+            "datestamp": self.datestamp,
+            "deleted": self.deleted,
+            "sets": list(self.sets),
+            **{f"dc_{name}": list(self.dc[name]) if name in self.dc else None for name in DC},
+            "record": self.record,
+            "harvested": self.harvested,
+            "run": self.run,
+            "fault": self.fault,
+        }

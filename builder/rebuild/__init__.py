@@ -1,0 +1,1 @@
+"""Restoring: a site out of the archive, as files of a folder."""

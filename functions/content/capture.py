@@ -1,0 +1,96 @@
+"""A capture, as what looks for its bytes, lists it or restores it needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+FIELDS = (
+    "url",
+    "url_surtkey",
+    "fetch_date",
+    "fetch_time",
+    "fetch_status",
+    "fetch_redirect",
+    "content_digest",
+    "content_length",
+    "content_mime_type",
+    "content_mime_detected",
+    "content_truncated",
+    "refers_to_url",
+    "refers_to_date",
+    "refers_to",
+    "warc_record_type",
+    "warc_filename",
+    "warc_record_offset",
+    "warc_record_length",
+)
+"""The columns of schema.CAPTURE that are read of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A listed capture: what schema.CAPTURE says of it under the same names, and its sets.
+
+    `digest` is the SHA-1 of the payload as stored, base32, or `label:value`; `date` is W3CDTF, as
+    exact as the file has it, and `time` the same in UTC where it is exact to the second. `original`
+    is the identifier of a revisit's original, where it is known.
+    """
+
+    identifier: str
+    position: int
+    sets: tuple[str, ...]
+    url: str
+    surt: str
+    date: str | None
+    time: datetime | None
+    status: int | None
+    redirect: str | None
+    digest: str | None
+    length: int | None
+    mime: str | None
+    detected: str | None
+    truncated: str | None
+    type: str
+    original: str | None
+    filename: str | None
+    offset: int | None
+    stored: int | None
+
+    @property
+    def is_revisit(self) -> bool:
+        """Whether its payload is another capture's."""
+        return self.type == "revisit"
+
+    @property
+    def stamp(self) -> str:
+        """Its date in 14 digits, what is not known of it being the least; "" where nothing is."""
+        digits = "".join(filter(str.isdigit, (self.date or "")[:19]))
+        return digits + "00000101000000"[len(digits) :] if len(digits) >= 4 else ""
+
+    @staticmethod
+    def of(
+        identifier: str, position: int, sets: tuple[str, ...], fields: Mapping[str, Any]
+    ) -> "Capture":
+        """Return the capture of a record's fields, of which FIELDS have to be there."""
+        return Capture(
+            identifier=identifier,
+            position=position,
+            sets=sets,
+            url=fields["url"],
+            surt=fields["url_surtkey"],
+            date=fields["fetch_date"],
+            time=fields["fetch_time"],
+            status=fields["fetch_status"],
+            redirect=fields["fetch_redirect"],
+            digest=fields["content_digest"],
+            length=fields["content_length"],
+            mime=fields["content_mime_type"],
+            detected=fields["content_mime_detected"],
+            truncated=fields["content_truncated"],
+            type=fields["warc_record_type"],
+            original=fields["refers_to"],
+            filename=fields["warc_filename"],
+            offset=fields["warc_record_offset"],
+            stored=fields["warc_record_length"],
+        )

@@ -1,0 +1,99 @@
+"""The seams of content: where the bytes of archive files are read, and what bytes an item has."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import BinaryIO, Protocol
+
+from functions.content.capture import Capture
+from functions.oai.repository import Record
+from functions.snapshot.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bytes of an object: its address, as people write it, from where, how many (None: to its end).
+
+    `bucket` and `key` name the object where it lies in a bucket, and only there.
+    """
+
+    address: str
+    offset: int
+    length: int | None
+    bucket: str = ""
+    key: str = ""
+
+
+class Archives(Protocol):
+    """Reads archive files, wherever they lie. Safe to use from threads."""
+
+    def candidates(self, filename: str) -> Sequence[str]:
+        """Return the addresses at which the archive file of that name may lie, likeliest first."""
+        ...
+
+    def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
+        """Return these bytes of a file, read forwards by one range; it is to be closed.
+
+        Raises ContentError not-at-hand where no such file is there, StoreError where what should
+        have it does not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The bytes of an item, described; they are read when it is opened.
+
+    `media_type` is as archived or as the platform said it ("" where nothing is known); `headers`
+    are the archived response's in their order and letters, none for what is no response. `digest`
+    is by what the bytes are known ("sha1:" and base32, "sha256:" and hexadecimal), and tells
+    states apart; `size` is how many bytes `opened` gives, where that is known before. `capture` is
+    there for one, and `original` for a revisit, whose bytes they then are. `stretch` says where
+    they lie as they are, with no coding to be undone; None where they are packed in any way.
+    """
+
+    identifier: str
+    url: str
+    date: datetime | None
+    status: int | None
+    media_type: str
+    headers: Sequence[tuple[str, str]]
+    digest: str
+    size: int | None
+    capture: Capture | None = None
+    original: Capture | None = None
+    stretch: Stretch | None = None
+    told: Mapping[str, str] = field(default_factory=dict)
+    """What else is known: `truncated` why bytes are missing, `coded` which codings are left."""
+
+
+class Contents(Protocol):
+    """Gives the bytes of a snapshot's items. Safe to use from threads."""
+
+    def find(
+        self,
+        manifest: Manifest,
+        record: Record | None,
+        *,
+        file: str = "",
+        at: datetime | None = None,
+    ) -> Content:
+        """Return what is known of the bytes of a listed record, without reading all of them.
+
+        `file` chooses one of a dataset's, by its path, or of a template's, by its URL. `at` gives
+        what a file behind a URL was at that time (None: the last version). Raises ContentError,
+        StoreError.
+        """
+        ...
+
+    def opened(
+        self, content: Content, *, coded: bool = False, verified: bool = True
+    ) -> AbstractContextManager[BinaryIO]:
+        """Give the bytes as a stream that is read forwards.
+
+        Transfer and content codings are undone, or are left (`coded`: the payload as it is
+        stored). Where it is `verified`, the last read raises ContentError damaged if the payload as
+        stored has not the digest that its record names. Raises ContentError, StoreError.
+        """
+        ...
