@@ -1,0 +1,222 @@
+"""Cutting a capture's record out of its archive file, as a gzip member that holds nothing else.
+
+A WARC record that has a gzip member of its own is copied as it is. Of any other the header and the
+block are packed anew: a record of a plain file or of zstd, one that shares its member, and one of an
+ARC file, which becomes a WARC record. What comes of it is read as an ingest would read it, and has
+to be the capture that was asked for.
+"""
+
+import re
+import tempfile
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from builder.sources import event
+from builder.sources.event import Rules
+from builder.sources.recognise import is_gzip, packing
+from builder.sources.webarchive import read
+from functions.archive import arc, warc
+from functions.archive.frame import Frames
+from functions.archive.member import Members
+from functions.archive.message import read_message
+from functions.archive.record import Block, Held, Record
+from functions.archive.start import HEAD
+from functions.archive.tape import Tape
+from functions.content.capture import Capture
+from functions.content.errors import ContentError
+from functions.content.seam import Archives
+
+HELD = 8 << 20
+"""Bytes of a record that are in memory; of a larger one they lie on the disk."""
+
+_TAPES = {"": Tape, "gz": Members, "zst": Frames}
+_HEADER_END = re.compile(rb"\n\r?\n")
+_HEADER_LIMIT = 1 << 20
+_STATUS_LINE = 64
+_STEP = 1 << 18
+_END = b"\r\n\r\n"
+_ALL = Rules(redirects=True, errors=True, titles=False, domain_sets=False, mime_sets=False)
+_GZIP = 31
+_SECOND = len("2026-11-22T10:00:00")
+
+
+@contextmanager
+def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryIO]:
+    """Give the member with the record of a capture, at its beginning.
+
+    `scratch` is a folder for what is large. Raises ContentError not-at-hand where the file is not
+    there or it is not known where in it the record lies, and damaged where it holds another one;
+    StoreError where what should have it does not answer, OSError for a full disk.
+    """
+    if capture.filename is None or capture.offset is None:
+        raise ContentError("not-at-hand", f"{_name(capture)}: its record has no place of its own")
+    with _spool(scratch) as raw, _spool(scratch) as made:
+        _copied(archives, capture, capture.filename, capture.offset, raw)
+        if _is_alone(raw, capture):
+            raw.seek(0)
+            yield raw
+            return
+        _pack(raw, made, capture)
+        if not _is_alone(made, capture):
+            raise ContentError(
+                "damaged", f"{_name(capture)}: {capture.filename} has another record there"
+            )
+        made.seek(0)
+        yield made
+
+
+def member(head: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the gzip member of a record: its header with the empty line, its block, its end."""
+    packer = zlib.compressobj(wbits=_GZIP)
+    for piece in chain((head,), body, (_END,)):
+        yield packer.compress(piece)
+    yield packer.flush()
+
+
+def header(fields: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return the header of a record of WARC/1.1, with the empty line (ISO 28500, section 4)."""
+    lines = b"".join(b"%b: %b\r\n" % (name.encode("ascii"), value) for name, value in fields)
+    return b"WARC/1.1\r\n" + lines + b"\r\n"
+
+
+def name(*of: object) -> bytes:
+    """Return the id of a record, which is the same whenever it is made of the same."""
+    made = uuid.uuid5(uuid.NAMESPACE_URL, " ".join(map(str, of)))
+    return f"<urn:uuid:{made}>".encode("ascii")
+
+
+def _spool(scratch: Path) -> BinaryIO:
+    return cast(BinaryIO, tempfile.SpooledTemporaryFile(HELD, dir=scratch))
+
+
+def _name(capture: Capture) -> str:
+    return f"{capture.identifier} ({capture.url})"
+
+
+def _copied(
+    archives: Archives, capture: Capture, filename: str, offset: int, to: BinaryIO
+) -> None:
+    """Copy the bytes of a record, or all behind its beginning where its length is not known."""
+    missing: ContentError | None = None
+    for address in archives.candidates(filename):
+        try:
+            with archives.open(address, offset, capture.stored) as stream:
+                while piece := stream.read(_STEP):
+                    to.write(piece)
+        except ContentError as error:
+            if error.code != "not-at-hand":
+                raise
+            missing = error
+        else:
+            return
+    raise missing or ContentError("not-at-hand", f"nobody knows where {filename} lies")
+
+
+def _is_alone(stream: BinaryIO, capture: Capture) -> bool:
+    """Tell whether a gzip member has the record of this capture, whole, and nothing besides."""
+    stream.seek(0)
+    if not is_gzip(stream.read(2)):
+        return False
+    stream.seek(0)
+    found = list(_events(stream))
+    return len(found) == 1 and isinstance(found[0], event.Capture) and _agrees(found[0], capture)
+
+
+def _events(stream: BinaryIO) -> Iterator[event.Event]:
+    """Yield what an ingest makes of it: two events at most, and no faults of a record alone."""
+    count = 0
+    for one in read(stream, "record.warc.gz", _ALL):
+        if isinstance(one, event.Fault) and not one.code.startswith(("gzip-", "header-")):
+            continue
+        yield one
+        count += 1
+        if count == 2:
+            return
+
+
+def _agrees(found: event.Capture, capture: Capture) -> bool:
+    """Tell whether what was read is what the snapshot says of it, as far as it can be compared."""
+    dates = (found.fetch_date or "", capture.date or "")
+    many = min(_SECOND, *map(len, dates))
+    if found.url != capture.url or len({date[:many] for date in dates}) > 1:
+        return False
+    own, declared = found.content_digest, found.content_digest_declared
+    if capture.digest is None or capture.digest in (own, declared):
+        return True
+    # An index may have known it by a digest that neither the record nor an ingest has.
+    label = capture.digest.rpartition(":")[0]
+    return bool(label) and label not in ((own or "").rpartition(":")[0], _label(declared))
+
+
+def _label(digest: str | None) -> str:
+    return (digest or "").rpartition(":")[0]
+
+
+def _pack(raw: BinaryIO, to: BinaryIO, capture: Capture) -> None:
+    """Write the record that begins the stream as a gzip member of its own."""
+    raw.seek(0)
+    head = raw.read(HEAD)
+    packed = packing(head)
+    if packed is None:
+        raise ContentError("damaged", f"{_name(capture)}: {capture.filename} has no record there")
+    tape = _TAPES[packed](head, raw)
+    if not tape.next_section():
+        raise ContentError("damaged", f"{_name(capture)}: {capture.filename} has no record there")
+    tape.settle()
+    of_warc = tape.peek(5).upper() == b"WARC/"
+    for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
+        to.write(piece)
+
+
+def _of_warc(tape: Tape) -> Iterator[bytes]:
+    head, _ = tape.take_through(_HEADER_END, _HEADER_LIMIT)
+    declared = warc.named_fields(head).get(b"content-length", b"")
+    block = Block(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
+    yield from member(head, _pieces(block))
+
+
+def _of_arc(tape: Tape, capture: Capture) -> Iterator[bytes]:
+    record, _ = arc.read_header(tape, 2)
+    if record is None:
+        raise ContentError("damaged", f"{_name(capture)}: {capture.filename} has no record there")
+    block = Block(tape, record.length or 0)
+    with tempfile.SpooledTemporaryFile(HELD) as body:
+        size = 0
+        for piece in _pieces(block):
+            size += body.write(piece)
+        body.seek(0)
+        start = body.read(_STATUS_LINE)
+        body.seek(0)
+        head = header(_fields(record, capture, size, start, short=bool(block.missing)))
+        yield from member(head, iter(lambda: body.read(_STEP), b""))
+
+
+def _pieces(block: Block) -> Iterator[bytes]:
+    while piece := block.take():
+        yield piece
+
+
+def _fields(
+    record: Record, capture: Capture, size: int, start: bytes, *, short: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the fields of the WARC record that an ARC record becomes.
+
+    What is no answer of HTTP is a resource, which has the media type that ARC tells.
+    """
+    answer = read_message(Held(start, 0, len(start)))[0] is not None
+    yield "WARC-Type", b"response" if answer else b"resource"
+    yield "WARC-Target-URI", record.url
+    yield "WARC-Date", (capture.date or "").encode("ascii")
+    yield "WARC-Record-ID", name(capture.filename, capture.offset)
+    if capture.digest and ":" not in capture.digest:
+        yield "WARC-Payload-Digest", b"sha1:" + capture.digest.encode("ascii")
+    if short:
+        yield "WARC-Truncated", b"unspecified"
+    told = b"application/http; msgtype=response"
+    yield "Content-Type", told if answer else record.mime or b"application/octet-stream"
+    yield "Content-Length", b"%d" % size
