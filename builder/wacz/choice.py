@@ -83,7 +83,7 @@ def choose(
 
 def _ask(connection: engine.Connection, sql: str, where: str) -> None:
     """Make the table `asked` of the positions that meet a person's condition."""
-    if engine.tables(connection, sql) is None:
+    if not engine.is_select(sql):
         raise UsageError(f"--where {where}: expected one condition in DuckDB's SQL")
     try:
         engine.query(connection, f"CREATE TABLE asked AS {sql}")

@@ -1,11 +1,12 @@
 """Cutting a capture's record out of its archive file, as a gzip member that holds nothing else.
 
-A WARC record that has a gzip member of its own is copied as it is. Of any other the header and the
-block are packed anew: a record of a plain file or of zstd, one that shares its member, and one of an
-ARC file, which becomes a WARC record. What comes of it is read as an ingest would read it, and has
-to be the capture that was asked for.
+A WARC record that has a gzip member of its own is copied as it is. Any other is packed anew: one of
+a plain file or of zstd, one that shares its member, and one of an ARC file, which becomes a WARC
+record. What comes of it is read as an ingest would read it, and has to be the capture that was
+asked for.
 """
 
+import os
 import re
 import tempfile
 import uuid
@@ -30,19 +31,34 @@ from functions.archive.tape import Tape
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
 from functions.content.seam import Archives
+from functions.snapshot.errors import SheafError
 
 HELD = 8 << 20
 """Bytes of a record that are in memory; of a larger one they lie on the disk."""
+
+END = b"\r\n\r\n"
+"""What stands behind a record's block."""
 
 _TAPES = {"": Tape, "gz": Members, "zst": Frames}
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20
 _STATUS_LINE = 64
 _STEP = 1 << 18
-_END = b"\r\n\r\n"
 _ALL = Rules(redirects=True, errors=True, titles=False, domain_sets=False, mime_sets=False)
 _GZIP = 31
 _SECOND = len("2026-11-22T10:00:00")
+
+
+class Unfit(SheafError):
+    """A capture that cannot be in a WACZ file, by a code, and for a person in one line.
+
+    `undated`: no index can name what has no date; `unplaced`: its record cannot be cut out of what
+    it shares with others.
+    """
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
 
 
 @contextmanager
@@ -50,13 +66,11 @@ def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryI
     """Give the member with the record of a capture, at its beginning.
 
     `scratch` is a folder for what is large. Raises ContentError not-at-hand where the file is not
-    there or it is not known where in it the record lies, and damaged where it holds another one;
-    StoreError where what should have it does not answer, OSError for a full disk.
+    there and damaged where it holds another record, Unfit, StoreError where what should have it
+    does not answer, and OSError for a full disk.
     """
-    if capture.filename is None or capture.offset is None:
-        raise ContentError("not-at-hand", f"{_name(capture)}: its record has no place of its own")
     with _spool(scratch) as raw, _spool(scratch) as made:
-        _copied(archives, capture, capture.filename, capture.offset, raw)
+        _copied(archives, capture, raw)
         if _is_alone(raw, capture):
             raw.seek(0)
             yield raw
@@ -70,10 +84,10 @@ def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryI
         yield made
 
 
-def member(head: bytes, body: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the gzip member of a record: its header with the empty line, its block, its end."""
+def member(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the gzip member of a record: its header with the empty line, its block, and END."""
     packer = zlib.compressobj(wbits=_GZIP)
-    for piece in chain((head,), body, (_END,)):
+    for piece in pieces:
         yield packer.compress(piece)
     yield packer.flush()
 
@@ -91,17 +105,18 @@ def name(*of: object) -> bytes:
 
 
 def _spool(scratch: Path) -> BinaryIO:
-    return cast(BinaryIO, tempfile.SpooledTemporaryFile(HELD, dir=scratch))
+    return cast(BinaryIO, tempfile.SpooledTemporaryFile(HELD, dir=os.fspath(scratch)))
 
 
 def _name(capture: Capture) -> str:
     return f"{capture.identifier} ({capture.url})"
 
 
-def _copied(
-    archives: Archives, capture: Capture, filename: str, offset: int, to: BinaryIO
-) -> None:
+def _copied(archives: Archives, capture: Capture, to: BinaryIO) -> None:
     """Copy the bytes of a record, or all behind its beginning where its length is not known."""
+    filename, offset = capture.filename, capture.offset
+    if filename is None or offset is None:
+        raise Unfit("unplaced", f"{_name(capture)} shares a gzip member, or has no archive file")
     missing: ContentError | None = None
     for address in archives.candidates(filename):
         try:
@@ -177,7 +192,7 @@ def _of_warc(tape: Tape) -> Iterator[bytes]:
     head, _ = tape.take_through(_HEADER_END, _HEADER_LIMIT)
     declared = warc.named_fields(head).get(b"content-length", b"")
     block = Block(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
-    yield from member(head, _pieces(block))
+    yield from member(chain((head,), _pieces(block)))
 
 
 def _of_arc(tape: Tape, capture: Capture) -> Iterator[bytes]:
@@ -187,18 +202,21 @@ def _of_arc(tape: Tape, capture: Capture) -> Iterator[bytes]:
     block = Block(tape, record.length or 0)
     with tempfile.SpooledTemporaryFile(HELD) as body:
         size = 0
-        for piece in _pieces(block):
+        while piece := block.take():
             size += body.write(piece)
         body.seek(0)
         start = body.read(_STATUS_LINE)
         body.seek(0)
         head = header(_fields(record, capture, size, start, short=bool(block.missing)))
-        yield from member(head, iter(lambda: body.read(_STEP), b""))
+        yield from member(chain((head,), iter(lambda: body.read(_STEP), b""), (END,)))
 
 
 def _pieces(block: Block) -> Iterator[bytes]:
+    """Yield a block, and what stands behind it unless it is short: that would fill it up."""
     while piece := block.take():
         yield piece
+    if not block.missing:
+        yield END
 
 
 def _fields(

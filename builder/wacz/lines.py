@@ -1,5 +1,7 @@
-"""Lines in the order of their bytes (`LC_ALL=C sort`), however many: those that do not fit into
-memory lie on the disk, sorted, and are merged."""
+"""Lines in the order of their bytes (`LC_ALL=C sort`), however many.
+
+Those that do not fit into memory lie on the disk, sorted, and are merged.
+"""
 
 import heapq
 from collections.abc import Iterator

@@ -24,17 +24,20 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What there is to say of the whole. `main` is the URL and date of the page to begin with."""
+    """What there is to say of the whole. `main` is the URL of the page to begin with, if any."""
 
     title: str
     description: str
     software: str
     created: datetime
-    main: tuple[str, str] | None = None
+    main: str | None = None
 
 
-def document(about: About, resources: Sequence[Resource]) -> bytes:
-    """Return datapackage.json, which is a data package of Frictionless as well."""
+def document(about: About, resources: Sequence[Resource], main: str | None = None) -> bytes:
+    """Return datapackage.json, which is a data package of Frictionless as well.
+
+    `main` is the date (RFC 3339) of the page that About.main is the URL of, where it is there.
+    """
     told: dict[str, object] = {
         "profile": "data-package",
         "resources": [
@@ -52,8 +55,8 @@ def document(about: About, resources: Sequence[Resource]) -> bytes:
         "software": about.software,
         "created": instant.to_text(about.created),
     }
-    if about.main is not None:
-        told["mainPageUrl"], told["mainPageDate"] = about.main
+    if main is not None:
+        told["mainPageUrl"], told["mainPageDate"] = about.main, main
     return json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
