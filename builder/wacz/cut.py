@@ -17,16 +17,16 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from builder.sources import event
+from builder.sources import event, instant
 from builder.sources.event import Rules
-from builder.sources.recognise import is_gzip, packing
+from builder.sources.recognise import beginning, packing, recognise
 from builder.sources.webarchive import read
 from functions.archive import arc, warc
 from functions.archive.frame import Frames
 from functions.archive.member import Members
 from functions.archive.message import read_message
 from functions.archive.record import Block, Held, Record
-from functions.archive.start import HEAD
+from functions.archive.start import ARC_LINE, HEAD
 from functions.archive.tape import Tape
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
@@ -42,6 +42,7 @@ END = b"\r\n\r\n"
 _TAPES = {"": Tape, "gz": Members, "zst": Frames}
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20
+_ADDRESS = re.compile(rb"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 _STATUS_LINE = 64
 _STEP = 1 << 18
 _ALL = Rules(redirects=True, errors=True, titles=False, domain_sets=False, mime_sets=False)
@@ -75,8 +76,8 @@ def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryI
             raw.seek(0)
             yield raw
             return
-        _pack(raw, made, capture)
-        if not _is_alone(made, capture):
+        of_warc = _pack(raw, made, capture)
+        if not _is_alone(made, capture, declared=of_warc):
             raise ContentError(
                 "damaged", f"{_name(capture)}: {capture.filename} has another record there"
             )
@@ -132,14 +133,19 @@ def _copied(archives: Archives, capture: Capture, to: BinaryIO) -> None:
     raise missing or ContentError("not-at-hand", f"nobody knows where {filename} lies")
 
 
-def _is_alone(stream: BinaryIO, capture: Capture) -> bool:
-    """Tell whether a gzip member has the record of this capture, whole, and nothing besides."""
+def _is_alone(stream: BinaryIO, capture: Capture, *, declared: bool = True) -> bool:
+    """Tell whether a gzip member of WARC has the record of this capture and nothing besides.
+
+    The capture may be known by the digest that the record has `declared`, as indexes have it.
+    """
     stream.seek(0)
-    if not is_gzip(stream.read(2)):
+    if recognise(beginning(stream)) != "warc.gz":
         return False
     stream.seek(0)
     found = list(_events(stream))
-    return len(found) == 1 and isinstance(found[0], event.Capture) and _agrees(found[0], capture)
+    if len(found) != 1 or not isinstance(found[0], event.Capture):
+        return False
+    return _agrees(found[0], capture, declared=declared)
 
 
 def _events(stream: BinaryIO) -> Iterator[event.Event]:
@@ -154,26 +160,23 @@ def _events(stream: BinaryIO) -> Iterator[event.Event]:
             return
 
 
-def _agrees(found: event.Capture, capture: Capture) -> bool:
+def _agrees(found: event.Capture, capture: Capture, *, declared: bool) -> bool:
     """Tell whether what was read is what the snapshot says of it, as far as it can be compared."""
     dates = (found.fetch_date or "", capture.date or "")
     many = min(_SECOND, *map(len, dates))
     if found.url != capture.url or len({date[:many] for date in dates}) > 1:
         return False
-    own, declared = found.content_digest, found.content_digest_declared
-    if capture.digest is None or capture.digest in (own, declared):
+    own = found.content_digest
+    said = found.content_digest_declared if declared else None
+    if capture.digest is None or capture.digest in (own, said):
         return True
     # An index may have known it by a digest that neither the record nor an ingest has.
-    label = capture.digest.rpartition(":")[0]
-    return bool(label) and label not in ((own or "").rpartition(":")[0], _label(declared))
+    labels = {(digest or "").rpartition(":")[0] for digest in (own, said)}
+    return capture.digest.rpartition(":")[0] not in {"", *labels}
 
 
-def _label(digest: str | None) -> str:
-    return (digest or "").rpartition(":")[0]
-
-
-def _pack(raw: BinaryIO, to: BinaryIO, capture: Capture) -> None:
-    """Write the record that begins the stream as a gzip member of its own."""
+def _pack(raw: BinaryIO, to: BinaryIO, capture: Capture) -> bool:
+    """Write the record that begins the stream as a gzip member; tell whether it was of WARC."""
     raw.seek(0)
     head = raw.read(HEAD)
     packed = packing(head)
@@ -182,10 +185,11 @@ def _pack(raw: BinaryIO, to: BinaryIO, capture: Capture) -> None:
     tape = _TAPES[packed](head, raw)
     if not tape.next_section():
         raise ContentError("damaged", f"{_name(capture)}: {capture.filename} has no record there")
-    tape.settle()
+    tape.skip_newlines()
     of_warc = tape.peek(5).upper() == b"WARC/"
     for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
         to.write(piece)
+    return of_warc
 
 
 def _of_warc(tape: Tape) -> Iterator[bytes]:
@@ -196,6 +200,7 @@ def _of_warc(tape: Tape) -> Iterator[bytes]:
 
 
 def _of_arc(tape: Tape, capture: Capture) -> Iterator[bytes]:
+    line = ARC_LINE.match(tape.peek(HEAD))
     record, _ = arc.read_header(tape, 2)
     if record is None:
         raise ContentError("damaged", f"{_name(capture)}: {capture.filename} has no record there")
@@ -207,7 +212,9 @@ def _of_arc(tape: Tape, capture: Capture) -> Iterator[bytes]:
         body.seek(0)
         start = body.read(_STATUS_LINE)
         body.seek(0)
-        head = header(_fields(record, capture, size, start, short=bool(block.missing)))
+        fields = _fields(record, capture, size, start, short=bool(block.missing))
+        peer = [("WARC-IP-Address", line[2])] if line and _ADDRESS.fullmatch(line[2]) else []
+        head = header(chain(fields, peer))
         yield from member(chain((head,), iter(lambda: body.read(_STEP), b""), (END,)))
 
 
@@ -229,7 +236,7 @@ def _fields(
     answer = read_message(Held(start, 0, len(start)))[0] is not None
     yield "WARC-Type", b"response" if answer else b"resource"
     yield "WARC-Target-URI", record.url
-    yield "WARC-Date", (capture.date or "").encode("ascii")
+    yield "WARC-Date", (instant.from_arc(record.date)[0].text or "").encode("ascii")
     yield "WARC-Record-ID", name(capture.filename, capture.offset)
     if capture.digest and ":" not in capture.digest:
         yield "WARC-Payload-Digest", b"sha1:" + capture.digest.encode("ascii")
