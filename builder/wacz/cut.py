@@ -19,19 +19,17 @@ from typing import BinaryIO, cast
 
 from builder.sources import event, instant
 from builder.sources.event import Rules
-from builder.sources.recognise import beginning, packing, recognise
+from builder.sources.recognise import beginning, recognise
 from builder.sources.webarchive import read
-from functions.archive import arc, warc
-from functions.archive.frame import Frames
-from functions.archive.member import Members
+from functions.archive import arc, document, warc
 from functions.archive.message import read_message
 from functions.archive.record import Block, Held, Record
 from functions.archive.start import ARC_LINE, HEAD
 from functions.archive.tape import Tape
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
+from functions.content.record import dictionary, worst
 from functions.content.seam import Archives
-from functions.snapshot.errors import SheafError
 
 HELD = 8 << 20
 """Bytes of a record that are in memory; of a larger one they lie on the disk."""
@@ -39,7 +37,6 @@ HELD = 8 << 20
 END = b"\r\n\r\n"
 """What stands behind a record's block."""
 
-_TAPES = {"": Tape, "gz": Members, "zst": Frames}
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20
 _ADDRESS = re.compile(rb"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
@@ -50,39 +47,28 @@ _GZIP = 31
 _SECOND = len("2026-11-22T10:00:00")
 
 
-class Unfit(SheafError):
-    """A capture that cannot be in a WACZ file, by a code, and for a person in one line.
-
-    `undated`: no index can name what has no date; `unplaced`: its record cannot be cut out of what
-    it shares with others.
-    """
-
-    def __init__(self, code: str, detail: str) -> None:
-        super().__init__(detail)
-        self.code = code
-
-
 @contextmanager
 def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryIO]:
     """Give the member with the record of a capture, at its beginning.
 
-    `scratch` is a folder for what is large. Raises ContentError not-at-hand where the file is not
-    there and damaged where it holds another record, Unfit, StoreError where what should have it
-    does not answer, and OSError for a full disk.
+    `scratch` is a folder for what is large. The files that may have it are tried one after the
+    other. Raises ContentError (unplaced, not-at-hand, undecodable, and damaged where a file holds
+    another record there), StoreError, and OSError for a full disk.
     """
-    with _spool(scratch) as raw, _spool(scratch) as made:
-        _copied(archives, capture, raw)
-        if _is_alone(raw, capture):
-            raw.seek(0)
-            yield raw
+    if capture.offset is None or not capture.filename:
+        raise ContentError("unplaced", f"{_name(capture)} has no place of its own in a file")
+    failures: list[ContentError] = []
+    for address in archives.candidates(capture.filename):
+        with _spool(scratch) as raw, _spool(scratch) as made:
+            try:
+                member = _member(archives, address, capture, raw, made)
+            except ContentError as error:
+                failures.append(error)
+                continue
+            member.seek(0)
+            yield member
             return
-        of_warc = _pack(raw, made, capture)
-        if not _is_alone(made, capture, declared=of_warc):
-            raise ContentError(
-                "damaged", f"{_name(capture)}: {capture.filename} has another record there"
-            )
-        made.seek(0)
-        yield made
+    raise worst(failures, capture)
 
 
 def member(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -113,24 +99,29 @@ def _name(capture: Capture) -> str:
     return f"{capture.identifier} ({capture.url})"
 
 
-def _copied(archives: Archives, capture: Capture, to: BinaryIO) -> None:
-    """Copy the bytes of a record, or all behind its beginning where its length is not known."""
-    filename, offset = capture.filename, capture.offset
-    if filename is None or offset is None:
-        raise Unfit("unplaced", f"{_name(capture)} shares a gzip member, or has no archive file")
-    missing: ContentError | None = None
-    for address in archives.candidates(filename):
-        try:
-            with archives.open(address, offset, capture.stored) as stream:
-                while piece := stream.read(_STEP):
-                    to.write(piece)
-        except ContentError as error:
-            if error.code != "not-at-hand":
-                raise
-            missing = error
-        else:
-            return
-    raise missing or ContentError("not-at-hand", f"nobody knows where {filename} lies")
+def _member(
+    archives: Archives, address: str, capture: Capture, raw: BinaryIO, made: BinaryIO
+) -> BinaryIO:
+    """Return what has the member: `raw`, with the bytes of the file, or what is `made` of them."""
+    with archives.open(address, capture.offset or 0, capture.stored) as stream:
+        while piece := stream.read(_STEP):
+            raw.write(piece)
+    if _is_alone(raw, capture):
+        return raw
+    of_warc = False
+    raw.seek(0)
+    try:
+        tape, _ = document.opened(raw, lambda: dictionary(archives, address))
+        of_warc = tape.peek(5).upper() == b"WARC/"
+        for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
+            made.write(piece)
+    except document.NoDocument as error:
+        raise ContentError("damaged", f"{_name(capture)}: {address}: {error}") from error
+    except document.Unread as error:
+        raise ContentError("undecodable", f"{_name(capture)}: {address}: {error}") from error
+    if not _is_alone(made, capture, declared=of_warc):
+        raise ContentError("damaged", f"{_name(capture)}: {address} has another record there")
+    return made
 
 
 def _is_alone(stream: BinaryIO, capture: Capture, *, declared: bool = True) -> bool:
@@ -175,23 +166,6 @@ def _agrees(found: event.Capture, capture: Capture, *, declared: bool) -> bool:
     return capture.digest.rpartition(":")[0] not in {"", *labels}
 
 
-def _pack(raw: BinaryIO, to: BinaryIO, capture: Capture) -> bool:
-    """Write the record that begins the stream as a gzip member; tell whether it was of WARC."""
-    raw.seek(0)
-    head = raw.read(HEAD)
-    packed = packing(head)
-    if packed is None:
-        raise ContentError("damaged", f"{_name(capture)}: {capture.filename} has no record there")
-    tape = _TAPES[packed](head, raw)
-    if not tape.next_section():
-        raise ContentError("damaged", f"{_name(capture)}: {capture.filename} has no record there")
-    tape.skip_newlines()
-    of_warc = tape.peek(5).upper() == b"WARC/"
-    for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
-        to.write(piece)
-    return of_warc
-
-
 def _of_warc(tape: Tape) -> Iterator[bytes]:
     head, _ = tape.take_through(_HEADER_END, _HEADER_LIMIT)
     declared = warc.named_fields(head).get(b"content-length", b"")
@@ -203,7 +177,7 @@ def _of_arc(tape: Tape, capture: Capture) -> Iterator[bytes]:
     line = ARC_LINE.match(tape.peek(HEAD))
     record, _ = arc.read_header(tape, 2)
     if record is None:
-        raise ContentError("damaged", f"{_name(capture)}: {capture.filename} has no record there")
+        raise document.NoDocument("a record begins there whose header cannot be read")
     block = Block(tape, record.length or 0)
     with tempfile.SpooledTemporaryFile(HELD) as body:
         size = 0

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from builder.surroundings import Advance
 from builder.wacz.choice import chosen
-from builder.wacz.cut import Unfit, cut
+from builder.wacz.cut import cut
 from builder.wacz.line import line, of
 from builder.wacz.lines import Lines
 from builder.wacz.package import About
@@ -24,7 +24,10 @@ _LEVEL = 6
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A capture that was meant and is not there: why, by a code of ContentError or of Unfit."""
+    """A capture that was meant and is not there: why, by a code of ContentError, and in words.
+
+    Or `undated`: no index can name what has no date.
+    """
 
     identifier: str
     url: str
@@ -62,16 +65,17 @@ def wacz(connection: engine.Connection, out: BinaryIO, about: About, means: Mean
     parcel = Parcel(out, means.scratch, about)
     done = Exported()
     for one in chosen(connection):
+        means.advance(1)
+        if not _is_dated(one.capture, done, means.tell):
+            continue
         try:
-            _dated(one.capture)
             with cut(means.archives, one.capture, means.scratch) as record:
                 parcel.add(one, record)
-        except (ContentError, Unfit) as error:
-            _miss(one.capture, error, done, means.tell)
+        except ContentError as error:
+            _miss(one.capture, error.code, str(error), done, means.tell)
         else:
             done.originals += one.besides
             done.captures += not one.besides
-        means.advance(1)
     parcel.end()
     done.pages, done.bytes = parcel.pages, parcel.size
     return done
@@ -89,14 +93,10 @@ def cdxj(
     folder.mkdir()
     lines = Lines(folder)
     for one in chosen(connection):
-        try:
-            _dated(one.capture)
-        except Unfit as error:
-            _miss(one.capture, error, done, means.tell)
-        else:
+        means.advance(1)
+        if _is_dated(one.capture, done, means.tell):
             lines.add(line(one.capture, of(one.capture)))
             done.captures += 1
-        means.advance(1)
     if packed:
         with gzip.GzipFile("", "wb", _LEVEL, out, 0) as packer:
             packer.writelines(lines)
@@ -106,12 +106,14 @@ def cdxj(
     return done
 
 
-def _dated(capture: Capture) -> None:
-    """Raises Unfit."""
+def _is_dated(capture: Capture, done: Exported, tell: Tell) -> bool:
+    """Tell whether a capture has a date, and tell of one that has none as missing."""
     if not capture.stamp:
-        raise Unfit("undated", f"{capture.identifier} ({capture.url}) has no date")
+        detail = f"{capture.identifier} ({capture.url}) has no date"
+        _miss(capture, "undated", detail, done, tell)
+    return bool(capture.stamp)
 
 
-def _miss(capture: Capture, why: ContentError | Unfit, done: Exported, tell: Tell) -> None:
-    done.missing[why.code] += 1
-    tell(Missing(capture.identifier, capture.url, why.code, str(why)))
+def _miss(capture: Capture, code: str, detail: str, done: Exported, tell: Tell) -> None:
+    done.missing[code] += 1
+    tell(Missing(capture.identifier, capture.url, code, detail))
