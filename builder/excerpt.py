@@ -19,7 +19,10 @@ from builder.wacz import export, parcel
 from builder.wacz.choice import Choice, choose
 from builder.wacz.export import Exported, Means, Missing
 from builder.wacz.package import About
+from functions.content import opening
+from functions.content.seam import Archives
 from functions.oai import engine
+from functions.oai.duck import DuckRepository
 from functions.snapshot import setspec
 
 _TOLD = 20
@@ -74,10 +77,11 @@ def run(context: Context, target: Path) -> int:
             if not count:
                 raise UsageError("no capture is like that")
             with (
+                _archives(context) as archives,
                 _written(scratch / "made", target) as out,
                 Phase("exporting", count, " captures") as advance,
             ):
-                means = Means(_archives(context), scratch, _telling(missing), advance)
+                means = Means(archives, scratch, _telling(missing), advance)
                 if whole:
                     done = export.wacz(connection, out, _about(context, choice), means)
                 else:
@@ -103,6 +107,17 @@ def _choice(arguments: argparse.Namespace) -> Choice:
         raise UsageError(f"--as-of {arguments.as_of}: {error}") from None
     selection = Selection(set=arguments.set, url_prefix=prefix, end=end)
     return Choice(selection, arguments.where, latest=end is not None)
+
+
+@contextmanager
+def _archives(context: Context) -> Iterator[Archives]:
+    """Give what reads the archive files of the store."""
+    repository = DuckRepository(context.reader)
+    settings, environment = context.configuration, context.environment
+    try:
+        yield opening.archives(repository, *context.store_uri(), settings, environment)
+    finally:
+        repository.close()
 
 
 @contextmanager
