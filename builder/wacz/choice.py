@@ -12,7 +12,8 @@ from builder.store import FolderStore
 from functions.content.capture import FIELDS, Capture
 from functions.oai import engine
 
-_COLUMNS = ", ".join(("identifier", "position", "sets", *FIELDS, "title"))
+_NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")
+_COLUMNS = ", ".join(_NAMES)
 _LIVE = "kind = 'capture' AND NOT deleted"
 _TOLD = f"SELECT {_COLUMNS} FROM records"  # of which question.prepare learns what is read
 _LATEST = (
@@ -42,9 +43,13 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A capture that was chosen, or that is the original of one: then it is there `besides`."""
+    """A capture that was chosen, or that is the original of one: then it is there `besides`.
+
+    `raw` are the bytes of its URL as archived, where `url` had to differ.
+    """
 
     capture: Capture
+    raw: bytes | None
     title: str | None
     besides: bool
 
@@ -61,11 +66,12 @@ def choose(
     With `originals` those of the revisits come besides, where they are listed and were not meant.
     Raises NothingPublished, UsageError for a condition that DuckDB refuses, and StoreError.
     """
-    sql = f"SELECT position FROM records WHERE {_LIVE} AND (\n{choice.where or 'true'}\n)"
+    where = "true" if choice.where is None else choice.where
+    sql = f"SELECT position FROM records WHERE {_LIVE} AND (\n{where}\n)"
     question.prepare(connection, store, f"{_TOLD} WHERE position IN ({sql})")
     asked = ""
-    if choice.where:
-        _ask(connection, sql, choice.where)
+    if choice.where is not None:
+        _ask(connection, sql, where)
         asked = " AND position IN (SELECT position FROM asked)"
     condition, values = choice.selection.condition()
     latest = _LATEST if choice.latest else ""
@@ -83,7 +89,8 @@ def choose(
 
 def _ask(connection: engine.Connection, sql: str, where: str) -> None:
     """Make the table `asked` of the positions that meet a person's condition."""
-    if not engine.is_select(sql):
+    # What ends the one bracket does not end the other.
+    if not (engine.is_select(sql) and engine.is_select(f"SELECT [\n{where}\n]")):
         raise UsageError(f"--where {where}: expected one condition in DuckDB's SQL")
     try:
         engine.query(connection, f"CREATE TABLE asked AS {sql}")
@@ -97,7 +104,7 @@ def chosen(connection: engine.Connection) -> Iterator[Chosen]:
 
     Nothing else may be asked of the connection meanwhile. Raises StoreError.
     """
-    names = ("identifier", "position", "sets", *FIELDS, "title", "besides")
+    names = (*_NAMES, "besides")
     sql = f"SELECT {', '.join(names)} FROM chosen ORDER BY {_IN_FILES}"
     with engine.reading("the captures that were chosen"):
         for rows in engine.batches(connection, sql):
@@ -107,4 +114,4 @@ def chosen(connection: engine.Connection) -> Iterator[Chosen]:
 
 def _chosen(row: dict[str, Any]) -> Chosen:
     capture = Capture.of(row["identifier"], row["position"], tuple(row["sets"] or ()), row)
-    return Chosen(capture, row["title"], row["besides"])
+    return Chosen(capture, row["url_bytes"], row["title"], row["besides"])

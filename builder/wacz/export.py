@@ -95,7 +95,7 @@ def cdxj(
     for one in chosen(connection):
         means.advance(1)
         if _is_dated(one.capture, done, means.tell):
-            lines.add(line(one.capture, of(one.capture)))
+            lines.add(line(one, of(one.capture)))
             done.captures += 1
     if packed:
         with gzip.GzipFile("", "wb", _LEVEL, out, 0) as packer:

@@ -7,6 +7,7 @@ which nothing is known is not there.
 import json
 from dataclasses import dataclass
 
+from builder.wacz.choice import Chosen
 from functions.content.capture import Capture
 
 _REVISIT = "warc/revisit"
@@ -28,10 +29,11 @@ def of(capture: Capture) -> Lying:
     return Lying(capture.filename, capture.offset, capture.stored)
 
 
-def line(capture: Capture, lying: Lying) -> bytes:
+def line(one: Chosen, lying: Lying) -> bytes:
     """Return the line, with its newline, of a capture that has a date (Capture.stamp)."""
+    capture = one.capture
     told = {
-        "url": capture.url,
+        "url": _url(one),
         "mime": _REVISIT if capture.is_revisit else capture.mime or capture.detected,
         "status": capture.status,
         "digest": labelled(capture.digest),
@@ -43,6 +45,14 @@ def line(capture: Capture, lying: Lying) -> bytes:
     }
     known = {name: str(value) for name, value in told.items() if value is not None}
     return f"{capture.surt} {capture.stamp} {json.dumps(known)}\n".encode("ascii")
+
+
+def _url(one: Chosen) -> str:
+    """Return a URL as archived, so that an ingest finds the same item, if it is text."""
+    try:
+        return one.raw.decode() if one.raw else one.capture.url
+    except UnicodeDecodeError:
+        return one.capture.url
 
 
 def labelled(digest: str | None) -> str | None:

@@ -71,7 +71,7 @@ class Parcel:
             digest.update(piece)
         told = f"sha256:{digest.hexdigest()}"
         lying = Lying(_name(self._archives), offset, file.size - offset, told)
-        self._index.add(line(one.capture, lying))
+        self._index.add(line(one, lying))
         if page.is_page(one):
             # Sorted by what its line begins with in the index, which is cut off again.
             key = f"{one.capture.surt} {one.capture.stamp}\t".encode("ascii")

@@ -152,7 +152,7 @@ def test_another_record_in_its_place_is_damage(tmp_path: Path) -> None:
         assert refused.value.code == "damaged"
     for change in ({"digest": "A" * 32}, {"date": "2009-01-01T00:00:00Z"}, {"offset": 3}):
         with pytest.raises(ContentError) as refused:
-            taken(shelf, dataclasses.replace(first, **change), tmp_path)  # type: ignore[arg-type]
+            taken(shelf, dataclasses.replace(first, **change), tmp_path)
         assert refused.value.code == "damaged"
 
 
