@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.sources import address, charset, html, instant, mime, surt
+from builder.sources import address, charset, html, instant, mime
 from builder.sources.digest import Declared
 from builder.sources.event import Capture, Fault, Rules
 from builder.sources.message import Message, charset_of
@@ -81,7 +81,7 @@ class Captures:
                 record.url, when.second, None if record.type == "revisit" else status, digest
             ),
             url=where.url,
-            url_surtkey=surt.key(where),
+            url_surtkey=where.surt,
             sets=self._sets(where, content),
             url_bytes=where.raw,
             url_host_name=where.host.name if where.host else None,

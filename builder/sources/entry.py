@@ -13,7 +13,7 @@ escape; escapes are by far the more frequent, so they stay. Bytes beyond ASCII s
 import re
 from dataclasses import dataclass
 
-from builder.sources import address, digest, instant, mime, surt
+from builder.sources import address, digest, instant, mime
 from builder.sources.capture import refused
 from builder.sources.event import Capture, Rules, Skipped
 from builder.sources.instant import Instant
@@ -95,7 +95,7 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
             entry.url, when.second, None if kind == "revisit" else status, found
         ),
         url=where.url,
-        url_surtkey=surt.key(where),
+        url_surtkey=where.surt,
         sets=sets(where, media_type, rules),
         url_bytes=where.raw,
         url_host_name=where.host.name if where.host else None,
