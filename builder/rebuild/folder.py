@@ -57,7 +57,7 @@ class Folder:
             work = self._below(self._at, WORK)
             stack.callback(os.close, work)
             fcntl.flock(work, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for left in os.listdir(work):
+            for left in os.listdir(work):  # noqa: PTH208 - by its handle, not by its name
                 os.unlink(left, dir_fd=work)
             stack.pop_all()
         return work
@@ -101,9 +101,7 @@ class Folder:
             name = f"{self._count}.link"
         with self._opened(known, folders, make=False) as there:
             try:
-                os.link(
-                    last, name, src_dir_fd=there, dst_dir_fd=self._work, follow_symlinks=False
-                )
+                os.link(last, name, src_dir_fd=there, dst_dir_fd=self._work, follow_symlinks=False)
             except OSError:
                 return False
         self.place(name, path, over=over)
@@ -148,9 +146,7 @@ class Folder:
         Raises RebuildError where it is no file.
         """
         try:
-            handle = os.open(
-                MANIFEST, os.O_RDONLY | _NO_LINK_NOR_PIPE, dir_fd=self._at
-            )
+            handle = os.open(MANIFEST, os.O_RDONLY | _NO_LINK_NOR_PIPE, dir_fd=self._at)
         except FileNotFoundError:
             return None
         except OSError as error:

@@ -63,76 +63,79 @@ class _Tag:
     attributes: tuple[_Attribute, ...]
     end: int
 
-    def value(self, name: str) -> str:
-        """Return the value of an attribute, the first of its name, without what stands for it."""
+    def value(self, name: str, decode: Callable[[str], str]) -> str:
+        """Return the value of an attribute, the first of its name; "" where there is none."""
         for attribute in self.attributes:
             if attribute.name == name:
-                return html.unescape(attribute.value)
+                return html.unescape(decode(attribute.value))
         return ""
 
 
-def base(text: str) -> str | None:
-    """Return the first base URL that a page declares, as it is written."""
+Decode = Callable[[str], str]
+"""Gives the characters that a part of a page stands for, which may be read byte by byte."""
+
+
+def base(text: str, decode: Decode) -> str | None:
+    """Return the first base URL that a page declares."""
     for tag in _tags(text):
-        if tag.name == "base" and (found := tag.value("href").strip()):
+        if tag.name == "base" and (found := tag.value("href", decode).strip()):
             return found
     return None
 
 
-def rewritten(text: str, reference: Reference) -> str:
+def rewritten(text: str, reference: Reference, decode: Decode) -> str:
     """Return a page with what `reference` gives for its references, and its base switched off.
 
-    So are policies and checks within the page that would keep it from being seen from a disk.
+    So are policies and checks within the page that would keep it from being seen from a disk. What
+    is new in it is ASCII.
     """
     pieces: list[str] = []
     at = 0
-    for start, end, new in _changes(text, reference):
+    for start, end, new in _changes(text, reference, decode):
         pieces += (text[at:start], new)
         at = end
     pieces.append(text[at:])
     return "".join(pieces)
 
 
-def _changes(text: str, reference: Reference) -> Iterator[tuple[int, int, str]]:
+def _changes(text: str, reference: Reference, decode: Decode) -> Iterator[tuple[int, int, str]]:
     for tag in _tags(text):
         for attribute in tag.attributes:
-            if _is_off(tag, attribute):
+            value = html.unescape(decode(attribute.value))
+            if _is_off(tag, attribute.name, value):
                 yield attribute.start, attribute.start, "data-"
                 continue
-            change = _change(tag, attribute)
-            if change is None:
-                continue
-            value = html.unescape(attribute.value)
-            new = change(value, reference)
-            if new != value:
+            change = _change(tag, attribute.name, decode)
+            if change is not None and (new := change(value, reference)) != value:
                 quoted = new.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-                yield attribute.value_start, attribute.end, f'"{quoted}"'
+                ascii_only = quoted.encode("ascii", "xmlcharrefreplace").decode("ascii")
+                yield attribute.value_start, attribute.end, f'"{ascii_only}"'
         if tag.name == "style":
             end = _raw_end(text, tag)
             inner = text[tag.end : end]
-            if (new := sheet.rewritten(inner, reference)) != inner:
+            new = sheet.rewritten(inner, lambda written: reference(decode(written)))
+            if new != inner:
                 yield tag.end, end, new
 
 
-def _is_off(tag: _Tag, attribute: _Attribute) -> bool:
+def _is_off(tag: _Tag, name: str, value: str) -> bool:
     if tag.name == "base":
-        return attribute.name == "href"
+        return name == "href"
     if tag.name == "meta":
-        policy = html.unescape(attribute.value).strip().lower().startswith("content-security")
-        return attribute.name == "http-equiv" and policy
-    return attribute.name in _OFF
+        return name == "http-equiv" and value.strip().lower().startswith("content-security")
+    return name in _OFF
 
 
-def _change(tag: _Tag, attribute: _Attribute) -> Callable[[str, Reference], str] | None:
+def _change(tag: _Tag, name: str, decode: Decode) -> Callable[[str, Reference], str] | None:
     """Return what rewrites the value of an attribute, None where it is no reference."""
-    if attribute.name in _SETS:
+    if name in _SETS:
         return _images
-    if attribute.name == "style":
+    if name == "style":
         return sheet.rewritten
-    if attribute.name == "content" and tag.name == "meta":
-        return _refresh if tag.value("http-equiv").strip().lower() == "refresh" else None
-    if attribute.name in _URLS:
-        elements = _URLS[attribute.name]
+    if name == "content" and tag.name == "meta":
+        return _refresh if tag.value("http-equiv", decode).strip().lower() == "refresh" else None
+    if name in _URLS:
+        elements = _URLS[name]
         return _single if elements is None or tag.name in elements else None
     return None
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from builder.gather import wait
 from builder.rebuild.errors import RebuildError
 
-_LAST = "99991231235959"
+LAST = "99991231235959"
+"""The last second of all."""
 _UNSAID = {ord(character): None for character in "-:TtZz "}
 
 
@@ -23,7 +24,7 @@ def until(text: str) -> str:
         except ValueError:
             pass
         else:
-            return digits + _LAST[len(digits) :]
+            return digits + LAST[len(digits) :]
     raise RebuildError(
         f"--as-of {text}: expected a date such as 2009, 2009-11-05 or 2009-11-05T12:00:00Z"
     )
@@ -37,7 +38,7 @@ def modified(headers: Mapping[str, str], stamp: str) -> int | None:
     """
     captured = _seconds(stamp)
     said = wait.moment(headers.get("last-modified"))
-    if said is not None and 0 < said and (captured is None or said <= captured):
+    if said is not None and said > 0 and (captured is None or said <= captured):
         return said
     return captured
 

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import urljoin
 
 from builder.rebuild import name
-from builder.rebuild.errors import RebuildError
 from builder.rebuild.seam import Held
+from functions.snapshot import surt
 
 MOST = 10
 """Redirects that are followed, one behind the other."""
@@ -193,9 +193,10 @@ class Plan:
     def count(self) -> tuple[int, int]:
         """Return how many files there are to be, and how many bytes their captures declare."""
         with self._lock:
-            return self._database.execute(
+            files, size = self._database.execute(
                 "SELECT count(*), coalesce(sum(max(length, 0)), 0) FROM chosen WHERE goal IS NULL"
-            ).fetchone()  # type: ignore[no-any-return]
+            ).fetchone()
+        return int(files), int(size)
 
     def files(self) -> Iterator[Planned]:
         """Yield the files, in the order of their URLs without scheme."""
@@ -217,17 +218,18 @@ class Plan:
             digest.update(f"{file.key}\n{file.identifier}\n{file.path}\n".encode())
         return digest.hexdigest()[:16]
 
-    def path(self, url: str, surt: str) -> str | None:
-        """Return where a URL is kept, also what it leads to, or a URL with the same SURT."""
+    def path(self, url: str) -> str | None:
+        """Return where a URL is kept, or what it leads to, or else one with the same SURT."""
         with self._lock:
             found = self._at(name.identity(url))
-            if found is None and surt:
-                row = self._database.execute(
-                    "SELECT key FROM chosen WHERE surt = ? ORDER BY stamp DESC, key LIMIT 1",
-                    (surt,),
-                ).fetchone()
-                found = self._at(row[0]) if row else None
-        return found
+        if found is not None:
+            return found
+        key = surt.of(url.encode("utf-8", "surrogatepass"))
+        with self._lock:
+            row = self._database.execute(
+                "SELECT key FROM chosen WHERE surt = ? ORDER BY stamp DESC, key LIMIT 1", (key,)
+            ).fetchone()
+            return self._at(row[0]) if row else None
 
     def holds(self, path: str) -> bool:
         """Tell whether a file of exactly that path is to be."""

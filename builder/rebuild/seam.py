@@ -12,7 +12,7 @@ class Held:
 
     `stamp` is its date in 14 digits, what is not known of it being the least ("" where nothing is).
     `media_type` is without parameters, "" where nothing is known, and `length` the bytes of the
-    payload as stored; `digest` is what identifies those.
+    payload as stored; `digest` is what identifies those. A `revisit` has those of another capture.
     """
 
     identifier: str
@@ -24,6 +24,7 @@ class Held:
     digest: str
     media_type: str
     length: int | None
+    revisit: bool = False
 
     @property
     def leads(self) -> bool:

@@ -25,8 +25,11 @@ _WAITING = 4
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How: `jobs` files at once, each of at most `largest` bytes; whether links are `converted`,
-    and whether files with the same bytes are one on the disk (`linked`)."""
+    """How: `jobs` files at once, each of at most `largest` bytes.
+
+    `converted` says whether links are rewritten, `linked` whether files with the same bytes are to
+    be one on the disk.
+    """
 
     jobs: int = 4
     largest: int = 1 << 31
