@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from builder.sources import address, charset, html, instant, mime
-from builder.sources.digest import Declared
 from builder.sources.event import Capture, Fault, Rules
-from builder.sources.message import Message, charset_of
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
-from builder.sources.record import Flaw, Record
+from functions.archive.digest import Declared
+from functions.archive.message import Message, charset_of
+from functions.archive.record import Flaw, Record
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 

@@ -13,11 +13,12 @@ escape; escapes are by far the more frequent, so they stay. Bytes beyond ASCII s
 import re
 from dataclasses import dataclass
 
-from builder.sources import address, digest, instant, mime
+from builder.sources import address, instant, mime
 from builder.sources.capture import refused
 from builder.sources.event import Capture, Rules, Skipped
 from builder.sources.instant import Instant
-from builder.sources.record import Flaw, Record, left_out, shown
+from functions.archive import digest
+from functions.archive.record import Flaw, Record, left_out, shown
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 

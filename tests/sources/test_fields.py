@@ -2,7 +2,8 @@
 
 import pytest
 
-from builder.sources import address, charset, digest, domain, html, instant, mime
+from builder.sources import address, charset, domain, html, instant, mime
+from functions.archive import digest
 from functions.snapshot import setspec, surt
 
 

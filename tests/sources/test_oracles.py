@@ -18,10 +18,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from builder.sources import address, arc, warc
+from builder.sources import address
 from builder.sources.event import Capture, Fault, Skipped
-from builder.sources.tape import Tape
 from builder.sources.webarchive import read
+from functions.archive import arc, warc
+from functions.archive.tape import Tape
 
 from .containers import ALL
 
