@@ -75,7 +75,7 @@ def name(url: str) -> str:
     except ValueError:
         path = url
     last = unquote(path.rstrip("/").rpartition("/")[2], errors="replace")
-    found = _BARRED.sub("_", last).strip(". ")
+    found = _BARRED.sub("_", last).strip().strip(". ")
     if len(found) > _LONGEST_NAME:
         stem, dot, ending = found.rpartition(".")
         ending = dot + ending if stem and len(ending) <= 10 else ""
