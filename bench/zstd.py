@@ -20,9 +20,9 @@ from pathlib import Path
 import zstandard
 
 from bench.ingest import crawl
-from builder.sources import zstd
 from builder.sources.event import Capture, Rules
 from builder.sources.webarchive import read
+from functions.archive import zstd
 
 _PIECE = 1 << 16
 _DICTIONARY = 112_640  # bytes, as the command zstd makes it

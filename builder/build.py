@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
-from builder import compaction, listing, merge, tie
+from builder import compaction, listing, merge, tie, urls
 from builder.compaction import LOOKUP_RATIO, Rewrite
 from builder.listing import Index, NewRun
 from builder.snapshot import Draft, Query
@@ -49,6 +49,7 @@ _OWN_TIES = {
     ),
 }
 _TIES_EACH = 2  # rows of a record, of most
+_OWN_URLS = urls.rows(_OWN_RECORDS.format(urls.CAPTURE))
 _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
 
 
@@ -96,6 +97,7 @@ class Build:
         paths = [path for run in there for path in run.paths]
         self._lookup(own, paths)
         self._ties(own, paths)
+        self._urls(own, paths)
         self._dead(own, sum(sum(s.records.values()) for s in sequences))
         return replace(
             self._before,
@@ -218,6 +220,16 @@ class Build:
         for table, (sql, condition, most) in _OWN_TIES.items():
             ((count,),) = self._counted(f"SELECT count(*) FROM fresh WHERE {condition}")
             self._append(table, own, most * count, (sql, values), each=_TIES_EACH)
+
+    def _urls(self, own: Span, records: list[str]) -> None:
+        """Add by what captures are found; where earlier ones have nothing, that is for a publish.
+
+        It does so for all of them at once (urls.build).
+        """
+        if self._before.is_indexed:
+            ((count,),) = self._counted(f"SELECT count(*) FROM fresh WHERE {urls.CAPTURE}")
+            query = (_OWN_URLS, {"records": records, "base": own.first})
+            self._append(urls.TABLE, own, count, query)
 
     def _dead(self, own: Span, live: int) -> None:
         ((rows,),) = self._counted(f"SELECT count(*) FROM ({_OWN_DEAD})")

@@ -16,7 +16,7 @@ from functions.snapshot.pointer import Entry, Pointer
 DISTINCT = frozenset({"records", "copies", "sets", "dead"})
 """Tables of which no two rows have the same bounding columns (schema.KEY)."""
 # Each leaf of these has a span.
-_BY_RUN = frozenset({"records", "copies", "lookup", "dead", "originals", "revisits"})
+_BY_RUN = frozenset({"records", "copies", "lookup", "dead", "originals", "revisits", "urls"})
 _AS_A_WHOLE = frozenset({"records", "sets"})  # the others are sorted by run, or by leaf
 
 

@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 
 from builder.sources import address
-from builder.sources import digest as digests
+from functions.archive import digest as digests
 
 HOST = "^[A-Za-z][A-Za-z0-9+-]*://[^/?#]*"
 """A URL up to the end of its host, as a regular expression of Python and of DuckDB."""

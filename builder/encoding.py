@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from functions.snapshot import schema
 
-_FRONT_CODED = ("identifier", "url", "url_surtkey", "refers_to_url")
+_FRONT_CODED = ("identifier", "url", "url_surtkey", "refers_to_url", "surt")
 _DISTINCT = (
     *("content_digest", "fetch_date", "fetch_redirect", "refers_to_date", "title"),
     *("document", "detail", "manifest"),
@@ -19,7 +19,7 @@ _BY_TYPE = {
     "TIMESTAMP": "BYTE_STREAM_SPLIT",
 }
 # A higher level makes digests larger, and most of the rest no smaller.
-_THOROUGH = ("url", "url_surtkey", "refers_to_url", "title", "document", "manifest")
+_THOROUGH = ("url", "url_surtkey", "surt", "refers_to_url", "title", "document", "manifest")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from builder.sources import address, cdx, cdxj, entry, mime
 from builder.sources.capture import refused
 from builder.sources.entry import SHA1, Entry
 from builder.sources.event import Capture, Fault, Rules, Skipped
-from builder.sources.record import Flaw, Record, left_out
+from functions.archive.record import Flaw, Record, left_out
 from functions.oai import engine
 from functions.snapshot import setspec
 

@@ -12,7 +12,7 @@ from builder.sources import cdx
 from builder.sources.cdx import Legend
 from builder.sources.event import Fault
 from builder.sources.recognise import is_gzip
-from builder.sources.record import shown
+from functions.archive.record import shown
 
 BLOCK = 1 << 24
 """Bytes of text that are read as one; a few times as many are in memory for each thread."""

@@ -8,7 +8,7 @@ is in the intake, as captures are.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from builder import collection, fileset, intake, merge, provenance, revisit, template
+from builder import collection, fileset, intake, merge, provenance, revisit, template, urls
 from builder.build import Build
 from builder.obi import fold, table
 from builder.obi.history import Committed, history
@@ -108,10 +108,7 @@ class _Intake:
         if not self._runs and not news and base.before.snapshot == 0:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
         if not self._runs and not news:
-            formats = self._formats(base.before)
-            same = formats == base.before.formats
-            changed = None if same else replace(base.before, formats=formats)
-            return Built(changed, sum(base.before.kinds().values()))
+            return self._renewed(base)
         held = intake.held(self._store, self._runs)
         try:
             return self._built(base, news)
@@ -119,6 +116,23 @@ class _Intake:
             if held != intake.held(self._store, self._runs):
                 raise Conflict("the intake was published by somebody else") from error
             raise
+
+    def _renewed(self, base: Base) -> Built:
+        """Build where nothing is new but what makes the formats, or a table that is lacking."""
+        before, formats = base.before, self._formats(base.before)
+        records = sum(before.kinds().values())
+        after = before if formats == before.formats else replace(before, formats=formats)
+        if before.is_indexed:
+            return Built(None if after is before else after, records)
+        with base.draft() as (connection, draft):
+            self._index(connection, draft, before)
+            return Built(base.manifest(after, draft), records, keys=tuple(draft.written))
+
+    def _index(self, connection: engine.Connection, draft: Draft, manifest: Manifest) -> None:
+        """Write the table of URLs, where captures are listed that no publish wrote it for."""
+        if not manifest.is_indexed:
+            self._outside.say("indexing the URLs of what was published before there was an index")
+            urls.build(connection, draft, manifest)
 
     def done(self) -> None:
         """Discard the runs that were published."""
@@ -163,7 +177,8 @@ class _Intake:
                 )
                 after = Build(connection, draft, before).items(self._outside.progress)
             manifest, formats = None, self._formats(before)
-            told = faults or sources or news or asked
+            told = faults or sources or news or asked or not after.is_indexed
+            self._index(connection, draft, after)
             if after is not before or told or formats != before.formats:
                 shown = news[-1].tist if news else before.run
                 begun = before.prefix or (begin if changes.templates.new else "")

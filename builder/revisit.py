@@ -124,7 +124,7 @@ _EVER = "CREATE TABLE ever AS " + tie.originals(
     f"(FROM {_FILES} WHERE position IN (SELECT position FROM versions) AND {tie.ORIGINAL})"
 )
 _SHOWN = (
-    "INSERT INTO versions SELECT r.position, list_concat(sets, left_sets), NULL, NULL "
+    "INSERT INTO versions BY NAME SELECT r.position, list_concat(sets, left_sets) AS sets "
     f"FROM {_FILES} r JOIN heirs USING (position) "
     "WHERE refers_to IN (SELECT identifier FROM superseded) "
     "AND r.position NOT IN (SELECT position FROM versions)"

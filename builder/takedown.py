@@ -4,13 +4,16 @@ Only files that hold a version of such an item are written anew, without it. Of 
 wrong with its records the detail goes, for it may quote them.
 """
 
-from builder import provenance
+from builder import provenance, urls
 from builder.merge import LOCATED, locate, narrowed
 from builder.snapshot import Draft, Query
 from functions.oai import engine
 
 _FILES = engine.table("$files")
-_VERSIONS = "versions (position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT)"
+_VERSIONS = (
+    "versions (position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT, surt VARCHAR, "
+    "stamp BIGINT)"
+)
 _POSITIONS = "SELECT position FROM versions"
 # A set that is copied may be one above those that an item names.
 _LISTINGS = (
@@ -31,7 +34,8 @@ _HUSHED = (
 def versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
     """Make `versions`: every row with metadata that files hold of the items of table `wanted`.
 
-    It has position, sets (those left as well), source and place; returns how many rows.
+    It has position, sets (those left as well), source and place, and by what a capture is found
+    (urls); returns how many rows.
     """
     with engine.reading("the last snapshot"):
         connection.execute(f"CREATE OR REPLACE TABLE {_VERSIONS}")
@@ -40,7 +44,8 @@ def versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
             return 0
         connection.execute(
             "INSERT INTO versions SELECT r.position, list_concat(sets, left_sets), "
-            f"warc_filename, warc_record_offset FROM {LOCATED} WHERE NOT deleted",
+            f"warc_filename, warc_record_offset, {urls.SURT}, {urls.STAMP} FROM {LOCATED} "
+            "WHERE NOT deleted",
             {"records": records},
         )
         ((count,),) = connection.execute("SELECT count(*) FROM versions").fetchall()
@@ -51,6 +56,7 @@ def scrub(connection: engine.Connection, draft: Draft) -> None:
     """Write those files of the draft anew that hold the rows in `versions`."""
     with engine.reading("the last snapshot"):
         connection.execute(_SHOWN)
+    urls.scrub(connection, draft)
     _rewrite(connection, draft, "records", _POSITIONS, f"{_KEPT} position")
     _rewrite(connection, draft, "copies", _LISTINGS, f"{_KEPT} listing, position")
     _rewrite(connection, draft, "faults", "SELECT DISTINCT source FROM hushed", _HUSHED)

@@ -7,7 +7,9 @@ import zlib
 from collections.abc import Callable
 from typing import BinaryIO
 
-from builder.sources import recognise, zstd
+from builder.sources import recognise
+from functions.archive import zstd
+from functions.archive.start import HEAD
 
 _BZIP2, _XZ = b"BZh", b"\xfd7zXZ\x00"
 _MEMORY = 256 << 20  # bytes that xz may ask for: its window is as large as its maker likes
@@ -18,7 +20,7 @@ class Unpacked:
     """What a stream that can seek holds, unpacked by its first bytes; or as it is, if plain."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        head = stream.read(recognise.HEAD)
+        head = stream.read(HEAD)
         stream.seek(0)
         self._read = _reader(stream, head)
 

@@ -1,21 +1,14 @@
 """A capture's address: URL text, host, registered domain and the set of its domain."""
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import unquote_to_bytes
 
 from builder.sources import domain
-from functions.snapshot import setspec
+from functions.snapshot import authority, setspec, surt
+from functions.snapshot.authority import text as text
 
-_UNSAFE = re.compile(rb"[^!#-;=?-~]")
-_URL = re.compile(r"(?:(https?|ftps?|gopher|rtsp|mms)://)+([^/?#\\]*)", re.IGNORECASE)
-_IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
-_IPV6 = re.compile(r"\[([0-9a-f:.]{2,45})\]")
-_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.\-]*[a-z0-9_\-])?")
 _SHORTEST = len("https://")
 _CACHED = 200  # characters of a URL's beginning that may take a place in the cache
-_DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +30,11 @@ class Address:
     host: Host | None
     path_at: int
 
+    @property
+    def surt(self) -> str:
+        """Its SURT, made at each call."""
+        return surt.key(self.url, self.host.surt if self.host else None, self.path_at)
+
 
 def parse(raw: bytes) -> Address:
     """Return the address that the bytes of a URL are, whatever they hold."""
@@ -52,18 +50,8 @@ def parse(raw: bytes) -> Address:
 @lru_cache(maxsize=1 << 14)
 def _authority(url: str) -> tuple["Host | None", int]:
     """Return the host of a URL, or of its beginning before the path, and where that begins."""
-    match = _URL.match(url)
-    # What is longer than any host can be is not worth a place in the cache.
-    netloc = match[2].rpartition("@")[2].lower() if match else ""
-    host = host_of(match[1].lower(), netloc) if match and len(netloc) <= 1024 else None
-    return host, match.end() if match else 0
-
-
-def text(raw: bytes) -> str:
-    """Return a URL for people and XML: spaces, controls, non-ASCII bytes, `<>"` become %XX."""
-    if not _UNSAFE.search(raw):
-        return raw.decode("ascii")
-    return _UNSAFE.sub(lambda match: b"%%%02X" % match[0][0], raw).decode("ascii")
+    found = authority.split(url)
+    return (host_of(*found[:2]), found[2]) if found else (None, 0)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -72,46 +60,16 @@ def host_of(scheme: str, netloc: str) -> Host | None:
 
     `netloc` is lower case and without user information.
     """
-    bracket = _IPV6.match(netloc)
-    if bracket:
-        name, port = bracket[1], netloc[bracket.end() :].lstrip(":")
-        spec = setspec.join("domain", "ip", name)
-        return Host(name, bracket[0] + _port(scheme, port), None, spec) if _is_port(port) else None
-    name, _, port = netloc.partition(":")
-    known = _ascii_name(name)
-    if known is None or not _is_port(port):
+    found = authority.parse(scheme, netloc)
+    if found is None:
         return None
-    if _IPV4.fullmatch(known):
-        return Host(known, known + _port(scheme, port), None, setspec.join("domain", "ip", known))
-    bare = re.sub(r"^www\d*\.", "", known)
-    surt = ",".join(reversed(bare.split("."))) + _port(scheme, port)
-    parts = domain.divided(known)
+    name = found.name
+    if found.is_ip:
+        return Host(name, found.surt, None, setspec.join("domain", "ip", name))
+    parts = domain.divided(name)
     if parts is None:
-        return Host(known, surt, None, setspec.join("domain", known))
+        return Host(name, found.surt, None, setspec.join("domain", name))
     suffix, before = parts
     labels = [label for label in reversed(before.split(".")) if label]
     registered = f"{labels[0]}.{suffix}" if labels else None
-    return Host(known, surt, registered, setspec.join("domain", suffix, *labels))
-
-
-def _is_port(port: str) -> bool:
-    return not port or (port.isdigit() and len(port) <= 5)
-
-
-def _port(scheme: str, port: str) -> str:
-    return f":{port}" if port and port != _DEFAULT_PORTS.get(scheme) else ""
-
-
-def _ascii_name(name: str) -> str | None:
-    if "%" in name:
-        try:
-            name = unquote_to_bytes(name).decode("utf-8").lower()
-        except UnicodeDecodeError:
-            return None
-    if not name.isascii():
-        try:
-            name = name.encode("idna").decode("ascii")
-        except UnicodeError:
-            return None
-    name = re.sub(r"\.{2,}", ".", name).strip(".")
-    return name if len(name) <= 253 and _NAME.fullmatch(name) else None
+    return Host(name, found.surt, registered, setspec.join("domain", suffix, *labels))

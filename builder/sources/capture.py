@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.sources import address, charset, html, instant, mime, surt
-from builder.sources.digest import Declared
+from builder.sources import address, charset, html, instant, mime
 from builder.sources.event import Capture, Fault, Rules
-from builder.sources.message import Message, charset_of
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
-from builder.sources.record import Flaw, Record
+from functions.archive.digest import Declared
+from functions.archive.message import Message, charset_of
+from functions.archive.record import Flaw, Record
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 
@@ -81,7 +81,7 @@ class Captures:
                 record.url, when.second, None if record.type == "revisit" else status, digest
             ),
             url=where.url,
-            url_surtkey=surt.key(where),
+            url_surtkey=where.surt,
             sets=self._sets(where, content),
             url_bytes=where.raw,
             url_host_name=where.host.name if where.host else None,

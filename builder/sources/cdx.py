@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from builder.sources.entry import Entry
-from builder.sources.record import Flaw, shown
+from functions.archive.record import Flaw, shown
 
 LETTERS: dict[str, str] = {
     "A": "canonized url",

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from builder.sources.entry import Entry
-from builder.sources.record import Flaw, shown
+from functions.archive.record import Flaw, shown
 
 KEYS: dict[str, tuple[str, ...]] = {
     # field of Entry: its names in JSON, the first that is there counts

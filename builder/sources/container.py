@@ -3,15 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from builder.sources import arc, crawl, warc
+from builder.sources import crawl
 from builder.sources.capture import Captures, Found, refused, status_of
-from builder.sources.digest import Declared, parse
 from builder.sources.event import Crawl, Event, Fault, Rules, Skipped
-from builder.sources.message import Message, read_message
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload, read_payload
-from builder.sources.record import Block, Flaw, Record, left_out
-from builder.sources.tape import Tape
+from functions.archive import arc, warc
+from functions.archive.digest import Declared, parse
+from functions.archive.message import Message, read_message
+from functions.archive.record import Block, Flaw, Record, left_out
+from functions.archive.tape import Tape
 
 
 @dataclass(frozen=True, slots=True)

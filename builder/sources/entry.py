@@ -13,11 +13,12 @@ escape; escapes are by far the more frequent, so they stay. Bytes beyond ASCII s
 import re
 from dataclasses import dataclass
 
-from builder.sources import address, digest, instant, mime, surt
+from builder.sources import address, instant, mime
 from builder.sources.capture import refused
 from builder.sources.event import Capture, Rules, Skipped
 from builder.sources.instant import Instant
-from builder.sources.record import Flaw, Record, left_out, shown
+from functions.archive import digest
+from functions.archive.record import Flaw, Record, left_out, shown
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 
@@ -95,7 +96,7 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
             entry.url, when.second, None if kind == "revisit" else status, found
         ),
         url=where.url,
-        url_surtkey=surt.key(where),
+        url_surtkey=where.surt,
         sets=sets(where, media_type, rules),
         url_bytes=where.raw,
         url_host_name=where.host.name if where.host else None,

@@ -3,10 +3,11 @@
 import hashlib
 from dataclasses import dataclass, field
 
-from builder.sources.coding import Chunked, decode
-from builder.sources.digest import Declared, base32
-from builder.sources.message import Message
-from builder.sources.record import Block, Flaw, Held
+from builder.sources.coding import decode
+from functions.archive.chunked import Chunked
+from functions.archive.digest import Declared, base32
+from functions.archive.message import Message
+from functions.archive.record import Block, Flaw, Held
 
 
 @dataclass(slots=True)

@@ -4,36 +4,10 @@ import re
 import zlib
 from typing import BinaryIO
 
-from builder.sources import zstd
-
-HEAD = 1 << 14
-"""Bytes that decide what a file is; a record's first line is looked for in as many."""
+from functions.archive import zstd
+from functions.archive.start import ARC_LINE, HEAD, WARC, begins_record
 
 _GZIP = b"\x1f\x8b"
-_WARC = re.compile(rb"[\r\n]*WARC/\d+\.\d", re.IGNORECASE)
-
-ARC_LINE = re.compile(
-    rb"([a-z][a-z0-9+.\-]*:[^\n]*?) "  # URL, which may hold spaces
-    rb"(\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:.]+|None|-) "
-    rb"(\d{4}[^ \n]*) ([^\n]*[^ \r\n])[ \r]*(?:\n|\Z)",
-    re.IGNORECASE,
-)
-"""An ARC URL-record: URL, IP address, date, and the rest, whose last word is the length."""
-
-ARC_LINE_LOOSE = re.compile(
-    rb"([a-z][a-z0-9+.\-]*://[^\n]*) ([^ \n]*) ([^ \n]+) ([^ \n]*) (-?\d+)\r?(?:\n|\Z)",
-    re.IGNORECASE,
-)
-"""The same by its five fields alone, for a date or an address that has no known form."""
-
-START = re.compile(
-    rb"WARC/\d+\.\d+\r?\n(?=(?:WARC|Content)-[A-Za-z-]+:)|(?<![^\n])(?:WARC/\d+\.\d+[ \t]*\r?\n"
-    rb"|[a-z][a-z0-9+.\-]{1,30}:[^\n]{1,8000}? \d{1,3}(?:\.\d{1,3}){3} \d{14}\d* "
-    rb"[^\n]{0,200} -?\d+\r?\n)",
-    re.IGNORECASE,
-)
-"""What begins a record, for finding the next one behind garbage: a line, but that WARC's first one
-may stand behind bytes that are none of it, where a field that WARC has comes next."""
 
 _MEMBER = b"\x1f\x8b\x08"
 _ARC_HEADER = re.compile(
@@ -164,16 +138,6 @@ def is_broken_gzip(head: bytes) -> bool:
     return False
 
 
-def begins_record(head: bytes) -> bool:
-    """Tell whether a WARC or ARC record begins at `head`, after newlines at most."""
-    if head[:5] == b"WARC/":
-        return True
-    if _WARC.match(head):
-        return True
-    line = head.lstrip(b"\r\n")[:HEAD].partition(b"\n")[0]
-    return bool(ARC_LINE.match(line) or ARC_LINE_LOOSE.match(line))
-
-
 def unpacked(head: bytes) -> bytes:
     """Return the first bytes that a file holds, by its own: uncompressed."""
     if is_gzip(head):
@@ -217,7 +181,7 @@ def _inflated_stepwise(head: bytes) -> bytes:
 
 
 def _plain(head: bytes) -> str | None:
-    if _WARC.match(head):
+    if WARC.match(head):
         return "warc"
     line = head.lstrip(b"\r\n").partition(b"\n")[0]
     if line[:11].lower() == b"filedesc://":

@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import BinaryIO, cast
 
-from builder.sources import arc
 from builder.sources.container import Container, Edge
 from builder.sources.event import Event, Fault, Rules
-from builder.sources.frame import Frames
-from builder.sources.member import Members
 from builder.sources.ordinal import Ordinals
 from builder.sources.recognise import (
     beginning,
@@ -24,9 +21,12 @@ from builder.sources.recognise import (
     unpacked,
     unread,
 )
-from builder.sources.record import Block, left_out
-from builder.sources.tape import Tape
 from builder.sources.wacz import inner_files
+from functions.archive import arc
+from functions.archive.frame import Frames
+from functions.archive.member import Members
+from functions.archive.record import Block, left_out
+from functions.archive.tape import Tape
 
 _TAPES = {"": Tape, "gz": Members, "zst": Frames}
 _NOWHERE = Edge(None, 1)

@@ -25,6 +25,69 @@ class Stretch:
     key: str = ""
 
 
+NEWEST = 99_999_999_999_999
+"""The highest stamp that there is."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A place in the order of the table of URLs (schema.ORDER): where a search goes on behind."""
+
+    surt: str
+    stamp: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, and where the next one goes on; None at the end of the range."""
+
+    captures: Sequence[Capture]
+    after: Place | None
+
+
+class Searching(Protocol):
+    """Finds the live captures of a snapshot by SURT and date. Safe to use from threads.
+
+    A range is of SURTs, `first` included and `last` not; `since` and `until` are dates in 14
+    digits, both included (a capture without a date has 0). The order is that of the first
+    schema.SURT_LONGEST characters of the SURT, of date, and of position. Both methods raise
+    StoreError, and NotIndexed for a snapshot from before there was a table of URLs.
+    """
+
+    def captures(
+        self,
+        manifest: Manifest,
+        first: str,
+        last: str,
+        after: Place | None,
+        limit: int,
+        since: int = 0,
+        until: int = NEWEST,
+    ) -> Sequence[Capture]:
+        """Return the first `limit` captures of the range behind `after`; fewer at its end only."""
+        ...
+
+    def page(
+        self,
+        manifest: Manifest,
+        first: str,
+        last: str,
+        after: Place | None,
+        limit: int,
+        since: int = 0,
+        until: int = NEWEST,
+        *,
+        reverse: bool = False,
+    ) -> Found:
+        """Return up to `limit` captures of the range behind `after`, and where to go on.
+
+        In `reverse` order they begin at the end, and `after` is what they lie before. There may be
+        fewer than `limit`, even none, before the range's end: what one call reads is bounded.
+        """
+        ...
+
+
 class Archives(Protocol):
     """Reads archive files, wherever they lie. Safe to use from threads."""
 

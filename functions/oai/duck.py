@@ -39,14 +39,15 @@ class DuckRepository:
 
     `kept` is about how many bytes of memory rows may take that the next page may need; with `ahead`
     some of them are read before it is asked for, by a thread (see Files). `memory` is what the
-    database may take, in megabytes.
+    database may take, in megabytes. What else answers from the same store, as the search for
+    captures does, shares its `catalogue` and `files`.
     """
 
     def __init__(
         self, reader: Reader, kept: int = _KEPT, *, ahead: bool = False, memory: int = _MEMORY
     ) -> None:
-        self._catalogue = Catalogue(reader)
-        self._files = Files(reader, kept, ahead=ahead, memory=memory)
+        self.catalogue = self._catalogue = Catalogue(reader)
+        self.files = self._files = Files(reader, kept, ahead=ahead, memory=memory)
         self._sets = SetTable(self._catalogue, self._files)
         self.close = self._files.close
 

@@ -29,7 +29,7 @@ LEAF_FILES = 64
 """Data files that one leaf of the manifest describes."""
 INLINED = 1 << 16
 """Bytes of leaves, about, that a manifest holds itself."""
-SERVED = ("sets", "records", "copies", "lookup", "dead", "documents")
+SERVED = ("sets", "records", "copies", "lookup", "dead", "documents", "urls")
 """Tables that requests are answered from: a row group is read with a footer of its own."""
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")

@@ -94,6 +94,11 @@ class Manifest:
         """The floor of all datestamps, tombstones' included."""
         return self.sequences[0].effective if self.sequences else self.effective
 
+    @property
+    def is_indexed(self) -> bool:
+        """Whether captures can be found by URL: not in one from before there was such a table."""
+        return "urls" in self.tables or not self.kinds().get("capture", 0)
+
     def kinds(self) -> Mapping[str, int]:
         """Return the number of listed records of each kind, tombstones included."""
         total: dict[str, int] = {}

@@ -2,8 +2,9 @@
 
 import pytest
 
-from builder.sources import address, charset, digest, domain, html, instant, mime, surt
-from functions.snapshot import setspec
+from builder.sources import address, charset, domain, html, instant, mime
+from functions.archive import digest
+from functions.snapshot import setspec, surt
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,8 @@ def test_addresses(raw, url, host, spec):
     ],
 )
 def test_surts(raw, key):
-    assert surt.key(address.parse(raw)) == key
+    assert address.parse(raw).surt == key
+    assert surt.of(raw) == key
 
 
 def test_the_suffix_list_has_a_version():

@@ -9,10 +9,10 @@ from random import Random
 import pytest
 import zstandard
 
-from builder.sources import zstd
 from builder.sources.event import Capture, Skipped
-from builder.sources.frame import Frames
 from builder.sources.recognise import beginning, recognise
+from functions.archive import zstd
+from functions.archive.frame import Frames
 
 from .containers import (
     URL,

@@ -18,10 +18,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from builder.sources import address, arc, surt, warc
+from builder.sources import address
 from builder.sources.event import Capture, Fault, Skipped
-from builder.sources.tape import Tape
 from builder.sources.webarchive import read
+from functions.archive import arc, warc
+from functions.archive.tape import Tape
 
 from .containers import ALL
 
@@ -133,7 +134,7 @@ def ia_of_skipped(file, skipped):
         "digest": sha1(content),
         "date": digits(record.date.decode()),
         "url": repr(record.url),
-        "surt": shown.url if skipped.reason == "filedesc" else surt.key(shown),
+        "surt": shown.url if skipped.reason == "filedesc" else shown.surt,
         "mime": "warc-info" if skipped.reason == "warcinfo" else f"warc/{skipped.reason}",
     }
 
@@ -258,7 +259,7 @@ def test_solrwaybacks_index_is_agreed_with():
             assert key == ",".join(reversed(url.removeprefix("dns:").split("."))) + ")"
         else:
             assert record.url.decode() == url
-            assert surt.key(address.parse(record.url)) == key
+            assert address.parse(record.url).surt == key
     assert kinds == {"capture": 261, "request": 261, "metadata": 261, "dns": 38, "warcinfo": 1}
     assert not file.captures
     assert not file.skipped

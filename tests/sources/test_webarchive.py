@@ -18,6 +18,7 @@ import builder
 from builder.sources.event import Fault, Rules
 from builder.sources.fault import CODES
 from builder.sources.recognise import recognise
+from functions import archive
 
 from .containers import (
     ALL,
@@ -95,7 +96,8 @@ def test_a_file_that_is_no_archive_gives_exactly_one_fault(data, code, detail):
 def test_every_code_is_used_and_has_a_meaning():
     source = "".join(
         path.read_text("utf-8")
-        for path in Path(builder.__file__).parent.rglob("*.py")
+        for package in (builder, archive)
+        for path in Path(str(package.__file__)).parent.rglob("*.py")
         if path.name != "fault.py"
     )
     for code, meaning in CODES.items():

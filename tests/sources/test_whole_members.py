@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.sources.event import Capture, Event, Fault, Skipped
-from builder.sources.warc import READ, named_fields, passed_over, plain_head
 from builder.sources.webarchive import read
+from functions.archive.warc import READ, named_fields, passed_over, plain_head
 
 from .containers import ALL, PAGE, captures, codes, events, http, members, skips, warc
 

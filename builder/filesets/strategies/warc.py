@@ -16,7 +16,7 @@ from itertools import chain
 
 from builder.filesets.item import Cdx, FileMeta
 from builder.filesets.seam import Received, Sink
-from builder.sources import address, surt
+from builder.sources import address
 from functions.snapshot import instant
 
 WARC = "warc"
@@ -113,7 +113,7 @@ class Records:
 def cdx(received: Received, placed: Placed, key: str) -> Cdx:
     """Return the line of an index that tells where a response lies."""
     return Cdx(
-        surt=surt.key(address.parse(received.terminal_url.encode())),
+        surt=address.parse(received.terminal_url.encode()).surt,
         datetime=received.terminal_dt,
         url=received.terminal_url,
         mimetype=received.media_type,

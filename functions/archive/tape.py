@@ -8,7 +8,7 @@ import re
 from collections import deque
 from typing import BinaryIO
 
-from builder.sources.recognise import HEAD, START, begins_record
+from functions.archive.start import HEAD, START, begins_record
 
 PIECE = 1 << 16
 """Bytes of one read."""

@@ -7,8 +7,8 @@ all of it is payload.
 import re
 from dataclasses import dataclass, field
 
-from builder.sources.record import Block, Flaw, Held
-from builder.sources.warc import named_fields, plain_head
+from functions.archive.record import Block, Flaw, Held
+from functions.archive.warc import named_fields, plain_head
 
 _LIMIT = 1 << 18
 _STATUS = re.compile(

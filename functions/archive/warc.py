@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from builder.sources.recognise import START
-from builder.sources.record import DOCUMENTS, Flaw, Held, Record, shown
-from builder.sources.tape import Tape
+from functions.archive.record import DOCUMENTS, Flaw, Held, Record, shown
+from functions.archive.start import START
+from functions.archive.tape import Tape
 
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20  # bytes; archives of today put whole JSON documents into their headers

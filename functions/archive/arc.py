@@ -6,9 +6,9 @@ announce it and hold version 1 exist, so each line decides for itself.
 
 import re
 
-from builder.sources.recognise import ARC_LINE, ARC_LINE_LOOSE, HEAD
-from builder.sources.record import Flaw, Record, shown
-from builder.sources.tape import Tape
+from functions.archive.record import Flaw, Record, shown
+from functions.archive.start import ARC_LINE, ARC_LINE_LOOSE, HEAD
+from functions.archive.tape import Tape
 
 ANNOUNCEMENT = 1 << 12
 """Bytes of a filedesc record's block in which the version is looked for."""

@@ -9,7 +9,7 @@ An IP address is not reversed, since its own order runs from the network to the 
 import re
 from urllib.parse import unquote_to_bytes
 
-from builder.sources.address import Address
+from functions.snapshot import authority
 
 _REST = re.compile(r"([^?#]*)(?:\?([^#]*))?")
 _RUN = re.compile(r"/{2,}")
@@ -27,18 +27,29 @@ _QUERY_SESSION = re.compile(
 )
 
 
-def key(address: Address) -> str:
-    """Return the SURT of an address: ASCII, without spaces."""
-    if address.host is None:
-        return address.url
-    match = _REST.match(address.url, address.path_at)
+def of(raw: bytes) -> str:
+    """Return the SURT of a URL's bytes, whatever they hold: ASCII, without spaces."""
+    url = authority.text(raw)
+    found = authority.split(url)
+    host = authority.parse(*found[:2]) if found else None
+    return key(url, host.surt if host else None, found[2] if found else 0)
+
+
+def key(url: str, host: str | None, path_at: int) -> str:
+    """Return the SURT of a URL's text, of which the path begins at `path_at`: ASCII, no spaces.
+
+    `host` is what its host is in a SURT, None where it has none.
+    """
+    if host is None:
+        return url
+    match = _REST.match(url, path_at)
     path, query = match.groups() if match else ("", None)
     rest = _path(path.replace("\\", "/"))
     if query:
         arguments = _query(query)
         if arguments:
             rest += "?" + arguments
-    return f"{address.host.surt}){rest}"
+    return f"{host}){rest}"
 
 
 def _path(path: str) -> str:

@@ -12,9 +12,9 @@ step, so that what lies before an error is not lost with it.
 import zlib
 from typing import Any, BinaryIO
 
-from builder.sources.inflate import GZIP, ODD_FLAGS, Broken, Inflater
-from builder.sources.recognise import HEAD, begins_record
-from builder.sources.tape import PIECE, Tape
+from functions.archive.inflate import GZIP, ODD_FLAGS, Broken, Inflater
+from functions.archive.start import HEAD, begins_record
+from functions.archive.tape import PIECE, Tape
 
 _MAGIC = b"\x1f\x8b\x08"
 _FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member

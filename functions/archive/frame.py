@@ -10,11 +10,11 @@ start.
 
 from typing import BinaryIO
 
-from builder.sources import zstd
-from builder.sources.member import Members
-from builder.sources.recognise import HEAD, begins_record
-from builder.sources.tape import PIECE
-from builder.sources.zstd import Undecodable
+from functions.archive import zstd
+from functions.archive.member import Members
+from functions.archive.start import HEAD, begins_record
+from functions.archive.tape import PIECE
+from functions.archive.zstd import Undecodable
 
 _READ = PIECE * 4
 _KEPT = 1 << 18  # raw bytes behind, for a search to begin where a broken frame began

@@ -1,9 +1,16 @@
 """Inflating gzip members (RFC 1952) by ISA-L, in two thirds of zlib's time: sound ones alone.
 
-What it finds wrong is for zlib to tell, which gives up later and tells why.
+What it finds wrong is for zlib to tell, which gives up later and tells why. Where there is no
+ISA-L, as in what is deployed, zlib does it all.
 """
 
-from isal import isal_zlib
+import zlib
+from typing import Any
+
+try:
+    from isal import isal_zlib
+except ImportError:
+    isal_zlib = None  # type: ignore[assignment]
 
 ODD_FLAGS = 0xE2
 """Flags of a member's header (2.3.1) of which ISA-L thinks otherwise than zlib, in its fourth byte:
@@ -12,8 +19,9 @@ the checksum of the header and the reserved ones."""
 GZIP = 31
 """What `Inflater` takes for gzip members."""
 
-Inflater = isal_zlib.decompressobj
-Broken: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # declared as an instance
+_ENGINE: Any = isal_zlib or zlib
+Inflater = _ENGINE.decompressobj
+Broken: type[Exception] = _ENGINE.error
 
 
 def whole(data: bytes, limit: int) -> bytes | None:

@@ -1,0 +1,281 @@
+"""The search: captures by their SURTs and dates, out of the table of URLs and the records.
+
+Each run of the table is sorted as a whole (schema.ORDER), so what lies in a range is read from
+where it begins, run by run, and merged; a run whose bounds are elsewhere is not read at all. What
+one search reads is bounded: it may end before the range does, and says where it goes on.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import groupby, islice
+
+from functions.content.capture import FIELDS, Capture
+from functions.content.seam import NEWEST, Found, Place
+from functions.oai.files import FILE, Files
+from functions.snapshot import schema
+from functions.snapshot.errors import StoreError
+from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup
+from functions.store.catalog import Catalogue
+
+GROUPS = 256
+"""Row groups of the table that one search reads, besides the first of each run."""
+TABLE = "urls"
+
+_LONGEST = schema.SURT_LONGEST
+_MOST = 8  # row groups of records that are read at once
+_FEW = 64  # rows that are asked for at least
+_BATCH = 4096  # candidates whose records are read together
+_HIGHEST = 2**63 - 1
+_NAMES = ("position", "identifier", "sets", *FIELDS)
+_THERE = "position IN (SELECT unnest($places))"
+# A folder's file is read as a whole where a bucket's is cut into row groups.
+_ROWS = (
+    f"SELECT surt, stamp, position FROM {FILE} WHERE surt >= $first AND surt {{below}} $last "
+    "AND surt BETWEEN $least AND $most AND stamp BETWEEN $since AND $until "
+    "AND row(surt, stamp, position) {beyond} row($surt, $stamp, $position) "
+    "ORDER BY surt {way}, stamp {way}, position {way} LIMIT $limit"
+)
+
+
+class NotIndexed(StoreError):
+    """The snapshot was published before there was a table of URLs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A row of the table or, where it is a `mark`, the place before which all rows were given."""
+
+    place: tuple[str, int, int]
+    mark: bool = False
+
+
+@dataclass(slots=True)
+class _Window:
+    """What of the table is looked for, from which place on, and how much of it may be read."""
+
+    first: str
+    last: str
+    since: int
+    until: int
+    reverse: bool
+    start: tuple[str, int, int]
+    batch: int
+    left: int = field(default=GROUPS)
+
+    @property
+    def bounds(self) -> tuple[tuple[str, int], tuple[str, int]]:
+        """The least and the greatest bound that rows of it can have."""
+        low, cut = (self.first[:_LONGEST], self.since), self.last[:_LONGEST]
+        high = (cut, _HIGHEST if len(self.last) > _LONGEST else -1)
+        if self.last[:-1] == self.first and self.last[-1:] <= " ":  # of one SURT alone
+            high = (self.first[:_LONGEST], self.until)
+        if self.reverse:
+            return low, min(high, self.start[:2])
+        return max(low, self.start[:2]), high
+
+    def rows(
+        self, files: Files, file: DataFile, group: RowGroup, start: tuple[str, int, int]
+    ) -> Iterator[_Candidate]:
+        """Yield what a row group has of it behind `start`, in order."""
+        sql = _ROWS.format(
+            below="<=" if len(self.last) > _LONGEST else "<",
+            beyond="<" if self.reverse else ">",
+            way="DESC" if self.reverse else "ASC",
+        )
+        assert isinstance(group.first, tuple)
+        assert isinstance(group.last, tuple)
+        values = {
+            "first": self.first[:_LONGEST],
+            "last": self.last[:_LONGEST],
+            "least": group.first[0],
+            "most": group.last[0],
+        }
+        while True:
+            surt, stamp, position = start
+            rows = files.rows(
+                sql, file, (group,), **values, since=self.since, until=self.until, surt=surt,
+                stamp=stamp, position=position, limit=self.batch,
+            )  # fmt: skip
+            for row in rows:
+                yield _Candidate((row[0], row[1], row[2]))
+            if len(rows) < self.batch:
+                return
+            start = (rows[-1][0], rows[-1][1], rows[-1][2])
+
+    def holds(self, capture: Capture) -> bool:
+        """Tell whether a capture is in the range, which a row tells only of a short SURT."""
+        return len(capture.surt) < _LONGEST or self.first <= capture.surt < self.last
+
+
+class Search:
+    """Finds captures in a store's snapshots; implements seam.Searching. Safe to use from threads.
+
+    `catalogue` and `files` are those of the repository that serves the same store.
+    """
+
+    def __init__(self, catalogue: Catalogue, files: Files) -> None:
+        self._catalogue = catalogue
+        self._files = files
+
+    def captures(
+        self,
+        manifest: Manifest,
+        first: str,
+        last: str,
+        after: Place | None,
+        limit: int,
+        since: int = 0,
+        until: int = NEWEST,
+    ) -> Sequence[Capture]:
+        """Return the first `limit` captures of the range; fewer at its end only."""
+        captures: list[Capture] = []
+        while len(captures) < limit:
+            wanted = limit - len(captures)
+            found = self.page(manifest, first, last, after, wanted, since, until)
+            captures += found.captures
+            after = found.after
+            if after is None:
+                break
+        return captures
+
+    def page(
+        self,
+        manifest: Manifest,
+        first: str,
+        last: str,
+        after: Place | None,
+        limit: int,
+        since: int = 0,
+        until: int = NEWEST,
+        *,
+        reverse: bool = False,
+    ) -> Found:
+        """Return captures of the range, and where to go on (see seam.Searching.page)."""
+        if not manifest.is_indexed:
+            raise NotIndexed(
+                "captures cannot be found by URL in this snapshot, which is of an earlier version: "
+                "publish once more"
+            )
+        start = ("", -1, -1) if after is None else (after.surt, after.stamp, after.position)
+        if after is None and reverse:
+            start = (last[:_LONGEST], _HIGHEST, _HIGHEST)
+        batch = min(max(limit, _FEW), _BATCH)
+        window = _Window(first, last, since, until, reverse, start, batch)
+        candidates = self._merged(manifest, window)
+        found: list[Capture] = []
+        place: tuple[str, int, int] | None = None
+        while len(found) < limit:
+            some = list(islice(candidates, min(limit - len(found), _BATCH)))
+            rows = [one.place for one in some if not one.mark]
+            found += self._resolved(manifest, window, rows)
+            if some:
+                place = some[-1].place
+            if not some or some[-1].mark:
+                break
+        following = next(candidates, None)
+        if place is None or (following is None and not (some and some[-1].mark)):
+            return Found(tuple(found), None)
+        return Found(tuple(found), Place(*place))
+
+    def _merged(self, manifest: Manifest, window: _Window) -> Iterator[_Candidate]:
+        """Yield what all runs have, in order, up to the first mark."""
+        references = manifest.tables.get(TABLE, ())
+        runs = [
+            self._run(tuple(leaves), window)
+            for _, leaves in groupby(references, key=lambda leaf: leaf.span)
+        ]
+        for one in merge(*runs, key=lambda one: one.place, reverse=window.reverse):
+            yield one
+            if one.mark:
+                return
+
+    def _run(self, leaves: Sequence[LeafReference], window: _Window) -> Iterator[_Candidate]:
+        """Yield what one run has, in order; a mark where no more may be read of it."""
+        last: tuple[str, int, int] | None = None
+        is_begun = False
+        for file, group in self._groups(leaves, window):
+            if is_begun and window.left <= 0:
+                yield _Candidate(_mark(group, last, reverse=window.reverse), mark=True)
+                return
+            window.left -= is_begun
+            is_begun = True
+            for one in window.rows(self._files, file, group, last or window.start):
+                last = one.place
+                yield one
+
+    def _groups(
+        self, leaves: Sequence[LeafReference], window: _Window
+    ) -> Iterator[tuple[DataFile, RowGroup]]:
+        low, high = window.bounds
+        step = -1 if window.reverse else 1
+        for reference in leaves[::step]:
+            if reference.meets(low, high):
+                for file in self._catalogue.leaf(reference).files[::step]:
+                    for group in file.groups[::step]:
+                        if not (group.last < low or group.first > high):  # type: ignore[operator]
+                            yield file, group
+
+    def _resolved(
+        self, manifest: Manifest, window: _Window, places: Sequence[tuple[str, int, int]]
+    ) -> Iterator[Capture]:
+        """Yield the captures of rows, but those of versions that were superseded."""
+        positions = sorted(position for _, _, position in places)
+        sql = f"SELECT position FROM {FILE} WHERE {_THERE}"
+        dead: set[int] = set()
+        for file, groups, some in self._homes(manifest, "dead", positions):
+            dead.update(p for (p,) in self._files.rows(sql, file, groups, places=some))
+        known: dict[int, Capture] = {}
+        living = [position for position in positions if position not in dead]
+        for file, groups, some in self._homes(manifest, "records", living):
+            read = self._files.columns(_NAMES, file, groups, _THERE, len(some), places=some)
+            for number, position in enumerate(read["position"]):
+                fields = {name: read[name][number] for name in FIELDS}
+                known[position] = Capture.of(
+                    read["identifier"][number],
+                    position,
+                    tuple(read["sets"][number] or ()),
+                    fields,
+                )
+        for _, _, position in places:
+            capture = known.get(position)
+            if capture is not None and window.holds(capture):
+                yield capture
+
+    def _homes(
+        self, manifest: Manifest, table: str, positions: Sequence[int]
+    ) -> Iterator[tuple[DataFile, Sequence[RowGroup], list[int]]]:
+        """Yield neighbouring row groups that hold the positions, which ascend, each with those."""
+        for reference in manifest.tables.get(table, ()):
+            if not _within(positions, reference.first, reference.last):
+                continue
+            for file in self._catalogue.leaf(reference).files:
+                held = [(g, _within(positions, g.first, g.last)) for g in file.groups]
+                for is_held, some in groupby(held, key=lambda pair: bool(pair[1])):
+                    neighbours = list(some) if is_held else []
+                    for begin in range(0, len(neighbours), _MOST):
+                        part = neighbours[begin : begin + _MOST]
+                        yield file, [g for g, _ in part], [p for _, places in part for p in places]
+
+
+def _within(positions: Sequence[int], first: object, last: object) -> Sequence[int]:
+    """Return those of the ascending positions that lie between two bounds, both included."""
+    assert isinstance(first, int)
+    assert isinstance(last, int)
+    return positions[bisect_left(positions, first) : bisect_left(positions, last + 1)]
+
+
+def _mark(
+    group: RowGroup, last: tuple[str, int, int] | None, *, reverse: bool
+) -> tuple[str, int, int]:
+    """Return the place from which on a run is not read: where a row group begins.
+
+    Rows that were given already lie before it, for a URL may have several captures of one second.
+    """
+    bound = group.last if reverse else group.first
+    assert isinstance(bound, tuple)
+    place = (bound[0], bound[1], _HIGHEST if reverse else 0)
+    if last is None:
+        return place
+    return min(place, last) if reverse else max(place, last)
