@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
-from functions.content import range, sandbox, stream
+from functions.content import body, range, sandbox
+from functions.content.body import Stream
 from functions.content.errors import ContentError
 from functions.content.range import Part, Unsatisfiable
 from functions.content.representation import Representation
-from functions.content.seam import Archives, Contents, Stretch
-from functions.content.stream import Stream
+from functions.content.seam import Archives, Contents
 from functions.oai import cache
 from functions.oai.event import Call
 from functions.snapshot.configuration import Configuration
@@ -28,9 +28,9 @@ _SIZES = 1024
 Answer = Mapping[str, Any]
 """statusCode, headers, and a body of bytes or a Stream."""
 
-Signer = Callable[[Stretch, str, str], str]
-"""Returns an address at which a whole object can be had by that method for a while: bucket and key,
-the method, and the Content-Disposition that it is to be answered with. Raises StoreError."""
+Sign = Callable[[str, str, str, str], str]
+"""Returns an address at which an object can be had for a while: of bucket, key, method and the
+Content-Disposition that it is to be answered with. Raises StoreError."""
 
 _OF_BODY = ("Content-Type", "Content-Disposition", "Accept-Ranges", "Repr-Digest", "ETag")
 
@@ -48,7 +48,7 @@ class Delivery:
         contents: Contents,
         settings: Configuration,
         archives: Archives | None = None,
-        sign: Signer | None = None,
+        sign: Sign | None = None,
         largest: int | None = None,
     ) -> None:
         self._contents = contents
@@ -127,8 +127,8 @@ class Delivery:
                 told["Content-Length"] = str(length)
             if part is not None:
                 told["Content-Range"] = part.header
-            body = Stream(ready, further, source.pop_all(), ended)
-            return {"statusCode": 200 if part is None else 206, "headers": told, "body": body}
+            whole = Stream(ready, further, source.pop_all(), ended)
+            return {"statusCode": 200 if part is None else 206, "headers": told, "body": whole}
 
     def _opened(
         self, source: ExitStack, shown: Representation, part: Part | None
@@ -140,15 +140,15 @@ class Delivery:
         stretch = shown.content.stretch
         if part is None or part.length == part.size:
             opened = self._contents.opened(shown.content, coded=shown.coded)
-            return stream.pieces(source.enter_context(opened), None)
+            return body.pieces(source.enter_context(opened), None)
         if stretch is not None and self._archives is not None:
             file = self._archives.open(stretch.address, stretch.offset + part.first, part.length)
             source.callback(file.close)
         else:
             opened = self._contents.opened(shown.content, coded=shown.coded, verified=False)
             file = source.enter_context(opened)
-            stream.passed(file, part.first)
-        return stream.pieces(file, part.length)
+            body.passed(file, part.first)
+        return body.pieces(file, part.length)
 
     def _size(self, shown: Representation) -> int:
         """Return how many bytes there are, which may take reading them."""
@@ -161,7 +161,7 @@ class Delivery:
                 self._sizes.move_to_end(key)
                 return self._sizes[key]
         with self._contents.opened(content, coded=shown.coded) as source:
-            size = stream.counted(source)
+            size = body.counted(source)
         with self._lock:
             self._sizes[key] = size
             while len(self._sizes) > _SIZES:
@@ -178,7 +178,7 @@ class Delivery:
             return ""
         # Its own host has no sandbox for it: there all of it is to be saved.
         kept = sandbox.disposition(sandbox.UNKNOWN, sandbox.name(shown.content.url))
-        return self._sign(stretch, call.method, kept)
+        return self._sign(stretch.bucket, stretch.key, call.method, kept)
 
     def _is_too_large(self, size: int | None) -> bool:
         return self._largest is not None and size is not None and size > self._largest
@@ -197,16 +197,16 @@ class Delivery:
 
 
 def _complete(
-    shown: Representation, headers: Mapping[str, str], part: Part | None, body: bytes
+    shown: Representation, headers: Mapping[str, str], part: Part | None, data: bytes
 ) -> Answer:
     """Return the answer with all of the bytes that it is to have. Raises ContentError."""
-    told = {**headers, "Content-Length": str(len(body))}
+    told = {**headers, "Content-Length": str(len(data))}
     if part is None:
-        return {"statusCode": 200, "headers": told, "body": body}
-    if len(body) != part.length:
+        return {"statusCode": 200, "headers": told, "body": data}
+    if len(data) != part.length:
         where = shown.content.identifier
-        raise ContentError("damaged", f"{where} has {part.length - len(body)} bytes less there")
-    return {"statusCode": 206, "headers": {**told, "Content-Range": part.header}, "body": body}
+        raise ContentError("damaged", f"{where} has {part.length - len(data)} bytes less there")
+    return {"statusCode": 206, "headers": {**told, "Content-Range": part.header}, "body": data}
 
 
 def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str, str]:
@@ -216,13 +216,13 @@ def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str,
 
 def _said(status: int, headers: Mapping[str, str], message: str) -> Answer:
     """Return an answer in words in place of the bytes."""
-    body = f"{message}\n".encode()
+    text = f"{message}\n".encode()
     told = {
         **_without_body(headers, tag=status != 302),
         "Accept-Ranges": "bytes",
         "Content-Type": "text/plain; charset=utf-8",
-        "Content-Length": str(len(body)),
+        "Content-Length": str(len(text)),
     }
     if status in (412, 413, 416):
         told["Cache-Control"] = cache.UNKEPT
-    return {"statusCode": status, "headers": told, "body": body}
+    return {"statusCode": status, "headers": told, "body": text}

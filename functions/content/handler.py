@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 from functions.content import arguments, sandbox
 from functions.content.arguments import Asked, Refused
+from functions.content.body import Stream
 from functions.content.capture import FIELDS
-from functions.content.delivery import Answer, Delivery, Signer
+from functions.content.delivery import Answer, Delivery, Sign
 from functions.content.errors import ContentError
 from functions.content.representation import Representation
 from functions.content.seam import Archives, Content, Contents
-from functions.content.stream import Stream
 from functions.oai import access, cache, cors, deadline, gateway
 from functions.oai import event as http
 from functions.oai.access import AccessLog
@@ -68,7 +68,7 @@ class ContentApplication:
         compress: Callable[[bytes], bytes] = http.gzipped,
         largest: int | None = None,
         archives: Archives | None = None,
-        sign: Signer | None = None,
+        sign: Sign | None = None,
     ) -> None:
         self._repository = repository
         self._contents = contents

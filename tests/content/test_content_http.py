@@ -279,9 +279,9 @@ def test_a_part_of_what_lies_open_is_read_there() -> None:
     assert asker.contents.read == 10
 
 
-def signed(stretch: Stretch, method: str, disposition: str) -> str:
+def signed(bucket: str, key: str, method: str, disposition: str) -> str:
     assert disposition.startswith("attachment")
-    return f"https://{stretch.bucket}.example/{stretch.key}?{method}"
+    return f"https://{bucket}.example/{key}?{method}"
 
 
 BIG = Made(TEXT * 10, stretch=Stretch("s3://b/k", 0, None, "b", "k"), is_capture=False)
