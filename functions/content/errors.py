@@ -9,6 +9,7 @@ STATUSES: Mapping[str, int] = {
     "withdrawn": 410,  # the item was taken down; nothing of it is told but that
     "no-content": 404,  # the item has no bytes of its own: a collection, a paper without a file
     "elsewhere": 404,  # the bytes lie at another service, archive.org say
+    "unplaced": 404,  # a capture whose record has no place of its own in its file, or none known
     "unresolved": 404,  # a revisit whose original is not known, or has no bytes
     "not-held": 404,  # nothing of that time
     "not-at-hand": 503,  # the archive file is not where it was said to lie

@@ -11,10 +11,12 @@ from functions.store.object import Piece
 class ObjectStream(io.RawIOBase):
     """The bytes of an object, which must stay the same one; two parts of it are in memory.
 
+    It is at `start` first; behind `end` nothing of it is read (None: to the object's end).
+
     Raises MissingObject, Conflict where it was replaced since it was opened, and StoreError.
     """
 
-    def __init__(self, client: Client, key: str) -> None:
+    def __init__(self, client: Client, key: str, start: int = 0, end: int | None = None) -> None:
         self._client = client
         self._key = key
         self._part = client.connection.part
@@ -22,10 +24,11 @@ class ObjectStream(io.RawIOBase):
         self._ahead: tuple[int, Future[Piece]] | None = None
         self._data = memoryview(b"")
         self._from = 0  # where in the object _data begins
-        self._at = 0
-        first = client.piece(key, 0, self._part)
-        self.size, self.tag = first.size, first.tag
-        self._take(0, first)
+        self._at = start
+        wanted = self._part if end is None else min(self._part, max(end - start, 1))
+        first = client.piece(key, start, wanted)
+        self.size, self.tag = first.size if end is None else min(first.size, end), first.tag
+        self._take(start, first)
 
     def readable(self) -> bool:
         """It can be read."""
@@ -77,4 +80,5 @@ class ObjectStream(io.RawIOBase):
             self._ahead = behind, self._pool.submit(self._piece, behind)
 
     def _piece(self, place: int) -> Piece:
-        return self._client.piece(self._key, place, self._part, self.tag)
+        length = min(self._part, self.size - place)
+        return self._client.piece(self._key, place, length, self.tag)

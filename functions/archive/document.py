@@ -1,0 +1,154 @@
+"""A document: one record of an archive file read by itself, out of its bytes alone.
+
+They are read by what reads whole files, so what is damaged comes out of both as the same bytes.
+"""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+from functions.archive import arc, warc
+from functions.archive.member import Members
+from functions.archive.message import Message, read_message
+from functions.archive.record import DOCUMENTS, Block, Record
+from functions.archive.start import HEAD, begins_record
+from functions.archive.tape import Tape
+
+ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
+"""What a zstd frame begins with, or one to be passed over (RFC 8878, 3.1)."""
+
+_GZIP = b"\x1f\x8b"
+_HTTP = b"application/http"
+_FIELD = re.compile(rb"([!#-'*+\-.^_`|~0-9A-Za-z]+)[ \t]*:[ \t]*(.*?)[ \t\r]*")
+_FOLD = re.compile(rb"\r?\n[ \t]+(?=[^ \t\r\n])")
+
+
+class NoDocument(ValueError):
+    """What lies there is no record of a document; the text says what it is."""
+
+
+class Unread(ValueError):
+    """It cannot be read here, for want of a library or of a dictionary."""
+
+
+@dataclass(slots=True)
+class Document:
+    """A record: its header, its HTTP message where it has one, and its payload, not yet read.
+
+    `fields` are the message's, in their order and letters, what is beyond ASCII as Latin-1.
+    `place` is where the payload begins in the file, None where it is packed.
+    """
+
+    record: Record
+    message: Message | None
+    fields: tuple[tuple[str, str], ...]
+    place: int | None
+    _block: Block
+    _first: bytes
+
+    def payload(self) -> Iterator[bytes]:
+        """Yield the payload as it is stored, in pieces, once."""
+        piece = self._first or self._block.take()
+        while piece:
+            yield piece
+            piece = self._block.take()
+
+    @property
+    def length(self) -> int:
+        """Bytes of payload that the record declares, which need not all be there."""
+        return len(self._first) + self._block.missing
+
+
+def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda: b"") -> Document:
+    """Return the record that a stream begins with, which lies at `offset` of its file.
+
+    `dictionary` gives the first bytes of a zstd file, where its frames may need what these hold.
+    Raises NoDocument, Unread, and what it raises.
+    """
+    head = _exactly(stream, 4)
+    packed = head.startswith(_GZIP) or ZSTD.match(head)
+    tape = _tape(head, cast(BinaryIO, _Behind(head, stream)), dictionary)
+    if not tape.next_section() or not begins_record(tape.peek(HEAD)):
+        raise NoDocument("no record begins there")
+    tape.skip_newlines()
+    if tape.peek(5).upper() == b"WARC/":
+        record, _ = warc.read_header(tape)
+    else:
+        record, _ = arc.read_header(tape, 2)  # of either version: the length is the last word
+    if record is None or record.length is None:
+        raise NoDocument("a record begins there whose header cannot be read")
+    if record.type not in DOCUMENTS:
+        raise NoDocument(f"a record of the type {record.type} begins there")
+    block = _Noted(tape, record.length)
+    message, first = None, b""
+    if record.type != "resource" or record.mime[:16].lower() == _HTTP:
+        message, first, _ = read_message(block)
+    size = len(block.taken) - len(first)
+    place = None if packed else offset + tape.place() - len(first)
+    fields = _fields(block.taken[:size])
+    block.taken = b""
+    block.noting = False
+    return Document(record, message, fields, place, block, first)
+
+
+class _Noted(Block):
+    """A block of which is kept what was taken."""
+
+    __slots__ = ("noting", "taken")
+
+    def __init__(self, tape: Tape, length: int) -> None:
+        super().__init__(tape, length)
+        self.taken = b""
+        self.noting = True
+
+    def take(self, size: int = 1 << 16) -> bytes:
+        piece = super().take(size)
+        if self.noting:
+            self.taken += piece
+        return piece
+
+
+class _Behind(io.RawIOBase):
+    """A stream of which the first bytes were read already, and which begins where it is."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head = head
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return offset  # by a reader of whole files, to where this begins
+
+    def read(self, size: int = -1, /) -> bytes:
+        piece, self._head = self._head[:size], self._head[size:]
+        return piece or self._stream.read(size)
+
+
+def _tape(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes]) -> Tape:
+    if head.startswith(_GZIP):
+        return Members(b"", stream)
+    if not ZSTD.match(head):
+        return Tape(b"", stream)
+    try:
+        from functions.archive.frame import Frames
+    except ImportError as error:
+        raise Unread("zstd is not read here: the package zstandard is not installed") from error
+    return Frames(dictionary(), stream, 1)  # behind the file's first bytes, which are not its own
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    data = b""
+    while len(data) < size and (piece := stream.read(size - len(data))):
+        data += piece
+    return data
+
+
+def _fields(head: bytes) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a message's head, which begins with the status line."""
+    lines = _FOLD.sub(b" ", head.partition(b"\n")[2]).split(b"\n")
+    found: list[Any] = [_FIELD.fullmatch(line) for line in lines]
+    return tuple((m[1].decode("ascii"), m[2].decode("latin-1")) for m in found if m)

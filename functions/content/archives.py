@@ -1,0 +1,121 @@
+"""Archives: where the files of web archives lie, and what reads some of their bytes.
+
+A name of a file comes out of a record, so it may be a stranger's: it is looked for in the places
+that the configuration names, or where a file of that name was ingested, and nowhere else.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import BinaryIO, cast
+
+from functions.content import wacz
+from functions.content.errors import ContentError
+from functions.snapshot.errors import MissingObject
+from functions.store import slice
+from functions.store.catalog import Cache
+from functions.store.slice import Slices
+
+WITHIN = "!/"
+"""What stands in an address between a WACZ file and a file in it."""
+WARCS = "warcs"
+"""Where in a store the WARC files lie that it captured itself."""
+
+
+class PlacedArchives:
+    """Implements Archives over places, the first one first. Safe to use from threads.
+
+    `own` is the store, whose own captures lie in WARCS. `recorded` gives the paths at which files
+    of a name were ingested, and is asked where there are no `places`; `reached` gives what reads
+    there.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[Slices],
+        own: Slices,
+        recorded: Callable[[str], Sequence[str]] = lambda name: (),
+        reached: Callable[[str], Slices] | None = None,
+    ) -> None:
+        self._places = [*places]
+        self.own = own
+        self._recorded = recorded
+        self._reached = reached
+        self._cache = Cache(4096)
+
+    def candidates(self, filename: str) -> Sequence[str]:
+        """Return the addresses at which the file may lie; none for what is no file's name."""
+        name, _, inner = filename.partition("/")
+        if not _is_name(name) or (inner and not all(map(_is_name, inner.split("/")))):
+            return ()
+        found = [address for address, *_ in self._lying(name)]
+        return [f"{address}{WITHIN}{inner}" for address in found] if inner else found
+
+    def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
+        """Return bytes of a file, by one range (see Archives.open)."""
+        if offset < 0 or (length is not None and length < 0):
+            raise ContentError("damaged", f"{address}: no bytes lie at {offset}")
+        outer, within, inner = address.partition(WITHIN)
+        slices, key = self._placed(outer)
+        try:
+            if within:
+                return self._member(slices, key, inner, offset, length)
+            return slices.open(key, offset, length)
+        except MissingObject as error:
+            raise ContentError("not-at-hand", f"{address} is not there") from error
+
+    def bucket(self, address: str) -> tuple[str, str]:
+        """Return the bucket in which a file lies and its key there; empty ones for a folder."""
+        slices, key = self._placed(address.partition(WITHIN)[0])
+        return ("", "") if WITHIN in address else slices.bucket(key)
+
+    def _lying(self, name: str) -> Sequence[tuple[str, Slices, str]]:
+        """Return where a file of that name may lie: its address, what reads there, its key."""
+
+        def make() -> Sequence[tuple[str, Slices, str]]:
+            found = [(f"{p.address}/{name}", p, name) for p in self._places]
+            if not self._places and self._reached is not None:
+                for path in self._recorded(name):
+                    place, key = slice.parted(path)
+                    if key == name:
+                        reads = self._reached(place)
+                        found.append((f"{reads.address}/{key}", reads, key))
+            key = f"{WARCS}/{name}"
+            found.append((f"{self.own.address}/{key}", self.own, key))
+            return found
+
+        return self._cache.get(name, make)
+
+    def _placed(self, address: str) -> tuple[Slices, str]:
+        """Return what reads a file, and its key there. Raises ContentError for one elsewhere."""
+        name = address.rpartition("/")[2]
+        if _is_name(name):
+            for known, slices, key in self._lying(name):
+                if known == address:
+                    return slices, key
+        raise ContentError("not-at-hand", f"{address} is in none of the places of archive files")
+
+    def _member(
+        self, slices: Slices, key: str, inner: str, offset: int, length: int | None
+    ) -> BinaryIO:
+        address = f"{slices.address}/{key}"
+
+        def find() -> tuple[int, wacz.Member] | None:
+            member = wacz.members(slices, key).get(inner)
+            return (wacz.begins(slices, key, member), member) if member else None
+
+        found = self._cache.get((address, inner), find)
+        if found is None:
+            raise ContentError("not-at-hand", f"{address} has no {inner}")
+        start, member = found
+        if member.deflated:
+            whole = slices.open(key, start, member.packed)
+            inflated = cast(BinaryIO, wacz.Inflated(whole, offset))
+            if length is None:
+                return inflated
+            return cast(BinaryIO, slice.Bounded(inflated, length))
+        left = max(0, member.packed - offset)
+        return slices.open(key, start + offset, left if length is None else min(length, left))
+
+
+def _is_name(name: str) -> bool:
+    """Tell whether it can be a file's name, and leads nowhere else."""
+    return name not in ("", ".", "..") and name.isprintable() and not {*"/\\"} & {*name}

@@ -1,0 +1,243 @@
+"""Contents: the bytes of a snapshot's items, found and read. Implements functions.content.seam."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+from functions.archive import coded as codings
+from functions.archive import digest as digests
+from functions.archive.coded import Undecodable
+from functions.archive.digest import Declared
+from functions.archive.document import Document
+from functions.archive.message import Message
+from functions.content import holding, record, stream
+from functions.content.archives import PlacedArchives
+from functions.content.capture import Capture
+from functions.content.errors import ContentError
+from functions.content.holding import Holding, Objects
+from functions.content.record import Found
+from functions.content.seam import Content, Stretch
+from functions.oai.duck import DuckRepository
+from functions.oai.repository import Record
+from functions.snapshot import identifier, schema
+from functions.snapshot.manifest import Manifest
+from functions.store.slice import Slices
+
+_NOT_MODIFIED = 304
+
+
+@dataclass(frozen=True, slots=True)
+class HeldContent(Content):
+    """Content that the store itself has; `holding` says where."""
+
+    holding: Holding | None = None
+
+
+class ArchivedContents:
+    """Gives the bytes of items out of archive files and of the store. Safe to use from threads.
+
+    `prefix` is what stands before handles in the identifiers of templates; empty: oai: and the
+    namespace.
+    """
+
+    def __init__(
+        self, repository: DuckRepository, archives: PlacedArchives, store: Slices, prefix: str
+    ) -> None:
+        self._repository = repository
+        self._archives = archives
+        self._store = store
+        self._prefix = prefix
+        self._objects = Objects(repository.catalogue, repository.files)
+
+    def find(
+        self,
+        manifest: Manifest,
+        record: Record | None,
+        *,
+        file: str = "",
+        at: datetime | None = None,
+    ) -> Content:
+        """Return what is known of an item's bytes (see Contents.find).
+
+        Without a record, `file` is an object of interest: a handle, or the URL of a file.
+        """
+        if record is None:
+            return self._object(manifest, file, at)
+        if record.deleted:
+            raise ContentError("withdrawn", f"{record.identifier} was taken down, or is gone")
+        if record.kind == "capture":
+            capture = Capture.of(record.identifier, record.position, record.sets, record.fields)
+            return self._capture(manifest, capture)
+        if record.kind in schema.DATASETS:
+            return self._held(record.identifier, holding.kept(record, file))
+        if record.kind == "template":
+            handle = record.fields["handle"]
+            if file:
+                found = self._objects.of_file(manifest, handle, file, at)
+            else:
+                found = self._objects.of_template(manifest, handle, at)
+            return self._held(record.identifier, found)
+        raise ContentError("no-content", f"{record.identifier} has no bytes of its own")
+
+    @contextmanager
+    def opened(
+        self, content: Content, *, coded: bool = False, verified: bool = True
+    ) -> Iterator[BinaryIO]:
+        """Give the bytes as a stream (see Contents.opened)."""
+        if isinstance(content, HeldContent) and content.holding is not None:
+            with holding.opened(self._store, content.holding, checked=verified) as (pieces, source):
+                yield stream.proven(pieces, source)
+            return
+        capture = content.original or content.capture
+        if capture is None:
+            raise ContentError("no-content", f"{content.identifier} has no bytes of its own")
+        with record.opened(self._archives, capture) as found:
+            message = found.document.message
+            source = stream.verified(
+                found.document.payload(),
+                _declared(capture) if verified else None,
+                f"{found.address}, byte {capture.offset}",
+                chunked=_is_chunked(message),
+            )
+            decoded = source if coded else _decoded(source, message)
+            yield stream.proven(decoded, source)
+
+    def _object(self, manifest: Manifest, id_: str, at: datetime | None) -> Content:
+        """Return an object of interest that is named by its id: a listed one, none withdrawn."""
+        if not id_:
+            raise ContentError("unknown", "no item was named")
+        listed = self._template(manifest, id_)
+        if listed is not None:
+            return self.find(manifest, listed, at=at)
+        found = self._objects.of_url(manifest, id_, at)
+        templates = [self._template(manifest, h) for h in self._objects.handles(manifest, id_)]
+        if not any(one is not None and not one.deleted for one in templates):
+            raise ContentError("withdrawn", f"{id_}: no template names it that is published")
+        return self._held(id_, found)
+
+    def _template(self, manifest: Manifest, handle: str) -> Record | None:
+        prefix = self._prefix or identifier.to_oai(manifest.namespace, "")
+        return self._repository.record(manifest, identifier.template(prefix, handle))
+
+    def _held(self, name: str, found: Holding) -> Content:
+        return HeldContent(
+            identifier=name,
+            url=found.url,
+            date=found.date,
+            status=None,
+            media_type=found.media_type,
+            headers=(),
+            digest=_labelled(found.digest),
+            size=found.size,
+            stretch=holding.stretch(self._store, found),
+            holding=found,
+        )
+
+    def _capture(self, manifest: Manifest, capture: Capture) -> Content:
+        original = self._original(manifest, capture) if capture.is_revisit else None
+        payload = original or capture
+        with record.opened(self._archives, payload) as found:
+            own = self._own(capture) if original else found.document
+            answer = own if own is not None and own.fields else found.document
+            bears = _codings(found.document.message)
+            told = {"coded": ", ".join(bears)} if bears else {}
+            if payload.truncated:
+                told["truncated"] = payload.truncated
+            return Content(
+                identifier=capture.identifier,
+                url=capture.url,
+                date=capture.time,
+                status=_status(capture, original),
+                media_type=_media_type(payload, answer, found.document),
+                headers=answer.fields,
+                digest=_labelled(_declared(payload)),
+                size=None if bears else payload.length,
+                capture=capture,
+                original=original,
+                stretch=None if bears else self._stretch(found, payload),
+                told=told,
+            )
+
+    def _original(self, manifest: Manifest, capture: Capture) -> Capture:
+        """Return the capture whose payload a revisit has. Raises ContentError."""
+        found = None
+        if capture.original is not None:
+            found = self._repository.record(manifest, capture.original)
+        if found is None or found.deleted or found.kind != "capture":
+            raise ContentError(
+                "unresolved", f"{capture.identifier}: the capture that has its bytes is not known"
+            )
+        original = Capture.of(found.identifier, found.position, found.sets, found.fields)
+        if original.is_revisit:
+            raise ContentError("unresolved", f"{capture.identifier}: its original has no bytes")
+        return original
+
+    def _own(self, capture: Capture) -> Document | None:
+        """Return a revisit's own record, which may have a head; None where it cannot be read."""
+        try:
+            with record.opened(self._archives, capture) as found:
+                return found.document
+        except ContentError:
+            return None  # its bytes are there all the same
+
+    def _stretch(self, found: Found, capture: Capture) -> Stretch | None:
+        if found.document.place is None or capture.length is None:
+            return None
+        bucket, key = self._archives.bucket(found.address)
+        return Stretch(found.address, found.document.place, capture.length, bucket, key)
+
+
+def _declared(capture: Capture) -> Declared | None:
+    """Return a capture's digest, which is a SHA-1 in base32 where it has no label."""
+    if not capture.digest:
+        return None
+    text = capture.digest if ":" in capture.digest else f"sha1:{capture.digest}"
+    return digests.parse(text.encode())
+
+
+def _labelled(declared: Declared | None) -> str:
+    """Return a digest with its label; empty where there is none."""
+    if declared is None:
+        return ""
+    text = declared.text()
+    return text if ":" in text else f"{declared.algorithm}:{text}"
+
+
+def _status(capture: Capture, original: Capture | None) -> int | None:
+    """Return a capture's status: that of a revisit's original, where it says no more than so."""
+    if original is not None and capture.status in (None, _NOT_MODIFIED):
+        return original.status
+    return capture.status
+
+
+def _media_type(capture: Capture, *answers: Document) -> str:
+    """Return the media type as the first of the answers says it that does."""
+    for answer in answers:
+        for name, value in answer.fields:
+            if name.lower() == "content-type" and value:
+                return value
+    return capture.mime or ""
+
+
+def _is_chunked(message: Message | None) -> bool:
+    return message is not None and "chunked" in message.tokens(b"transfer-encoding")
+
+
+def _codings(message: Message | None) -> list[str]:
+    """Return the codings that a payload bears by its head, the last applied last."""
+    if message is None:
+        return []
+    none = ("", "identity", "none")
+    bears = [name for name in message.codings() if name not in none]
+    return [*bears, "chunked"] if _is_chunked(message) else bears
+
+
+def _decoded(source: codings.Pieces, message: Message | None) -> codings.Pieces:
+    if message is None or not message.is_coded():
+        return source
+    try:
+        return codings.decoded(source, message.codings(), chunked=_is_chunked(message))
+    except Undecodable as error:
+        raise ContentError("undecodable", str(error)) from error

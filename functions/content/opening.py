@@ -1,0 +1,76 @@
+"""Opening: the contents of one store, put together of what the configuration names."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from functions.content.archives import PlacedArchives
+from functions.content.contents import ArchivedContents
+from functions.content.slices import KeptSlices
+from functions.oai.duck import DuckRepository
+from functions.oai.files import FILE
+from functions.snapshot.configuration import Configuration
+from functions.store import slice
+from functions.store.catalog import Cache
+from functions.store.slice import Slices
+
+_PATHS = f"SELECT DISTINCT path FROM {FILE} WHERE source = $name ORDER BY path"
+
+
+def archives(
+    repository: DuckRepository,
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+) -> PlacedArchives:
+    """Return what reads the archive files of the store at `uri`, which is seen from `base`.
+
+    `base` is the folder of the configuration, from which other folders are seen as well. Raises
+    StoreError for an address that is none.
+    """
+    reached = Cache()
+
+    def reads(place: str) -> Slices:
+        return reached.get(place, lambda: _slices(place, base, settings, environment))
+
+    places = [reads(place) for place in settings["content.archives"]]
+    paths = _Paths(repository)
+    return PlacedArchives(places, reads(uri), paths.of, reads)
+
+
+def contents(
+    repository: DuckRepository,
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+) -> ArchivedContents:
+    """Return the contents of the store at `uri` (see `archives`)."""
+    placed = archives(repository, uri, base, settings, environment)
+    return ArchivedContents(repository, placed, placed.own, settings["redif.identifier_prefix"])
+
+
+class _Paths:
+    """Where archive files were ingested, by the newest snapshot."""
+
+    def __init__(self, repository: DuckRepository) -> None:
+        self._repository = repository
+
+    def of(self, name: str) -> Sequence[str]:
+        """Return the paths at which files of that name were read."""
+        newest = self._repository.pointer().newest()
+        if newest is None:
+            return ()
+        manifest = self._repository.manifest(newest.snapshot)
+        found: list[str] = []
+        groups = self._repository.catalogue.groups(manifest, "sources", name, name)
+        for file, _ in groups:
+            found += [path for (path,) in self._repository.files.rows(_PATHS, file, name=name)]
+        return found
+
+
+def _slices(
+    place: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> Slices:
+    found = slice.of(place, base, settings, environment)
+    return KeptSlices(found) if found.bucket("x")[0] else found

@@ -1,0 +1,91 @@
+"""The record of a capture: found among the files of archives, and its payload read out of it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from functions.archive import document
+from functions.archive.document import Document, NoDocument, Unread
+from functions.content.capture import Capture
+from functions.content.errors import ContentError
+from functions.content.seam import Archives
+from functions.snapshot import authority
+
+_SKIPPABLE = b"\x5d\x2a\x4d\x18"  # what a zstd file's dictionary lies in (iipc, WARC-zstd 1.0)
+_DICTIONARY = 1 << 23  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A capture's record, read up to its payload, and the address of the file that has it."""
+
+    address: str
+    document: Document
+
+
+@contextmanager
+def opened(archives: Archives, capture: Capture) -> Iterator[Found]:
+    """Give the record of a capture, whose payload can be read meanwhile.
+
+    The files that may have it are tried one after the other. Raises ContentError, StoreError.
+    """
+    if capture.offset is None or not capture.filename:
+        raise ContentError(
+            "unplaced", f"{capture.identifier}: it is not known where in its file it lies"
+        )
+    failures: list[ContentError] = []
+    for address in archives.candidates(capture.filename):
+        try:
+            stream = archives.open(address, capture.offset, capture.stored)
+        except ContentError as error:
+            failures.append(error)
+            continue
+        with stream:
+            try:
+                found = _read(archives, stream, address, capture)
+            except ContentError as error:
+                failures.append(error)
+                continue
+            yield Found(address, found)
+            return
+    raise _worst(failures, capture)
+
+
+def _read(archives: Archives, stream: BinaryIO, address: str, capture: Capture) -> Document:
+    offset = capture.offset or 0
+    where = f"{address}, byte {offset}"
+    try:
+        found = document.read(stream, offset, lambda: _dictionary(archives, address))
+    except NoDocument as error:
+        raise ContentError("damaged", f"{where}: {error}") from error
+    except Unread as error:
+        raise ContentError("undecodable", f"{where}: {error}") from error
+    url = found.record.url
+    if url and authority.text(url) != capture.url:
+        raise ContentError("damaged", f"{where}: the record there is of another URL")
+    return found
+
+
+def _dictionary(archives: Archives, address: str) -> bytes:
+    """Return the first frame of a zstd file where it holds a dictionary, none elsewhere."""
+    with archives.open(address, 0, 8) as stream:
+        head = stream.read(8)
+    size = 8 + int.from_bytes(head[4:], "little")
+    if not head.startswith(_SKIPPABLE) or size > _DICTIONARY + 8:
+        return b""
+    with archives.open(address, 0, size) as stream:
+        data = b""
+        while piece := stream.read(size - len(data)):
+            data += piece
+        return data
+
+
+def _worst(failures: Sequence[ContentError], capture: Capture) -> ContentError:
+    """Return what to tell: what is wrong with a file says more than that there is none."""
+    for error in failures:
+        if error.code != "not-at-hand":
+            return error
+    if failures:
+        return failures[0]
+    return ContentError("not-at-hand", f"{capture.filename} is in no place that is known")

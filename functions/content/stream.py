@@ -1,0 +1,95 @@
+"""Streams: pieces of bytes that are read as a file, and given out only once they are proven."""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+from functions.archive.chunked import Chunked
+from functions.archive.coded import Pieces, Undecodable
+from functions.archive.digest import Declared
+from functions.content.errors import ContentError
+
+_STEP = 1 << 16
+
+
+def of(stream: BinaryIO) -> Pieces:
+    """Yield what a stream has."""
+    while piece := stream.read(_STEP):
+        yield piece
+
+
+def verified(
+    pieces: Pieces, declared: Declared | None, where: str, *, chunked: bool = False
+) -> Pieces:
+    """Yield the pieces; raise ContentError damaged in the end if their digest is not `declared`.
+
+    A payload that is `chunked` may have it in the form that it had before, as some crawlers have
+    told it.
+    """
+    if declared is None:
+        yield from pieces
+        return
+    stored = hashlib.new(declared.algorithm, usedforsecurity=False)
+    plain = hashlib.new(declared.algorithm, usedforsecurity=False) if chunked else None
+    decoder = Chunked()
+    for piece in pieces:
+        stored.update(piece)
+        if plain is not None:
+            plain.update(decoder.feed(piece))
+        yield piece
+    if stored.digest() == declared.value:
+        return
+    if plain is not None:
+        plain.update(decoder.flush())
+        if plain.digest() == declared.value:
+            return
+    found = Declared(declared.algorithm, stored.digest()).text()
+    raise ContentError(
+        "damaged", f"{where}: the bytes there have the digest {found}, not {declared.text()}"
+    )
+
+
+def proven(decoded: Pieces, source: Pieces) -> BinaryIO:
+    """Return what was decoded as a stream, of which the last piece waits for the source's end.
+
+    So what turns out to be damaged is never given whole. The first piece is read at once. Raises
+    ContentError, here and in reading.
+    """
+    pieces = _held(decoded, source)
+    first = next(pieces, b"")
+    return cast(BinaryIO, io.BufferedReader(_Stream(first, pieces), _STEP))
+
+
+def _held(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
+    held = b""
+    try:
+        for piece in decoded:
+            if held:
+                yield held
+            held = piece
+    except Undecodable as error:
+        raise ContentError("undecodable", str(error)) from error
+    for _ in source:  # what lies behind the end of a coding
+        pass
+    if held:
+        yield held
+
+
+class _Stream(io.RawIOBase):
+    """Pieces that are read as a file."""
+
+    def __init__(self, first: bytes, pieces: Iterator[bytes]) -> None:
+        self._rest = memoryview(first)
+        self._pieces = pieces
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._rest:
+            self._rest = memoryview(next(self._pieces, b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count

@@ -1,0 +1,131 @@
+"""The archives within a WACZ file (Webrecorder, WACZ 1.1.1, section 5): where their bytes begin."""
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
+
+from functions.content.errors import ContentError
+from functions.store.slice import Slices
+
+_LOCAL = struct.Struct("<4s22xHH")
+_NEAR = 1 << 16  # bytes of one read: most directories lie within as many from the end
+_DIRECTORY = 1 << 24  # bytes of a directory that is read
+_STEP = 1 << 16
+_DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in a zip: where its local header lies, its bytes there, and whether they deflate."""
+
+    header: int
+    packed: int
+    deflated: bool
+
+
+def members(slices: Slices, key: str) -> Mapping[str, Member]:
+    """Return the files that a zip's directory names. Raises ContentError, StoreError."""
+    try:
+        with zipfile.ZipFile(cast(Any, _View(slices, key))) as archive:
+            return {
+                entry.filename: Member(
+                    entry.header_offset, entry.compress_size, entry.compress_type != 0
+                )
+                for entry in archive.infolist()
+                if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+                and not entry.flag_bits & 1
+            }
+    except _DAMAGE as error:
+        raise ContentError("damaged", f"{slices.address}/{key} is no sound zip: {error}") from error
+
+
+def begins(slices: Slices, key: str, member: Member) -> int:
+    """Return the offset in the zip of a member's first byte. Raises ContentError, StoreError."""
+    with slices.open(key, member.header, _LOCAL.size) as stream:
+        head = stream.read(_LOCAL.size)
+    if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
+        raise ContentError("damaged", f"{slices.address}/{key} has no file at byte {member.header}")
+    _, name, extra = _LOCAL.unpack(head)
+    return member.header + _LOCAL.size + int(name) + int(extra)
+
+
+class Inflated(io.RawIOBase):
+    """A deflated member's bytes from `offset` on, which is reached by inflating all before it."""
+
+    def __init__(self, stream: BinaryIO, offset: int) -> None:
+        self._stream = stream
+        self._inflater = zlib.decompressobj(-15)
+        self._packed = b""
+        self._skip = offset
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer; what is damaged ends there, as where it was ingested."""
+        while not self._inflater.eof:
+            self._packed = self._packed or self._stream.read(_STEP)
+            try:
+                data = self._inflater.decompress(self._packed, self._skip or len(buffer))
+            except zlib.error:
+                return 0
+            ended = not self._packed and not data
+            self._packed = self._inflater.unconsumed_tail
+            if self._skip:
+                self._skip -= len(data)
+            elif data:
+                buffer[: len(data)] = data
+                return len(data)
+            if ended:
+                return 0
+        return 0
+
+    def close(self) -> None:
+        """Close what it inflates."""
+        self._stream.close()
+        super().close()
+
+
+class _View(io.RawIOBase):
+    """An object that is read here and there, some bytes of which are kept."""
+
+    def __init__(self, slices: Slices, key: str) -> None:
+        self._slices, self._key = slices, key
+        self._size = slices.size(key)
+        self._at = 0
+        self._from, self._data = 0, b""
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence] + offset
+        if at < 0:
+            raise OSError("it begins later")  # which zipfile takes for a zip without an end
+        self._at = at
+        return at
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(0, self._size - self._at)
+        many = left if size is None or size < 0 else min(size, left)
+        if many > _DIRECTORY:
+            raise ValueError(f"a directory of {many} bytes")
+        start = self._at - self._from
+        if start < 0 or start + many > len(self._data):
+            self._from = max(0, min(self._at, self._size - _NEAR))
+            with self._slices.open(self._key, self._from, max(many, _NEAR)) as stream:
+                self._data = io.BufferedReader(cast(io.RawIOBase, stream)).read()
+            start = self._at - self._from
+        self._at += many
+        return self._data[start : start + many]

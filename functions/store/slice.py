@@ -1,0 +1,164 @@
+"""Slices: some bytes of an object, read forwards by one range, out of a folder or of a bucket."""
+
+import errno
+import io
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+from functions.snapshot.address import SCHEME, Address, is_key
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import MissingObject, StoreError
+from functions.store.bucket import LONGEST, PATIENCE, SILENCE
+from functions.store.client import Client
+from functions.store.connection import Connection
+from functions.store.folder import FolderReader
+from functions.store.reader import bucket_of
+from functions.store.stream import ObjectStream
+
+_AT_ONCE = 1 << 16  # bytes
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+
+
+class Slices(Protocol):
+    """Reads objects below one place, by keys with `/` between their parts. Safe with threads."""
+
+    @property
+    def address(self) -> str:
+        """The place, as people write it: a folder's path, or s3://bucket/prefix."""
+        ...
+
+    def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
+        """Return `length` bytes of an object (None: all) from `offset`, fewer where it ends before.
+
+        Raises MissingObject, StoreError, and ValueError for a key that leads out of the place.
+        """
+        ...
+
+    def size(self, key: str) -> int:
+        """Return how many bytes the object has. Raises as `open` does."""
+        ...
+
+    def bucket(self, key: str) -> tuple[str, str]:
+        """Return the object's bucket and its key there; empty ones for a folder's."""
+        ...
+
+
+class FolderSlices:
+    """Implements Slices over a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = FolderReader(root)
+
+    @property
+    def address(self) -> str:
+        """The folder's path."""
+        return self._folder.address
+
+    def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
+        """Return bytes of a file (see Slices.open)."""
+        path = self._path(key)
+        try:
+            regular = stat.S_ISREG(path.stat().st_mode)  # a pipe would wait for who writes into it
+        except OSError as error:
+            if error.errno in _ABSENT:
+                raise MissingObject(f"{self._folder.root} has no {key}") from error
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        if not regular:
+            raise MissingObject(f"{path} is no file")
+        file = self._folder.open(key)
+        file.seek(offset)
+        return cast(BinaryIO, Bounded(file, sys.maxsize if length is None else length))
+
+    def size(self, key: str) -> int:
+        """Return how many bytes the file has."""
+        self._path(key)
+        found = self._folder.size(key)
+        if found is None:
+            raise MissingObject(f"{self._folder.root} has no {key}")
+        return found
+
+    def bucket(self, key: str) -> tuple[str, str]:
+        """Return nothing: it lies in none."""
+        return "", ""
+
+    def _path(self, key: str) -> Path:
+        if not is_key(key):
+            raise ValueError(f"{key!r} is no key of a folder")
+        return self._folder.path(key)
+
+
+class BucketSlices:
+    """Implements Slices over a bucket; a part of a large object at a time is in memory."""
+
+    def __init__(self, address: Address, client: Client) -> None:
+        self._address = address
+        self._client = client
+
+    @property
+    def address(self) -> str:
+        """The bucket and the prefix."""
+        return str(self._address)
+
+    def open(self, key: str, offset: int, length: int | None) -> BinaryIO:
+        """Return bytes of an object (see Slices.open): those of a small one by one request."""
+        end = None if length is None else offset + length
+        return cast(BinaryIO, ObjectStream(self._client, self._address.key(key), offset, end))
+
+    def size(self, key: str) -> int:
+        """Return how many bytes the object has."""
+        return self._client.piece(self._address.key(key), 0, 1).size
+
+    def bucket(self, key: str) -> tuple[str, str]:
+        """Return where the object lies."""
+        return self._address.bucket, self._address.key(key)
+
+
+class Bounded(io.RawIOBase):
+    """The next `length` bytes of a stream, which is closed with it."""
+
+    def __init__(self, stream: BinaryIO, length: int) -> None:
+        self._stream = stream
+        self._left = length
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer as far as one read of the stream does. Raises StoreError."""
+        try:
+            data = self._stream.read(min(len(buffer), self._left, _AT_ONCE))
+        except OSError as error:
+            raise StoreError(f"it cannot be read: {error.strerror or error}") from error
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+        super().close()
+
+
+def of(uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]) -> Slices:
+    """Return what reads slices below `uri`: s3://bucket/prefix, or a folder seen from `base`.
+
+    Raises StoreError for what is neither.
+    """
+    at = bucket_of(uri)
+    if at is None:
+        return FolderSlices((base / uri).resolve())
+    connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
+    return BucketSlices(at, Client(at, connection, environment))
+
+
+def parted(address: str) -> tuple[str, str]:
+    """Return the place right above a file, and the file's name, as `of` and `open` take them."""
+    if address.startswith(SCHEME):
+        place, _, name = address.rpartition("/")
+        return (place, name) if len(place) > len(SCHEME) else (address, "")
+    path = Path(address)
+    return str(path.parent), path.name
