@@ -30,6 +30,7 @@ COMMANDS = {
     "verify": "Check that the store is whole and true to itself.",
     "export": "Copy the store to another place, "
     "or put its templates and files into an archive's formats.",
+    "restore": "Restore a site out of the archive onto disk; given again, it goes on.",
     "redif": "Read ReDIF: a JSON line for each template, and a summary of what is wrong.",
     "obi": "Tell the history of a template or file in the obi store, or what the store holds.",
     "demo": "Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest.",

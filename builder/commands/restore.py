@@ -89,7 +89,7 @@ def run(context: Context) -> int:
     accepts = status.accepting(arguments.status)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sheaf-restore-")))
-        source = stack.enter_context(closing(opening.source(context, arguments.source)))
+        source = stack.enter_context(closing(_source(context)))
         plan = stack.enter_context(closing(Plan(scratch, accepts)))
         _choose(source, choice, plan)
         plan.settle(extended=arguments.convert_links or arguments.adjust_extension)
@@ -103,6 +103,16 @@ def run(context: Context) -> int:
         with Files(plan.count()[0]) as advance:
             account = Session(source, plan, folder, entries, order, advance).restore()
     return _told(context, source, account)
+
+
+def _source(context: Context) -> Source:
+    arguments = context.arguments
+    if arguments.store is not None:
+        raise UsageError("--store is named as SOURCE here")
+    if opening.is_endpoint(arguments.source):
+        return opening.source(context, arguments.source)
+    own = argparse.Namespace(**{**vars(arguments), "store": arguments.source})
+    return opening.source(Context(own, context.environment), arguments.source)
 
 
 def _choose(source: Source, choice: Choice, plan: Plan) -> None:

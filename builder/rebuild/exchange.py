@@ -23,6 +23,8 @@ _HOPS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PASSING = frozenset({408, 425, 429, 502, 503, 504})
 """Statuses of servers that may answer another time."""
+LARGEST = 64 << 20
+"""Bytes of a list's page: servers answer far less at once."""
 TOLD = "x-archive-error"
 """The header by which Sheaf says why there are no bytes; such an answer is meant as it is."""
 
@@ -83,6 +85,22 @@ class Exchange:
             if self.stop.wait(own if rest is None else min(rest, self.manners.longest)):
                 raise Unanswered("the restore was ended")
 
+    def read(self, url: str) -> tuple[wire.Answer, bytes]:
+        """Return the answer to a GET and its body, LARGEST bytes of it at most.
+
+        Raises Unanswered.
+        """
+        tried = 0
+        while True:
+            with self.ask(url) as answer:
+                try:
+                    return answer, _whole(answer)
+                except NotHad as failure:
+                    if tried == self.manners.retries:
+                        where = urlsplit(url).netloc
+                        raise Unanswered(f"{where} does not answer whole: {failure}") from failure
+                    tried += 1
+
     def close(self) -> None:
         """End all that is under way, and the connections."""
         self.stop.set()
@@ -118,6 +136,15 @@ class Exchange:
             with self._lock:
                 self._lines.append(line)
         return line
+
+
+def _whole(answer: wire.Answer) -> bytes:
+    body = bytearray()
+    for chunk in answer.body:
+        body += chunk
+        if len(body) > LARGEST:
+            raise NotHad("too-large", f"more than {LARGEST:,} bytes")
+    return bytes(body)
 
 
 def _target(url: str, location: str) -> str:

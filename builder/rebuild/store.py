@@ -1,6 +1,6 @@
 """A store as the source of a restore: its captures and their bytes, read in this process."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from builder.rebuild.errors import Missing
@@ -28,12 +28,15 @@ class StoreSource:
         repository: Repository,
         search: Searching,
         contents: Contents,
+        closing: Callable[[], None] = lambda: None,
     ) -> None:
+        """Read by these, which `closing` lets go of."""
         self.address = address
         self._manifest = manifest
         self._repository = repository
         self._search = search
         self._contents = contents
+        self.close = closing
 
     def captures(self, choice: Choice) -> Iterator[Held]:
         """Yield the captures of the choice: by set in the order of the log, else by SURT."""
@@ -62,22 +65,15 @@ class StoreSource:
             headers: dict[str, str] = {}
             for name, value in content.headers:
                 headers.setdefault(name.lower(), value)
-            if "coded" in content.told:
-                raise Missing("undecodable", f"{identifier}: {content.told['coded']}")
             with self._contents.opened(content) as stream:
                 yield Bytes(stream, content.size, headers)
         except ContentError as error:
             raise Missing(error.code, str(error)) from error
 
-    def close(self) -> None:
-        """Do nothing: what it reads by is the caller's."""
-
     def _searched(self, some: Range, until: str) -> Iterator[Held]:
         after: Place | None = None
         while True:
-            found = self._search.page(
-                self._manifest, *some, after, _PAGE, until=int(until)
-            )
+            found = self._search.page(self._manifest, *some, after, _PAGE, until=int(until))
             yield from map(held_of, found.captures)
             after = found.after
             if after is None:
