@@ -1,8 +1,8 @@
 """An endpoint as the source of a restore: a store that is served, asked over HTTP.
 
-Captures are listed by /cdx or, of a set, by OAI-PMH's ListRecords in the format capture. Their bytes
-come from /content as they are stored, so that their digest is verified here, and codings are undone
-here. What is cut off is gone on with by its range.
+Captures are listed by /cdx or, of a set, by OAI-PMH's ListRecords in the format capture. Their
+bytes come from /content as they are stored, so that their digest is verified here, and codings are
+undone here. What is cut off is gone on with by its range.
 """
 
 from collections.abc import Iterator, Mapping

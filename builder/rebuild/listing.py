@@ -13,7 +13,7 @@ from builder.rebuild.seam import Held
 from functions.snapshot import surt
 from functions.snapshot.authority import text
 
-FIELDS = "url,timestamp,status,digest,redirect,mime,media_type,identifier"
+FIELDS = "url,timestamp,status,digest,redirect,mime,media_type,size,identifier"
 """What is asked for of each capture at /cdx."""
 KEY = "resumeKey"
 
@@ -34,8 +34,7 @@ def line(raw: bytes) -> Held | str | None:
         return str(found[KEY])
     revisit = found.get("mime") == _REVISIT
     return _held(
-        {**found, "mime": found.get("media_type") or ("" if revisit else found.get("mime"))},
-        revisit=revisit,
+        {**found, "mime": found.get("media_type"), "length": found.get("size")}, revisit=revisit
     )
 
 
