@@ -16,10 +16,10 @@ from functions.content import arguments, sandbox
 from functions.content.arguments import Asked, Refused
 from functions.content.body import Stream
 from functions.content.capture import FIELDS
-from functions.content.delivery import Answer, Delivery, Sign
+from functions.content.delivery import Answer, Delivery, Lying, Sign
 from functions.content.errors import ContentError
 from functions.content.representation import Representation
-from functions.content.seam import Archives, Content, Contents
+from functions.content.seam import Content, Contents
 from functions.oai import access, cache, cors, deadline, gateway
 from functions.oai import event as http
 from functions.oai.access import AccessLog
@@ -67,7 +67,7 @@ class ContentApplication:
         timer: Callable[[], float] = time.perf_counter,
         compress: Callable[[bytes], bytes] = http.gzipped,
         largest: int | None = None,
-        archives: Archives | None = None,
+        lying: Lying | None = None,
         sign: Sign | None = None,
     ) -> None:
         self._repository = repository
@@ -78,7 +78,7 @@ class ContentApplication:
         self._compress = compress
         self._largest = largest
         part = None if largest is None else PART
-        self._delivery = Delivery(contents, settings, archives, sign, part)
+        self._delivery = Delivery(contents, settings, lying, sign, part)
         self._present = Present(
             repository, clock, settings["serve.pointer_seconds"], settings["serve.clock_allowance"]
         )

@@ -106,7 +106,12 @@ class FakeContents:
         size = len(found.payload) if found.size == -1 else found.size
         taken = None
         if found.is_capture:
-            fields = {**dict.fromkeys(FIELDS), "url": found.url, "warc_record_type": "response"}
+            fields = {
+                **dict.fromkeys(FIELDS),
+                "url": found.url,
+                "warc_record_type": "response",
+                "content_length": None if size is None else len(found.stored or found.payload),
+            }
             taken = Capture.of(name, 1, (), fields)
         digest = sha1(found.payload if found.stored is None else found.stored)
         return Content(
@@ -143,22 +148,6 @@ class FakeContents:
             self.open += opened
 
 
-class FakeArchives:
-    """Implements Archives over files in memory; keeps what was asked."""
-
-    def __init__(self, **files: bytes) -> None:
-        self.files = files
-        self.asked: list[tuple[str, int, int | None]] = []
-
-    def candidates(self, filename: str) -> list[str]:
-        return [filename] if filename in self.files else []
-
-    def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
-        self.asked.append((address, offset, length))
-        data = self.files[address][offset:]
-        return io.BytesIO(data if length is None else data[:length])
-
-
 class Asker:
     """Asks an application over FakeContents: one capture, ID, of `made`, unless `held` says."""
 
@@ -166,7 +155,7 @@ class Asker:
         self,
         made: Made | ContentError | None = None,
         contents: FakeContents | None = None,
-        archives: FakeArchives | None = None,
+        lying: Any = None,
         sign: Any = None,
         largest: int | None = None,
         **settings: Any,
@@ -186,7 +175,7 @@ class Asker:
             configured(**{"content_serve": True, **settings}),
             self.clock,
             self.lines.append,
-            archives=archives,
+            lying=lying,
             sign=sign,
             largest=largest,
         )
