@@ -12,10 +12,10 @@ from heapq import merge
 from itertools import groupby, islice
 
 from functions.content.capture import FIELDS, Capture
+from functions.content.errors import NotIndexed
 from functions.content.seam import NEWEST, Found, Place
 from functions.oai.files import FILE, Files
 from functions.snapshot import schema
-from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup
 from functions.store.catalog import Catalogue
 
@@ -37,10 +37,6 @@ _ROWS = (
     "AND row(surt, stamp, position) {beyond} row($surt, $stamp, $position) "
     "ORDER BY surt {way}, stamp {way}, position {way} LIMIT $limit"
 )
-
-
-class NotIndexed(StoreError):
-    """The snapshot was published before there was a table of URLs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +174,10 @@ class Search:
         if place is None or (following is None and not (some and some[-1].mark)):
             return Found(tuple(found), None)
         return Found(tuple(found), Place(*place))
+
+    def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> Sequence[bool]:
+        """Tell of each text whether an expression matches it (see seam.Searching.matching)."""
+        return self._files.matching(pattern, texts, whole=whole)
 
     def _merged(self, manifest: Manifest, window: _Window) -> Iterator[_Candidate]:
         """Yield what all runs have, in order, up to the first mark."""

@@ -126,6 +126,23 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
     return names, _rows(connection) if names else iter(())
 
 
+def matching(
+    connection: Connection, pattern: str, texts: Sequence[str], *, whole: bool
+) -> list[bool]:
+    """Tell of each text whether a regular expression matches it, wholly or anywhere.
+
+    It is RE2's, which takes time by the texts' length alone. Raises QueryError for what is none.
+    """
+    name = "regexp_full_match" if whole else "regexp_matches"
+    sql = (
+        f"SELECT {name}(text, $pattern) FROM (SELECT unnest($texts::VARCHAR[]) AS text, "
+        "unnest(range(len($texts))) AS number) ORDER BY number"
+    )
+    with _asking():
+        rows = connection.execute(sql, {"pattern": pattern, "texts": list(texts)}).fetchall()
+    return [bool(found) for (found,) in rows]
+
+
 def tables(connection: Connection, sql: str) -> set[str] | None:
     """Return the names of the tables that a single SELECT reads, also through views.
 
