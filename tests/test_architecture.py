@@ -70,7 +70,7 @@ ALLOWED = {
     },
 }
 DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
-OPTIONAL = {"isal", "zstandard"}  # what is deployed does without it
+OPTIONAL = {"brotli", "isal", "zstandard"}  # what is deployed does without them
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
     "ada_url": "builder/obi/url.py",
