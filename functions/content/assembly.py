@@ -9,6 +9,7 @@ from functions.content import opening
 from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
 from functions.content.seam import Archives, Content
+from functions.content.search import Search
 from functions.oai import event
 from functions.oai.duck import DuckRepository
 from functions.snapshot.configuration import Configuration
@@ -41,6 +42,7 @@ def application(
     return ContentApplication(
         repository,
         ArchivedContents(repository, archives, store, settings["redif.identifier_prefix"]),
+        Search(repository.catalogue, repository.files),
         settings,
         clock,
         log,

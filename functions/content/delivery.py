@@ -67,16 +67,15 @@ class Delivery:
     def answer(
         self,
         call: Call,
-        base: str,
         shown: Representation,
         ended: Callable[[int, Exception | None], None],
     ) -> Answer:
         """Return the answer to a GET or a HEAD for a representation.
 
-        `base` is what the paths here lie below. Where the body is a stream, `ended` is called at
-        its end (see Stream). Raises ContentError, StoreError.
+        `call.base` is what the paths here lie below. Where the body is a stream, `ended` is called
+        at its end (see Stream). Raises ContentError, StoreError.
         """
-        headers = shown.headers(base, self._seconds)
+        headers = shown.headers(call.base, self._seconds)
         if not shown.matches(call.headers):
             return _said(412, headers, "These are not the bytes of which If-Match speaks.")
         if shown.tag and cache.is_held(call.headers, shown.tag):

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import io
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from builder.server import LocalServer
 from functions.content.capture import FIELDS, Capture
 from functions.content.errors import ContentError
 from functions.content.handler import ContentApplication
-from functions.content.seam import Content, Stretch
+from functions.content.seam import NEWEST, Content, Found, Place, Stretch
 from functions.oai.repository import Record
 from functions.snapshot.manifest import Manifest
 from tests.oai.client import START, Clock, configured, event
@@ -24,6 +24,21 @@ from tests.oai.memory import MemoryRepository, capture
 ID = "oai:example.org:" + "a" * 24
 URL = "http://a.cz/dir/page.txt"
 WHEN = datetime(2007, 11, 5, 10, 20, 30, tzinfo=UTC)
+
+CAPTURE = Capture.of(
+    ID,
+    1,
+    (),
+    {
+        **dict.fromkeys(FIELDS),
+        "url": URL,
+        "url_surtkey": "cz,a)/dir/page.txt",
+        "fetch_date": "2007-11-05T10:20:30Z",
+        "fetch_time": WHEN,
+        "fetch_status": 200,
+        "warc_record_type": "response",
+    },
+)
 
 
 def sha1(payload: bytes) -> str:
@@ -148,6 +163,28 @@ class FakeContents:
             self.open += opened
 
 
+class FakeSearch:
+    """Implements Searching: there is one capture, of URL."""
+
+    def captures(
+        self,
+        manifest: Manifest,
+        first: str,
+        last: str,
+        after: Place | None,
+        limit: int,
+        since: int = 0,
+        until: int = NEWEST,
+    ) -> list[Capture]:
+        return [CAPTURE] if first <= CAPTURE.surt < last and limit and after is None else []
+
+    def page(self, *args: Any, reverse: bool = False, **named: Any) -> Found:
+        return Found(self.captures(*args, **named), None)
+
+    def matching(self, pattern: str, texts: Sequence[str]) -> list[bool]:
+        return [True for _ in texts]
+
+
 class Asker:
     """Asks an application over FakeContents: one capture, ID, of `made`, unless `held` says."""
 
@@ -172,6 +209,7 @@ class Asker:
         self.application = ContentApplication(
             self.repository,
             self.contents,
+            FakeSearch(),
             configured(**{"content_serve": True, **settings}),
             self.clock,
             self.lines.append,

@@ -413,3 +413,36 @@ def test_it_takes_its_own_paths_alone() -> None:
     mounted = Asker(SOME, repository_base_url="https://a.org/x/oai")
     assert mounted.application.takes(event(path="/x/content/1"))
     assert mounted.get("/x/content/" + ID).headers["Link"].count("<https://a.org/x/time") == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "media_type", "told"),
+    [
+        ("/cdx", f"url={URL}", 200, "text/x-cdxj", b"cz,a)/dir/page.txt 20071105102030 {"),
+        ("/cdx", "url=", 400, "text/plain", b""),
+        (f"/timemap/link/{URL}", "", 200, "application/link-format", b'rel="original"'),
+        (f"/timegate/{URL}", "", 302, "text/plain", b"https://oai.example.org/content/oai:"),
+        ("/timegate/http://b.cz/", "", 404, "text/plain", b"no memento"),
+    ],
+)
+def test_lists_are_answered_beside_contents(
+    path: str, query: str, status: int, media_type: str, told: bytes
+) -> None:
+    asker = Asker(SOME)
+    got = asker.get(path, query)
+    assert (got.status, got.headers["Content-Type"]) == (status, f"{media_type}; charset=utf-8")
+    assert told in got.body
+    assert got.headers["X-Content-Type-Options"] == "nosniff"
+    assert json.loads(asker.lines[-1])["snapshot"] == 1
+    assert asker.get(path, query, method="HEAD").body == b""
+
+
+def test_a_timegate_leads_to_the_memento() -> None:
+    asker = Asker(SOME)
+    where = asker.get(f"/timegate/{URL}").headers["Location"]
+    got = asker.get(where.removeprefix("https://oai.example.org"))
+    assert (got.body, got.headers["Memento-Datetime"]) == (TEXT, "Mon, 05 Nov 2007 10:20:30 GMT")
+
+
+def test_lists_too_are_opt_in() -> None:
+    assert Asker(SOME, content_serve=False).get("/cdx", f"url={URL}").status == 404
