@@ -26,6 +26,7 @@ from functions.snapshot.manifest import Manifest
 from functions.store.slice import Slices
 
 _NOT_MODIFIED = 304
+_NO_CODING = ("", "identity", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class ArchivedContents:
             source = stream.verified(
                 found.document.payload(),
                 _declared(capture) if verified else None,
-                f"{found.address}, byte {capture.offset}",
+                record.where(capture),
                 chunked=_is_chunked(message),
             )
             decoded = source if coded else _decoded(source, message)
@@ -141,8 +142,8 @@ class ArchivedContents:
         with record.opened(self._archives, payload) as found:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
-            bears = _codings(found.document.message)
-            told = {"coded": ", ".join(bears)} if bears else {}
+            undone, left = _codings(found.document.message)
+            told = {"coded": ", ".join(left)} if left else {}
             if payload.truncated:
                 told["truncated"] = payload.truncated
             return Content(
@@ -153,10 +154,10 @@ class ArchivedContents:
                 media_type=_media_type(payload, answer, found.document),
                 headers=answer.fields,
                 digest=_labelled(_declared(payload)),
-                size=None if bears else payload.length,
+                size=None if undone else payload.length,
                 capture=capture,
                 original=original,
-                stretch=None if bears else self._stretch(found, payload),
+                stretch=None if undone else self._stretch(found, payload),
                 told=told,
             )
 
@@ -225,13 +226,14 @@ def _is_chunked(message: Message | None) -> bool:
     return message is not None and "chunked" in message.tokens(b"transfer-encoding")
 
 
-def _codings(message: Message | None) -> list[str]:
-    """Return the codings that a payload bears by its head, the last applied last."""
+def _codings(message: Message | None) -> tuple[list[str], list[str]]:
+    """Return the codings that a payload bears by its head: those that are undone, and others."""
     if message is None:
-        return []
-    none = ("", "identity", "none")
-    bears = [name for name in message.codings() if name not in none]
-    return [*bears, "chunked"] if _is_chunked(message) else bears
+        return [], []
+    bears = [name for name in message.codings() if name not in _NO_CODING]
+    undone = ["chunked"] if _is_chunked(message) else []
+    undone += [name for name in bears if name in codings.KNOWN]
+    return undone, [name for name in bears if name not in codings.KNOWN]
 
 
 def _decoded(source: codings.Pieces, message: Message | None) -> codings.Pieces:
