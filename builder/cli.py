@@ -19,6 +19,8 @@ COMMANDS = {
     "given again, it goes on.",
     "fileset": "Archive datasets: fetch their files, verify them, keep them, "
     "and print a result for each.",
+    "harvest": "Harvest OAI-PMH repositories into a folder; given again, it goes on or brings up "
+    "to date.",
     "publish": "Publish what was ingested as the next snapshot.",
     "serve": "Serve OAI-PMH at /oai and a page for people at /, until interrupted.",
     "status": "Say what is published and what waits to be published.",
