@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from builder import intake
 from builder.errors import UsageError
-from builder.harvest import layout, part, state
+from builder.harvest import folder, layout
 from builder.harvest.errors import Broken, HarvestError
 from builder.harvest.origin import Origin, is_provenance, is_uri, origins
 from builder.harvest.piece import Piece, cut
@@ -46,12 +46,6 @@ class Harvest:
         """The host, and the port where one is given, that it came from."""
         return urlsplit(self.state.base_url).netloc.rpartition("@")[2].lower()
 
-    def rows(self) -> Iterator[Harvested]:
-        """Yield the rows of its parts, in the order in which they came. Raises HarvestError."""
-        for one in self.state.parts:
-            run = int(one.name.split("-")[1])
-            yield from part.rows(self.folder / one.name, run)
-
 
 @dataclass(slots=True)
 class Gathered:
@@ -75,23 +69,25 @@ def find(source: str) -> tuple[Path, ...]:
     return tuple(sorted(one.parent for one in path.glob(f"*/{layout.STATE}")))
 
 
-def opened(folder: Path) -> Harvest:
+def opened(place: Path) -> Harvest:
     """Return the harvest that lies in a folder. Raises UsageError."""
+    names = place / layout.SETS
     try:
-        found = state.parsed((folder / layout.STATE).read_bytes(), str(folder / layout.STATE))
-        names = folder / layout.SETS
+        found = folder.read(place)
+        if found is None:
+            raise UsageError(f"{place} is no folder of a harvest any more")
         told = json.loads(names.read_bytes()) if names.is_file() else []
-        return Harvest(folder, found, {str(spec): str(name) for spec, name in told})
+        return Harvest(place, found, {str(spec): str(name) for spec, name in told})
     except HarvestError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
-        raise UsageError(f"{folder} cannot be read: {error.strerror or error}") from error
+        raise UsageError(f"{place} cannot be read: {error.strerror or error}") from error
     except (ValueError, TypeError) as error:
-        raise UsageError(f"{folder / layout.SETS} is damaged: {error!r}") from error
+        raise UsageError(f"{names} is damaged: {error!r}") from error
 
 
 def ingest(
-    store: Writer, folders: Sequence[Path], namespace: str, scratch: Path, name: str
+    store: Writer, places: Sequence[Path], namespace: str, scratch: Path, name: str
 ) -> Gathered:
     """Put what the harvests hold into the intake, as one run. Raises UsageError, StoreError.
 
@@ -102,8 +98,8 @@ def ingest(
         rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
         names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
         faults = Part(scratch, "000000")
-        for folder in folders:
-            harvest = opened(folder)
+        for place in places:
+            harvest = opened(place)
             gathered.harvests += 1
             try:
                 _add(harvest, namespace, rows, faults, gathered)
@@ -123,7 +119,7 @@ def _add(
 ) -> None:
     """Write the rows of a harvest, and what of it cannot be read."""
     state_ = harvest.state
-    for row in harvest.rows():
+    for row in folder.rows(harvest.folder, state_):
         try:
             made = entry(harvest, row)
         except Broken as error:

@@ -68,14 +68,23 @@ SELECT * FROM newest
 QUALIFY row_number() OVER (PARTITION BY identifier, prefix ORDER BY digest IS NOT DISTINCT FROM last
     DESC, fresh, harvested DESC) = 1
 """
-_ITEMS = """
+_ITEMS = f"""
 CREATE TABLE items AS
 WITH said AS (
-    SELECT o.identifier, arg_max(base_url, (harvested, prefix)) AS base_url,
-        arg_max(repository, (harvested, prefix)) AS repository,
-        arg_max(id, (harvested, prefix)) AS id, arg_max(specs, (harvested, prefix)) AS specs,
-        arg_max(sets, (harvested, prefix)) AS sets
-    FROM came JOIN owned o USING (base_url, id) GROUP BY o.identifier
+    SELECT identifier, base_url, repository, id, specs, sets FROM (
+        SELECT o.identifier, base_url, repository, id, specs, sets, harvested, prefix
+        FROM came JOIN owned o USING (base_url, id)
+        UNION ALL BY NAME
+        SELECT identifier, document ->> '$.base_url' AS base_url,
+            document ->> '$.repository' AS repository, document ->> '$.id' AS id,
+            from_json(document -> '$.specs', '["VARCHAR"]') AS specs, sets,
+            list_max(from_json(document -> '$.records[*].harvested', '["VARCHAR"]')) AS harvested,
+            NULL AS prefix
+        FROM old WHERE kind = '{KIND}' AND NOT deleted AND identifier IN (
+            SELECT identifier FROM owned)
+    )
+    QUALIFY row_number() OVER (PARTITION BY identifier
+        ORDER BY harvested DESC, prefix DESC NULLS LAST) = 1
 ),
 gone AS (
     SELECT identifier, max(datestamp) AS since FROM record WHERE deleted GROUP BY identifier
@@ -87,9 +96,9 @@ kept AS (
     WHERE NOT r.deleted AND (g.since IS NULL OR r.datestamp > g.since) GROUP BY r.identifier
 )
 SELECT s.*, k.identifier IS NULL AS gone, digests,
-    if(gone, NULL, '{"base_url":' || to_json(base_url) || ',"repository":' || to_json(repository)
+    if(gone, NULL, '{{"base_url":' || to_json(base_url) || ',"repository":' || to_json(repository)
         || ',"id":' || to_json(id) || ',"specs":' || to_json(specs)
-        || ',"records":[' || array_to_string(entries, ',') || ']}') AS document
+        || ',"records":[' || array_to_string(entries, ',') || ']}}') AS document
 FROM said s LEFT JOIN kept k USING (identifier)
 """
 _LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="n.sets")

@@ -42,7 +42,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="SOURCE",
         help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders of "
-        "any of these, or of `sheaf harvest`; s3://bucket/prefix; - for stdin (default: redif.directory)",
+        "any of these, or of `sheaf harvest`; s3://bucket/prefix; - for stdin "
+        "(default: redif.directory)",
     )
     parser.add_argument(
         "-f",

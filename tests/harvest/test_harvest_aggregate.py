@@ -1,7 +1,6 @@
 """What was harvested is published again: its items, formats, sets, and where it was taken from."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -51,8 +50,8 @@ def meaning(element: etree._Element) -> bytes:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path / "harvests"
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "harvests"
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
@@ -66,14 +65,14 @@ def test_items_keep_identifiers_metadata_and_sets(home: Home, folder: Path, form
         for came in rows[:9]:
             record, piece = found[came.identifier], cut(came.record).metadata
             assert piece is not None
-            (metadata,) = record.find(f"{OAI}metadata") or ()
+            (metadata,) = record.iterfind(f"{OAI}metadata/*")
             assert meaning(metadata) == meaning(etree.fromstring(piece.text))
             sets = {e.text for e in record.iter(f"{OAI}setSpec")}
             assert sets == {"repository:a.cz", *(f"from:a.cz:{s}" for s in came.sets)}
-        names = dict(
-            (s.findtext(f"{OAI}setSpec"), s.findtext(f"{OAI}setName"))
+        names = {
+            s.findtext(f"{OAI}setSpec"): s.findtext(f"{OAI}setName")
             for s in asked(base, "verb=ListSets").iter(f"{OAI}set")
-        )
+        }
     assert names["repository:a.cz"] == "Archive A"
     assert names["from:a.cz:a"] == "The first set"
     assert names["from:a.cz:a:b"] == "a.cz: a / b"
@@ -144,10 +143,10 @@ def test_what_changes_there_changes_here_and_nothing_else_does(home: Home, folde
 
 def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None:
     harvest(folder, [row(one) for one in SOME[:4]])
-    harvest(folder, [row(one, "mods") for one in SOME[2:6]], prefix="mods")
+    harvest(folder, [row(one, "marc21") for one in SOME[2:6]], prefix="marc21")
     told = home("ingest", folder)
     lines = told.out.splitlines()
-    assert "mods is not offered" in told.out
+    assert "marc21 is not offered" in told.out
     own = home.folder / "own"
     own.mkdir()
     text = [line.strip() for line in lines[lines.index("  [[format]]") :]]
@@ -160,17 +159,17 @@ def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None
     (own / "formats.toml").write_text("\n".join(text) + "\n")
     config = home.config.read_text().replace("[formats]", '[formats]\ntemplates = "own"')
     home.config.write_text(config)
-    assert "mods is not offered" not in home("ingest", folder).out
+    assert "marc21 is not offered" not in home("ingest", folder).out
     assert home("publish").code == 0
     with home.served() as base:
-        plain, mods = (asked(base, RECORDS), asked(base, RECORDS.replace("oai_dc", "mods")))
+        plain, marc21 = (asked(base, RECORDS), asked(base, RECORDS.replace("oai_dc", "marc21")))
         assert len(records(plain)) == 6
-        assert [*records(mods)] == [one.identifier for one in SOME[2:6]]
-        for one, prefixes in ((SOME[0], ["oai_dc"]), (SOME[2], ["oai_dc", "mods"])):
+        assert [*records(marc21)] == [one.identifier for one in SOME[2:6]]
+        for one, prefixes in ((SOME[0], ["oai_dc"]), (SOME[2], ["oai_dc", "marc21"])):
             query = f"verb=ListMetadataFormats&identifier={one.identifier}"
             found = asked(base, query).iter(f"{OAI}metadataPrefix")
             assert [e.text for e in found] == prefixes
-        query = f"verb=GetRecord&identifier={SOME[0].identifier}&metadataPrefix=mods"
+        query = f"verb=GetRecord&identifier={SOME[0].identifier}&metadataPrefix=marc21"
         assert codes(asked(base, query)) == ["cannotDisseminateFormat"]
     # What came in another format alone is told in Dublin Core by what is known of it.
     made = records(plain)[SOME[5].identifier]
@@ -182,19 +181,19 @@ def test_a_deletion_in_one_format_is_one_in_all_that_are_not_newer(
     home: Home, folder: Path
 ) -> None:
     harvest(folder, [row(one) for one in SOME[:3]])
-    harvest(folder, [row(one, "mods") for one in SOME[:3]], prefix="mods")
+    harvest(folder, [row(one, "marc21") for one in SOME[:3]], prefix="marc21")
     assert published(home, folder) == (3, 0, 0)
     gone = [replace(one, deleted=True, stamp=NOW) for one in SOME[:2]]
     newer = replace(SOME[1], stamp=NOW.replace(hour=11))
     harvest(folder, [row(one, came=LATER) for one in gone])
-    harvest(folder, [row(newer, "mods", came=LATER)], prefix="mods")
+    harvest(folder, [row(newer, "marc21", came=LATER)], prefix="marc21")
     assert published(home, folder) == (0, 2, 1)
     state = home("query", "--json", "SELECT identifier, deleted, list_transform(from_json("
                  "document -> '$.records', '[\"JSON\"]'), lambda r: r ->> '$.prefix') AS p "
                  "FROM records ORDER BY identifier").out  # fmt: skip
     rows = [json.loads(line) for line in state.splitlines()]
     assert [(r["deleted"], r["p"]) for r in rows] == [
-        (True, None), (False, ["mods"]), (False, ["oai_dc", "mods"]),
+        (True, None), (False, ["marc21"]), (False, ["oai_dc", "marc21"]),
     ]  # fmt: skip
 
 
@@ -239,12 +238,12 @@ def test_what_is_withdrawn_stays_so_and_comes_back_when_it_is_restored(
     harvest(folder, [row(one) for one in SOME])
     published(home, folder)
     one = FIRST.identifier
-    assert home("withdraw", one, "--reason", "a request").code == 0
+    assert home("withdraw", "--identifier", one, "--reason", "a request").code == 0
     changed = replace(FIRST, title="Another", stamp=NOW)
     harvest(folder, [row(item, came=LATER) for item in (*SOME, changed)])
     assert published(home, folder) == (0, 0, 0)
     assert one not in names(home)
-    assert home("withdraw", "--restore", one).code == 0
+    assert home("withdraw", "--restore", "--identifier", one).code == 0
     assert one in names(home)
     assert published(home, folder)[1] == 1
 

@@ -1,5 +1,6 @@
 """Folders of harvests, written as a harvest writes them, without one."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -42,8 +43,8 @@ def harvest(
     own.mkdir(parents=True, exist_ok=True)
     file = layout.part(1, 1, form)
     writer = part.writer(own / file, form)
-    count = 0
-    for count, one in enumerate(rows, 1):
+    written = [*rows]
+    for one in written:
         writer.append(one)
     writer.close()
     schema, namespace = PREFIXES[prefix]
@@ -54,11 +55,9 @@ def harvest(
         form=form,
         identify={"repositoryName": name, "granularity": "YYYY-MM-DDThh:mm:ssZ"},
         format={"metadataPrefix": prefix, "schema": schema, "metadataNamespace": namespace},
-        parts=[Part(file, count, (own / file).stat().st_size)],
+        parts=[Part(file, len(written), (own / file).stat().st_size)],
     )
     (own / layout.STATE).write_bytes(state.document())
     if sets:
-        import json
-
         (own / layout.SETS).write_text(json.dumps(sets), "utf-8")
     return own
