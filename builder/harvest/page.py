@@ -136,6 +136,8 @@ class _Reader:
             words = expat.errors.messages[error.code]
             what = f"no XML: {words} in line {error.lineno}"
             raise Broken(what, unbound=words == "unbound prefix") from error
+        except UnicodeDecodeError as error:  # of which expat takes some
+            raise Broken(f"no XML: not UTF-8: {error.reason}") from error
         whole = self._base + len(self._held)
         kept = whole if self._start_at is None else self._start_at
         self._held, self._base = self._held[kept - self._base :], kept

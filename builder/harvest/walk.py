@@ -21,6 +21,7 @@ _IDLE = 50
 """Pages in a row that may bring nothing."""
 _ENDED = frozenset({"noRecordsMatch"})
 _FINAL = frozenset({"cannotDisseminateFormat", "noSetHierarchy", "badVerb"})
+_REFUSALS = frozenset({400, 404, 422, 500})
 NO_STAMP = "its datestamp is none of OAI-PMH"
 
 
@@ -244,7 +245,9 @@ class Walk:
         """Ask for another window where this one was refused."""
         going = self.going
         refused = isinstance(trouble, Refused) or (
-            isinstance(trouble, Unanswered) and trouble.status in (400, 404, 422, 500)
+            isinstance(trouble, Unanswered)
+            and trouble.status in _REFUSALS
+            and not going.counts.distinct
         )
         if not refused or (isinstance(trouble, Refused) and trouble.code in _FINAL):
             return False
