@@ -8,6 +8,7 @@ from typing import BinaryIO
 from functions.content import opening
 from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
+from functions.content.holding import Objects
 from functions.content.seam import Archives, Content
 from functions.content.search import Search
 from functions.oai import event
@@ -37,11 +38,13 @@ def application(
     """
     archives = opening.archives(repository, uri, base, settings, environment)
     store = archives.own
+    objects = Objects(repository.catalogue, repository.files)
+    prefix = settings["redif.identifier_prefix"]
     connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
     signer = Signer(connection, environment, settings["content.redirect_seconds"])
     return ContentApplication(
         repository,
-        ArchivedContents(repository, archives, store, settings["redif.identifier_prefix"]),
+        ArchivedContents(repository, objects, archives, store, prefix),
         Search(repository.catalogue, repository.files),
         settings,
         clock,
