@@ -11,8 +11,9 @@ from functions.content.handler import ContentApplication
 from functions.content.holding import Objects
 from functions.content.seam import Archives, Content
 from functions.content.search import Search
-from functions.oai import event
+from functions.oai import event, gateway
 from functions.oai.duck import DuckRepository
+from functions.oai.instance import Answering, Opened, now
 from functions.snapshot.configuration import Configuration
 from functions.store.bucket import LONGEST, PATIENCE, SILENCE
 from functions.store.connection import Connection
@@ -53,6 +54,20 @@ def application(
         largest=largest,
         lying=lying(archives, store),
         sign=signer.address,
+    )
+
+
+def of_lambda(opened: Opened) -> Answering:
+    """Return what answers with the content of a store that an instance has opened."""
+    return application(
+        opened.repository,
+        opened.settings["store.uri"],
+        opened.root,
+        opened.settings,
+        opened.environment,
+        now,
+        opened.log,
+        largest=gateway.LARGEST,
     )
 
 

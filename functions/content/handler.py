@@ -24,8 +24,7 @@ from functions.content.seam import Content, Contents, Searching
 from functions.oai import access, cache, cors, deadline, gateway
 from functions.oai import event as http
 from functions.oai.access import AccessLog
-from functions.oai.event import Call, Reply
-from functions.oai.handler import OAI_PATH, unavailable
+from functions.oai.event import OAI_PATH, Call, Reply, unavailable
 from functions.oai.present import Present
 from functions.oai.repository import Repository
 from functions.snapshot.configuration import Configuration
@@ -119,7 +118,7 @@ class ContentApplication:
                     self._unavailable("This takes too long at the moment; try again later."), call
                 )
         exposed = {"Access-Control-Expose-Headers": "*"}
-        headers = {**cors.ANSWER, **exposed, **sandbox.HEADERS, **answer["headers"]}
+        headers = {**cors.ANSWER, **answer["headers"], **sandbox.HEADERS, **exposed}
         entry.answer = {**answer, "headers": headers}
         if not isinstance(answer["body"], Stream):
             entry.add(len(answer["body"]))
@@ -173,6 +172,7 @@ class ContentApplication:
         entry.told["snapshot"] = manifest.snapshot
         listed = _LISTS.get(f"/{call.path[1:].partition('/')[0]}")
         if listed is not None:
+            entry.told["query"] = call.query[:_LONGEST]
             return self._written(listed(call, self._search, manifest, self._settings), call)
         try:
             asked = arguments.read(call)

@@ -6,6 +6,8 @@ a sheaf.toml in the zip's root. A request is told of on standard output, by a li
 
 import os
 
-from functions.oai import instance
+from functions.oai import assembly, instance
 
-handler = instance.Instance(os.environ, instance.root(os.environ), instance.write)
+handler = instance.Instance(
+    os.environ, instance.root(os.environ), instance.write, assembly.application
+)

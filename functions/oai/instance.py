@@ -21,10 +21,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from functions.oai import access, deadline, event, gateway, handler, kept
+from functions.oai import access, deadline, event, gateway, kept
 from functions.oai.access import AccessLog
 from functions.oai.duck import DuckRepository
-from functions.oai.handler import Application
 from functions.snapshot import configuration
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import SheafError
@@ -100,11 +99,6 @@ class Opened:
     log: Callable[[str], None] | None
 
 
-def metadata(opened: Opened) -> Answering:
-    """Return what answers OAI-PMH."""
-    return Application(opened.repository, opened.settings, now, opened.log, largest=gateway.LARGEST)
-
-
 @dataclass(frozen=True, slots=True)
 class Serving:
     """A store that is open, and what answers from it."""
@@ -132,7 +126,7 @@ class Instance:
         environment: Mapping[str, str],
         root: Path,
         write: Callable[[str], None],
-        make: Callable[[Opened], Answering] = metadata,
+        make: Callable[[Opened], Answering],
     ) -> None:
         self._make = make
         self._environment = environment
@@ -204,7 +198,7 @@ class Instance:
     def _refusal(self, given: object, request: str) -> dict[str, Any]:
         begun = time.perf_counter()
         seconds = configuration.default("serve.retry_seconds")
-        reply = handler.unavailable("The repository is not ready; try again later.", seconds)
+        reply = event.unavailable("The repository is not ready; try again later.", seconds)
         call = gateway.read(given)
         answer = event.write(reply, call)
         took = time.perf_counter() - begun
