@@ -146,7 +146,8 @@ def test_bytes_without_references_stay_as_they_are(data: bytes, content_type: st
 @settings(max_examples=examples(80))
 @given(st.lists(st.sampled_from(
     ["<a ", "href=", "'", '"', "/x.html", ">", "<style>", "url(", ")", "\\", "<!--", "-->",
-     "srcset=", "</style>", "&#1;", "\x00", "@import ", "/*", "*/", "<meta http-equiv=refresh content="]),
+     "srcset=", "</style>", "&#1;", "\x00", "@import ", "/*", "*/",
+     "<meta http-equiv=refresh content="]),
     max_size=30).map("".join))  # fmt: skip
 def test_no_page_breaks_it_and_once_is_enough(text: str) -> None:
     once = html(text)
