@@ -210,3 +210,6 @@ _MAKERS: dict[str, Callable[[str], Callable[[Pieces], Pieces]]] = {
     "br": _brotli,
     "zstd": _zstd,
 }
+
+KNOWN = frozenset(_MAKERS)
+"""The content codings that can be undone, where the libraries for them are there."""

@@ -55,11 +55,6 @@ class Document:
             yield piece
             piece = self._block.take()
 
-    @property
-    def length(self) -> int:
-        """Bytes of payload that the record declares, which need not all be there."""
-        return len(self._first) + self._block.missing
-
 
 def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda: b"") -> Document:
     """Return the record that a stream begins with, which lies at `offset` of its file.

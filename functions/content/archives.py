@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 
 from functions.content import wacz
 from functions.content.errors import ContentError
+from functions.snapshot.address import is_key
 from functions.snapshot.errors import MissingObject
 from functions.store import slice
 from functions.store.catalog import Cache
@@ -18,6 +19,8 @@ WITHIN = "!/"
 """What stands in an address between a WACZ file and a file in it."""
 WARCS = "warcs"
 """Where in a store the WARC files lie that it captured itself."""
+
+_OWN = (f"{WARCS}/", "filesets/", "obi/")  # what of a store is content
 
 
 class PlacedArchives:
@@ -52,7 +55,7 @@ class PlacedArchives:
     def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of a file, by one range (see Archives.open)."""
         if offset < 0 or (length is not None and length < 0):
-            raise ContentError("damaged", f"{address}: no bytes lie at {offset}")
+            raise ContentError("damaged", f"{_shown(address)}: no bytes lie at {offset}")
         outer, within, inner = address.partition(WITHIN)
         slices, key = self._placed(outer)
         try:
@@ -60,7 +63,8 @@ class PlacedArchives:
                 return self._member(slices, key, inner, offset, length)
             return slices.open(key, offset, length)
         except MissingObject as error:
-            raise ContentError("not-at-hand", f"{address} is not there") from error
+            self._cache.forget(outer.rpartition("/")[2])  # it may be ingested anew, elsewhere
+            raise ContentError("not-at-hand", f"{_shown(address)} is not there") from error
 
     def bucket(self, address: str) -> tuple[str, str]:
         """Return the bucket in which a file lies and its key there; empty ones for a folder."""
@@ -91,7 +95,10 @@ class PlacedArchives:
             for known, slices, key in self._lying(name):
                 if known == address:
                     return slices, key
-        raise ContentError("not-at-hand", f"{address} is in none of the places of archive files")
+        key = address.removeprefix(f"{self.own.address}/")
+        if key != address and is_key(key) and key.startswith(_OWN):
+            return self.own, key
+        raise ContentError("not-at-hand", f"{_shown(address)} is in no place of archive files")
 
     def _member(
         self, slices: Slices, key: str, inner: str, offset: int, length: int | None
@@ -104,7 +111,7 @@ class PlacedArchives:
 
         found = self._cache.get((address, inner), find)
         if found is None:
-            raise ContentError("not-at-hand", f"{address} has no {inner}")
+            raise ContentError("not-at-hand", f"{key} has no {inner}")
         start, member = found
         if member.deflated:
             whole = slices.open(key, start, member.packed)
@@ -114,6 +121,12 @@ class PlacedArchives:
             return cast(BinaryIO, slice.Bounded(inflated, length))
         left = max(0, member.packed - offset)
         return slices.open(key, start + offset, left if length is None else min(length, left))
+
+
+def _shown(address: str) -> str:
+    """Return a file's name, as anybody may be told: without the folder."""
+    outer, within, inner = address.partition(WITHIN)
+    return outer.rpartition("/")[2] + within + inner
 
 
 def _is_name(name: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import BinaryIO
 
 from functions.archive import coded as codings
@@ -19,13 +19,13 @@ from functions.content.errors import ContentError
 from functions.content.holding import Holding, Objects
 from functions.content.record import Found
 from functions.content.seam import Content, Stretch
-from functions.oai.duck import DuckRepository
-from functions.oai.repository import Record
+from functions.oai.repository import Record, Repository
 from functions.snapshot import identifier, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.slice import Slices
 
 _NOT_MODIFIED = 304
+_NO_CODING = ("", "identity", "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,23 @@ class HeldContent(Content):
 class ArchivedContents:
     """Gives the bytes of items out of archive files and of the store. Safe to use from threads.
 
-    `prefix` is what stands before handles in the identifiers of templates; empty: oai: and the
-    namespace.
+    `objects` are those of the same store. `prefix` is what stands before handles in the
+    identifiers of templates; empty: oai: and the namespace.
     """
 
     def __init__(
-        self, repository: DuckRepository, archives: PlacedArchives, store: Slices, prefix: str
+        self,
+        repository: Repository,
+        objects: Objects,
+        archives: PlacedArchives,
+        store: Slices,
+        prefix: str = "",
     ) -> None:
         self._repository = repository
+        self._objects = objects
         self._archives = archives
         self._store = store
         self._prefix = prefix
-        self._objects = Objects(repository.catalogue, repository.files)
 
     def find(
         self,
@@ -98,7 +103,7 @@ class ArchivedContents:
             source = stream.verified(
                 found.document.payload(),
                 _declared(capture) if verified else None,
-                f"{found.address}, byte {capture.offset}",
+                record.where(capture),
                 chunked=_is_chunked(message),
             )
             decoded = source if coded else _decoded(source, message)
@@ -141,22 +146,22 @@ class ArchivedContents:
         with record.opened(self._archives, payload) as found:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
-            bears = _codings(found.document.message)
-            told = {"coded": ", ".join(bears)} if bears else {}
+            undone, left = _codings(found.document.message)
+            told = {"coded": ", ".join(left)} if left else {}
             if payload.truncated:
                 told["truncated"] = payload.truncated
             return Content(
                 identifier=capture.identifier,
                 url=capture.url,
-                date=capture.time,
+                date=capture.time and capture.time.replace(tzinfo=UTC),
                 status=_status(capture, original),
                 media_type=_media_type(payload, answer, found.document),
                 headers=answer.fields,
                 digest=_labelled(_declared(payload)),
-                size=None if bears else payload.length,
+                size=None if undone else payload.length,
                 capture=capture,
                 original=original,
-                stretch=None if bears else self._stretch(found, payload),
+                stretch=None if undone else self._stretch(found, payload),
                 told=told,
             )
 
@@ -225,13 +230,14 @@ def _is_chunked(message: Message | None) -> bool:
     return message is not None and "chunked" in message.tokens(b"transfer-encoding")
 
 
-def _codings(message: Message | None) -> list[str]:
-    """Return the codings that a payload bears by its head, the last applied last."""
+def _codings(message: Message | None) -> tuple[list[str], list[str]]:
+    """Return the codings that a payload bears by its head: those that are undone, and others."""
     if message is None:
-        return []
-    none = ("", "identity", "none")
-    bears = [name for name in message.codings() if name not in none]
-    return [*bears, "chunked"] if _is_chunked(message) else bears
+        return [], []
+    bears = [name for name in message.codings() if name not in _NO_CODING]
+    undone = ["chunked"] if _is_chunked(message) else []
+    undone += [name for name in bears if name in codings.KNOWN]
+    return undone, [name for name in bears if name not in codings.KNOWN]
 
 
 def _decoded(source: codings.Pieces, message: Message | None) -> codings.Pieces:

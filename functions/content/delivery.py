@@ -7,14 +7,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, BinaryIO
 
 from functions.content import body, range, sandbox
 from functions.content.body import Stream
 from functions.content.errors import ContentError
 from functions.content.range import Part, Unsatisfiable
 from functions.content.representation import Representation
-from functions.content.seam import Archives, Contents
+from functions.content.seam import Content, Contents
 from functions.oai import cache
 from functions.oai.event import Call
 from functions.snapshot.configuration import Configuration
@@ -28,6 +28,10 @@ _SIZES = 1024
 Answer = Mapping[str, Any]
 """statusCode, headers, and a body of bytes or a Stream."""
 
+Lying = Callable[[Content, int, int], BinaryIO]
+"""Opens a part of a content with a stretch, where it lies: leaving out so many bytes, giving so
+many. Raises ContentError, StoreError."""
+
 Sign = Callable[[str, str, str, str], str]
 """Returns an address at which an object can be had for a while: of bucket, key, method and the
 Content-Disposition that it is to be answered with. Raises StoreError."""
@@ -39,20 +43,20 @@ class Delivery:
     """Answers with contents. May be used by many threads at once.
 
     An answer has `largest` bytes of content at most (None: as many as there are, in a stream).
-    Parts of what lies open are read there by `archives`; what is large, and an object of a bucket,
-    is answered with its address by `sign`. Either may be missing.
+    Parts of what lies somewhere as it is are read there by `lying`; what is large, and an object of
+    a bucket, is answered with its address by `sign`. Either may be missing.
     """
 
     def __init__(
         self,
         contents: Contents,
         settings: Configuration,
-        archives: Archives | None = None,
+        lying: Lying | None = None,
         sign: Sign | None = None,
         largest: int | None = None,
     ) -> None:
         self._contents = contents
-        self._archives = archives
+        self._lying = lying
         self._sign = sign
         self._largest = largest
         self._seconds = settings["serve.cache_seconds"]
@@ -63,20 +67,25 @@ class Delivery:
     def answer(
         self,
         call: Call,
-        base: str,
         shown: Representation,
         ended: Callable[[int, Exception | None], None],
     ) -> Answer:
         """Return the answer to a GET or a HEAD for a representation.
 
-        `base` is what the paths here lie below. Where the body is a stream, `ended` is called at
-        its end (see Stream). Raises ContentError, StoreError.
+        `call.base` is what the paths here lie below. Where the body is a stream, `ended` is called
+        at its end (see Stream). Raises ContentError, StoreError.
         """
-        headers = shown.headers(base, self._seconds)
+        headers = shown.headers(call.base, self._seconds)
         if not shown.matches(call.headers):
             return _said(412, headers, "These are not the bytes of which If-Match speaks.")
         if shown.tag and cache.is_held(call.headers, shown.tag):
             return {"statusCode": 304, "headers": _without_body(headers, tag=True), "body": b""}
+        elsewhere = self._elsewhere(call, shown)
+        if elsewhere:
+            told = {"Location": elsewhere, "Cache-Control": cache.UNKEPT}
+            told = {**_without_body(headers), **told}
+            told.pop("Memento-Datetime", None)
+            return _said(302, told, "It is to be had at the address in Location, for a while.")
         part, size = None, shown.size
         wanted = range.read(call.headers.get("range", "")) if call.method == "GET" else None
         if wanted is not None and shown.continues(call.headers):
@@ -86,12 +95,6 @@ class Delivery:
             except Unsatisfiable:
                 told = {**headers, "Content-Range": range.unsatisfied(size)}
                 return _said(416, told, f"There are {size} bytes.")
-        elsewhere = self._elsewhere(call, shown, size if part is None else part.length)
-        if elsewhere:
-            told = {"Location": elsewhere, "Cache-Control": cache.UNKEPT}
-            told = {**_without_body(headers), **told}
-            told.pop("Memento-Datetime", None)
-            return _said(302, told, "It is to be had at the address in Location, for a while.")
         if part is None and self._is_too_large(size):
             return self._too_large(headers, size)
         if call.method == "HEAD":
@@ -137,12 +140,11 @@ class Delivery:
 
         Only of the whole it is known whether it has its digest.
         """
-        stretch = shown.content.stretch
         if part is None or part.length == part.size:
             opened = self._contents.opened(shown.content, coded=shown.coded)
             return body.pieces(source.enter_context(opened), None)
-        if stretch is not None and self._archives is not None:
-            file = self._archives.open(stretch.address, stretch.offset + part.first, part.length)
+        if shown.is_plain and self._lying is not None:
+            file = self._lying(shown.content, part.first, part.length)
             source.callback(file.close)
         else:
             opened = self._contents.opened(shown.content, coded=shown.coded, verified=False)
@@ -168,13 +170,15 @@ class Delivery:
                 self._sizes.popitem(last=False)
         return size
 
-    def _elsewhere(self, call: Call, shown: Representation, length: int | None) -> str:
-        """Return the signed address of what is large and lies in a bucket as it is, else ""."""
-        stretch = shown.content.stretch
-        if self._sign is None or stretch is None or not stretch.bucket:
-            return ""
-        is_object = stretch.offset == 0 and stretch.length is None
-        if not is_object or length is None or length <= self._redirected:
+    def _elsewhere(self, call: Call, shown: Representation) -> str:
+        """Return the signed address of what is large and an object of a bucket, else "".
+
+        Parts are had there too: by the address any Range is answered, and none is read over here.
+        """
+        stretch, size = shown.content.stretch, shown.size
+        if self._sign is None or stretch is None or not stretch.bucket or stretch.offset:
+            return ""  # nothing that is packed into an object begins with it
+        if size is None or stretch.length not in (None, size) or size <= self._redirected:
             return ""
         # Its own host has no sandbox for it: there all of it is to be saved.
         kept = sandbox.disposition(sandbox.UNKNOWN, sandbox.name(shown.content.url))

@@ -6,25 +6,25 @@ It is called as functions.oai.handler's Application is. RFC 9110 (HTTP), RFC 708
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from functions.content import arguments, sandbox
+from functions.content import arguments, cdx, memento, sandbox
 from functions.content.arguments import Asked, Refused
 from functions.content.body import Stream
 from functions.content.capture import FIELDS
-from functions.content.delivery import Answer, Delivery, Sign
+from functions.content.delivery import Answer, Delivery, Lying, Sign
 from functions.content.errors import ContentError
 from functions.content.representation import Representation
-from functions.content.seam import Archives, Content, Contents
+from functions.content.seam import Content, Contents, Searching
 from functions.oai import access, cache, cors, deadline, gateway
 from functions.oai import event as http
 from functions.oai.access import AccessLog
-from functions.oai.event import Call, Reply
-from functions.oai.handler import OAI_PATH, unavailable
+from functions.oai.event import OAI_PATH, Call, Reply, unavailable
 from functions.oai.present import Present
 from functions.oai.repository import Repository
 from functions.snapshot.configuration import Configuration
@@ -34,14 +34,19 @@ from functions.store import tally
 
 _LOG = logging.getLogger("sheaf")
 
-PATHS = ("/content", "/cdx", "/timemap", "/timegate")
-"""What is answered here: these, and what lies below them."""
-
 PART = 4_000_000
 """Bytes of content in one answer of Lambda: it answers 6 MB at most, and base64 adds a third."""
 
+_LISTS: Mapping[str, Callable[[Call, Searching, Manifest, Configuration], Reply]] = {
+    "/cdx": cdx.reply,
+    "/timemap": memento.timemap,
+    "/timegate": memento.timegate,
+}
 _STREAMS = 256
 """Answers that may be under way at once, each with a file or a request to a bucket held open."""
+PATHS = (arguments.PATH, *_LISTS)
+"""What is answered here: these, and what lies below them."""
+
 _ALLOWED = ("GET", "HEAD", "OPTIONS")
 _PLAIN = "text/plain"
 _LONGEST = 300
@@ -61,24 +66,26 @@ class ContentApplication:
         self,
         repository: Repository,
         contents: Contents,
+        search: Searching,
         settings: Configuration,
         clock: Callable[[], datetime],
         log: Callable[[str], None] | None = None,
         timer: Callable[[], float] = time.perf_counter,
         compress: Callable[[bytes], bytes] = http.gzipped,
         largest: int | None = None,
-        archives: Archives | None = None,
+        lying: Lying | None = None,
         sign: Sign | None = None,
     ) -> None:
         self._repository = repository
         self._contents = contents
+        self._search = search
         self._settings = settings
         self._clock = clock
         self._timer = timer
         self._compress = compress
         self._largest = largest
         part = None if largest is None else PART
-        self._delivery = Delivery(contents, settings, archives, sign, part)
+        self._delivery = Delivery(contents, settings, lying, sign, part)
         self._present = Present(
             repository, clock, settings["serve.pointer_seconds"], settings["serve.clock_allowance"]
         )
@@ -111,7 +118,7 @@ class ContentApplication:
                     self._unavailable("This takes too long at the moment; try again later."), call
                 )
         exposed = {"Access-Control-Expose-Headers": "*"}
-        headers = {**cors.ANSWER, **exposed, **sandbox.HEADERS, **answer["headers"]}
+        headers = {**cors.ANSWER, **answer["headers"], **sandbox.HEADERS, **exposed}
         entry.answer = {**answer, "headers": headers}
         if not isinstance(answer["body"], Stream):
             entry.add(len(answer["body"]))
@@ -160,14 +167,18 @@ class ContentApplication:
             return self._written(refusal, call)
         if not self._settings["content.serve"]:
             return self._written(_fault(404, "disabled", "Only metadata is given here."), call)
-        base = self._base or call.base
+        call = replace(call, base=self._base or call.base)
+        manifest = self._manifest()
+        entry.told["snapshot"] = manifest.snapshot
+        listed = _LISTS.get(f"/{call.path[1:].partition('/')[0]}")
+        if listed is not None:
+            entry.told["query"] = call.query[:_LONGEST]
+            return self._written(listed(call, self._search, manifest, self._settings), call)
         try:
             asked = arguments.read(call)
-            manifest = self._manifest()
-            entry.told["snapshot"] = manifest.snapshot
             content = self._found(manifest, asked)
             entry.told["identifier"] = content.identifier[:_LONGEST]
-            return self._delivered(call, base, asked, content, entry)
+            return self._delivered(call, asked, content, entry)
         except Refused as error:
             return self._written(_fault(400, "argument", str(error)), call)
         except ContentError as error:
@@ -195,9 +206,7 @@ class ContentApplication:
         assert error is not None
         raise error
 
-    def _delivered(
-        self, call: Call, base: str, asked: Asked, content: Content, entry: "_Entry"
-    ) -> Answer:
+    def _delivered(self, call: Call, asked: Asked, content: Content, entry: "_Entry") -> Answer:
         """Return the answer with a content, if not too many are under way."""
         shown = Representation(content, asked.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
@@ -212,7 +221,7 @@ class ContentApplication:
                     entry.told["errors"] = [getattr(error, "code", type(error).__name__)]
                 entry.add(given)
 
-            answer = self._delivery.answer(call, base, shown, ended)
+            answer = self._delivery.answer(call, shown, ended)
             if isinstance(answer["body"], Stream):
                 stack.pop_all()
         return answer

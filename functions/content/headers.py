@@ -6,7 +6,7 @@ Memento: RFC 7089, section 2. Digests: RFC 9530.
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from urllib.parse import quote
@@ -114,12 +114,3 @@ def _decoded(value: str, size: int) -> bytes | None:
     except (ValueError, binascii.Error):
         return None
     return found if len(found) == size else None
-
-
-def is_coded(headers: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether an archived response's payload bears a coding by its own word."""
-    told = {n.lower(): v.strip().lower() for n, v in headers}
-    return any(told.get(n, "identity") not in ("", "identity") for n in _CODINGS)
-
-
-_CODINGS = ("content-encoding", "transfer-encoding")

@@ -42,11 +42,12 @@ _FOREVER = 1 << 40  # seconds
 class Holding:
     """An object of the store, or bytes in one: where, how packed, and what they come to.
 
-    `packing` is "", "deflated" or "warc"; `size` counts the bytes once unpacked.
+    `place` is None where it is all of the object; `packing` is "", "deflated" or "warc", and
+    `size` counts the bytes once unpacked.
     """
 
     key: str
-    place: int
+    place: int | None
     packing: str
     size: int | None
     digest: Declared | None
@@ -59,6 +60,11 @@ class Holding:
         """Whether the bytes lie there as they are."""
         return not self.packing
 
+    @property
+    def length(self) -> int | None:
+        """How many bytes of the object it takes, None where it is all, or that is not known."""
+        return self.size if self.is_plain and self.place is not None else None
+
 
 def kept(record: Record, file: str) -> Holding:
     """Return a file of a dataset, by its path or URL; the only one, or the bundle, without either.
@@ -69,7 +75,7 @@ def kept(record: Record, file: str) -> Holding:
     bundle = record.fields.get("bundle")
     if not file and bundle and len(files) != 1:
         return Holding(
-            bundle["key"], 0, "", bundle["bytes"], _declared(bundle), _ZIP, record.fields["url"]
+            bundle["key"], None, "", bundle["bytes"], _declared(bundle), _ZIP, record.fields["url"]
         )
     named = [one for one in files if _is_named(one, file)] if file else files
     if not files:
@@ -84,7 +90,7 @@ def kept(record: Record, file: str) -> Holding:
         raise ContentError("elsewhere", f"{record.identifier}: {one['path']} lies {detail}")
     return Holding(
         key=one["key"],
-        place=one.get("place") or 0,
+        place=one.get("place"),
         packing="" if one.get("compression") in (None, "stored") else one["compression"],
         size=one["bytes"],
         digest=_declared(one),
@@ -135,7 +141,7 @@ class Objects:
         tist, key, size, sha256, media_type = max(found)
         return Holding(
             key=key,
-            place=0,
+            place=None,
             packing="",
             size=size,
             digest=Declared("sha256", bytes.fromhex(sha256)),
@@ -159,7 +165,7 @@ def stretch(store: Slices, holding: Holding) -> Stretch | None:
         return None
     bucket, key = store.bucket(holding.key)
     address = f"{store.address}/{holding.key}"
-    return Stretch(address, holding.place, holding.size, bucket, key)
+    return Stretch(address, holding.place or 0, holding.length, bucket, key)
 
 
 @contextmanager
@@ -168,9 +174,9 @@ def opened(store: Slices, holding: Holding, *, checked: bool) -> Iterator[tuple[
 
     Raises ContentError and StoreError.
     """
-    where = f"{store.address}/{holding.key}"
+    where, place = holding.key, holding.place or 0
     try:
-        source = store.open(holding.key, holding.place, holding.size if holding.is_plain else None)
+        source = store.open(holding.key, place, holding.length)
     except MissingObject as error:
         raise ContentError("not-at-hand", f"{where} is not there") from error
     with source:
@@ -179,9 +185,9 @@ def opened(store: Slices, holding: Holding, *, checked: bool) -> Iterator[tuple[
             pieces = _inflated(pieces, where)
         elif holding.packing:
             try:
-                pieces = document.read(source, holding.place).payload()
+                pieces = document.read(source, place).payload()
             except NoDocument as error:
-                raise ContentError("damaged", f"{where}, byte {holding.place}: {error}") from error
+                raise ContentError("damaged", f"{where}, byte {place}: {error}") from error
         pieces = stream.verified(pieces, holding.digest if checked else None, where)
         yield pieces, pieces
 

@@ -52,18 +52,21 @@ def opened(archives: Archives, capture: Capture) -> Iterator[Found]:
     raise _worst(failures, capture)
 
 
+def where(capture: Capture) -> str:
+    """Return where a record lies, as anybody may be told: without the folder."""
+    return f"{capture.filename}, byte {capture.offset}"
+
+
 def _read(archives: Archives, stream: BinaryIO, address: str, capture: Capture) -> Document:
-    offset = capture.offset or 0
-    where = f"{address}, byte {offset}"
     try:
-        found = document.read(stream, offset, lambda: _dictionary(archives, address))
+        found = document.read(stream, capture.offset or 0, lambda: _dictionary(archives, address))
     except NoDocument as error:
-        raise ContentError("damaged", f"{where}: {error}") from error
+        raise ContentError("damaged", f"{where(capture)}: {error}") from error
     except Unread as error:
-        raise ContentError("undecodable", f"{where}: {error}") from error
+        raise ContentError("undecodable", f"{where(capture)}: {error}") from error
     url = found.record.url
     if url and authority.text(url) != capture.url:
-        raise ContentError("damaged", f"{where}: the record there is of another URL")
+        raise ContentError("damaged", f"{where(capture)}: the record there is of another URL")
     return found
 
 

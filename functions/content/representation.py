@@ -39,12 +39,16 @@ class Representation:
     @property
     def is_stored(self) -> bool:
         """Whether its bytes are the payload as stored, which has the digest."""
-        return self.coded or not headers.is_coded(self.content.headers)
+        return self.coded or not self.content.told.get("coded")
 
     @property
     def size(self) -> int | None:
         """How many bytes it has, where that is known."""
-        return self.content.size if not self.coded or self.is_plain else None
+        content = self.content
+        if not self.coded or self.is_plain:
+            return content.size
+        payload = content.original or content.capture
+        return None if payload is None else payload.length
 
     @property
     def is_plain(self) -> bool:

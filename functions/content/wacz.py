@@ -40,7 +40,7 @@ def members(slices: Slices, key: str) -> Mapping[str, Member]:
                 and not entry.flag_bits & 1
             }
     except _DAMAGE as error:
-        raise ContentError("damaged", f"{slices.address}/{key} is no sound zip: {error}") from error
+        raise ContentError("damaged", f"{key} is no sound zip: {error}") from error
 
 
 def begins(slices: Slices, key: str, member: Member) -> int:
@@ -48,7 +48,7 @@ def begins(slices: Slices, key: str, member: Member) -> int:
     with slices.open(key, member.header, _LOCAL.size) as stream:
         head = stream.read(_LOCAL.size)
     if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
-        raise ContentError("damaged", f"{slices.address}/{key} has no file at byte {member.header}")
+        raise ContentError("damaged", f"{key} has no file at byte {member.header}")
     _, name, extra = _LOCAL.unpack(head)
     return member.header + _LOCAL.size + int(name) + int(extra)
 

@@ -48,6 +48,11 @@ class Cache:
                 self._values.popitem(last=False)
         return value
 
+    def forget(self, key: Any) -> None:
+        """Have the value of `key` made anew where it is asked for next."""
+        with self._lock:
+            self._values.pop(key, None)
+
 
 class Catalogue:
     """What a store's snapshots hold. Safe to use from threads.

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import io
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from builder.server import LocalServer
 from functions.content.capture import FIELDS, Capture
 from functions.content.errors import ContentError
 from functions.content.handler import ContentApplication
-from functions.content.seam import Content, Stretch
+from functions.content.seam import NEWEST, Content, Found, Place, Stretch
 from functions.oai.repository import Record
 from functions.snapshot.manifest import Manifest
 from tests.oai.client import START, Clock, configured, event
@@ -24,6 +24,21 @@ from tests.oai.memory import MemoryRepository, capture
 ID = "oai:example.org:" + "a" * 24
 URL = "http://a.cz/dir/page.txt"
 WHEN = datetime(2007, 11, 5, 10, 20, 30, tzinfo=UTC)
+
+CAPTURE = Capture.of(
+    ID,
+    1,
+    (),
+    {
+        **dict.fromkeys(FIELDS),
+        "url": URL,
+        "url_surtkey": "cz,a)/dir/page.txt",
+        "fetch_date": "2007-11-05T10:20:30Z",
+        "fetch_time": WHEN,
+        "fetch_status": 200,
+        "warc_record_type": "response",
+    },
+)
 
 
 def sha1(payload: bytes) -> str:
@@ -106,7 +121,12 @@ class FakeContents:
         size = len(found.payload) if found.size == -1 else found.size
         taken = None
         if found.is_capture:
-            fields = {**dict.fromkeys(FIELDS), "url": found.url, "warc_record_type": "response"}
+            fields = {
+                **dict.fromkeys(FIELDS),
+                "url": found.url,
+                "warc_record_type": "response",
+                "content_length": None if size is None else len(found.stored or found.payload),
+            }
             taken = Capture.of(name, 1, (), fields)
         digest = sha1(found.payload if found.stored is None else found.stored)
         return Content(
@@ -143,20 +163,26 @@ class FakeContents:
             self.open += opened
 
 
-class FakeArchives:
-    """Implements Archives over files in memory; keeps what was asked."""
+class FakeSearch:
+    """Implements Searching: there is one capture, of URL."""
 
-    def __init__(self, **files: bytes) -> None:
-        self.files = files
-        self.asked: list[tuple[str, int, int | None]] = []
+    def captures(
+        self,
+        manifest: Manifest,
+        first: str,
+        last: str,
+        after: Place | None,
+        limit: int,
+        since: int = 0,
+        until: int = NEWEST,
+    ) -> list[Capture]:
+        return [CAPTURE] if first <= CAPTURE.surt < last and limit and after is None else []
 
-    def candidates(self, filename: str) -> list[str]:
-        return [filename] if filename in self.files else []
+    def page(self, *args: Any, reverse: bool = False, **named: Any) -> Found:
+        return Found(self.captures(*args, **named), None)
 
-    def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
-        self.asked.append((address, offset, length))
-        data = self.files[address][offset:]
-        return io.BytesIO(data if length is None else data[:length])
+    def matching(self, pattern: str, texts: Sequence[str]) -> list[bool]:
+        return [True for _ in texts]
 
 
 class Asker:
@@ -166,7 +192,7 @@ class Asker:
         self,
         made: Made | ContentError | None = None,
         contents: FakeContents | None = None,
-        archives: FakeArchives | None = None,
+        lying: Any = None,
         sign: Any = None,
         largest: int | None = None,
         **settings: Any,
@@ -183,10 +209,11 @@ class Asker:
         self.application = ContentApplication(
             self.repository,
             self.contents,
+            FakeSearch(),
             configured(**{"content_serve": True, **settings}),
             self.clock,
             self.lines.append,
-            archives=archives,
+            lying=lying,
             sign=sign,
             largest=largest,
         )

@@ -1,18 +1,20 @@
 """Content over HTTP: statuses, conditions, parts, Memento headers, the access log."""
 
+import io
 import json
 from datetime import UTC, datetime
+from typing import BinaryIO
 
 import pytest
 
 from functions.content.errors import STATUSES, ContentError
 from functions.content.handler import PART
-from functions.content.seam import Stretch
+from functions.content.seam import Content, Stretch
 from functions.oai import gateway
 from functions.snapshot.errors import StoreUnavailable
 from tests.oai.client import event
 
-from .fakes import ID, URL, Asker, FakeArchives, FakeContents, Made, sha1
+from .fakes import ID, URL, Asker, FakeContents, Made, sha1
 
 TEXT = b"0123456789"
 SOME = Made(TEXT, headers=(("Content-Type", "text/plain"), ("Set-Cookie", "a=1")))
@@ -247,9 +249,10 @@ def test_a_range_counts_for_get_alone() -> None:
 
 
 def test_the_payload_as_stored_is_another_representation() -> None:
-    asker = Asker(Made(TEXT, stored=b"coded!", headers=(("Content-Encoding", "gzip"),)))
+    asker = Asker(Made(TEXT, stored=b"coded!", told={"coded": "gzip"}))
     plain, coded = asker.get(), asker.get(f"/content/{ID}", "coded=1")
     assert (plain.body, coded.body) == (TEXT, b"coded!")
+    assert plain.headers["X-Archive-Coded"] == "gzip"
     assert plain.headers["ETag"] != coded.headers["ETag"]
     assert plain.headers["X-Archive-Payload-Digest"] == sha1(b"coded!")
     # Only the bytes as stored have the digest that is known.
@@ -269,11 +272,16 @@ def test_what_else_is_known_is_told() -> None:
 
 
 def test_a_part_of_what_lies_open_is_read_there() -> None:
-    archives = FakeArchives(**{"a.warc": b"head" + TEXT + b"rest"})
-    asker = Asker(Made(TEXT, stretch=Stretch("a.warc", 4, 10)), archives=archives)
+    asked: list[tuple[int, int]] = []
+
+    def lying(content: Content, first: int, length: int) -> BinaryIO:
+        asked.append((first, length))
+        return io.BytesIO(TEXT[first : first + length])
+
+    asker = Asker(Made(TEXT, stretch=Stretch("a.warc", 4, 10)), lying=lying)
     got = asker.get(range="bytes=3-5")
     assert (got.status, got.body) == (206, b"345")
-    assert archives.asked == [("a.warc", 7, 3)]
+    assert asked == [(3, 3)]
     assert asker.contents.read == 0
     assert asker.get().body == TEXT  # the whole is held against its digest
     assert asker.contents.read == 10
@@ -296,11 +304,12 @@ def test_a_large_object_of_a_bucket_is_had_there(method: str) -> None:
     assert got.headers["X-Archive-Payload-Digest"] == sha1(TEXT * 10)
 
 
-def test_what_is_small_or_a_small_part_is_answered_here() -> None:
+def test_what_is_small_is_answered_here_and_parts_are_had_where_the_whole_is() -> None:
     assert Asker(BIG, sign=signed, content_redirect_bytes=100).get().body == TEXT * 10
     asker = Asker(BIG, sign=signed, content_redirect_bytes=99)
-    assert asker.get(range="bytes=1-9").body == TEXT[1:]
-    assert asker.get(range="bytes=0-").status == 302
+    assert asker.get(range="bytes=1-9").status == 302
+    assert asker.get(if_none_match="*").status == 304
+    assert asker.contents.read == 0
 
 
 @pytest.mark.parametrize(
@@ -404,3 +413,36 @@ def test_it_takes_its_own_paths_alone() -> None:
     mounted = Asker(SOME, repository_base_url="https://a.org/x/oai")
     assert mounted.application.takes(event(path="/x/content/1"))
     assert mounted.get("/x/content/" + ID).headers["Link"].count("<https://a.org/x/time") == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status", "media_type", "told"),
+    [
+        ("/cdx", f"url={URL}", 200, "text/x-cdxj", b"cz,a)/dir/page.txt 20071105102030 {"),
+        ("/cdx", "url=", 400, "text/plain", b""),
+        (f"/timemap/link/{URL}", "", 200, "application/link-format", b'rel="original"'),
+        (f"/timegate/{URL}", "", 302, "text/plain", b"https://oai.example.org/content/oai:"),
+        ("/timegate/http://b.cz/", "", 404, "text/plain", b"no memento"),
+    ],
+)
+def test_lists_are_answered_beside_contents(
+    path: str, query: str, status: int, media_type: str, told: bytes
+) -> None:
+    asker = Asker(SOME)
+    got = asker.get(path, query)
+    assert (got.status, got.headers["Content-Type"]) == (status, f"{media_type}; charset=utf-8")
+    assert told in got.body
+    assert got.headers["X-Content-Type-Options"] == "nosniff"
+    assert json.loads(asker.lines[-1])["snapshot"] == 1
+    assert asker.get(path, query, method="HEAD").body == b""
+
+
+def test_a_timegate_leads_to_the_memento() -> None:
+    asker = Asker(SOME)
+    where = asker.get(f"/timegate/{URL}").headers["Location"]
+    got = asker.get(where.removeprefix("https://oai.example.org"))
+    assert (got.body, got.headers["Memento-Datetime"]) == (TEXT, "Mon, 05 Nov 2007 10:20:30 GMT")
+
+
+def test_lists_too_are_opt_in() -> None:
+    assert Asker(SOME, content_serve=False).get("/cdx", f"url={URL}").status == 404
