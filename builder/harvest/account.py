@@ -13,6 +13,10 @@ _SHOWN = 10
 def text(outcome: Outcome) -> str:
     """Return the account of one harvest: a line, and more where something is to be told."""
     counts = outcome.counts
+    if not outcome.number:
+        return (
+            visible(f"{outcome.order.named}: nothing came") + f"\n  {visible(outcome.error or '')}"
+        )
     said = [f"{counts.new:,} new", f"{counts.changed + counts.another:,} changed"]
     if counts.same:
         said.append(f"{counts.same:,} as before")

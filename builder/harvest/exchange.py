@@ -1,16 +1,21 @@
 """Exchanges: one request of OAI-PMH after the other with one repository, and what it answers.
 
 What may pass is tried again, after as long as the repository asks for, else after a rest that
-doubles; what will not pass ends the request.
+doubles; what will not pass ends the request. While a page of records is being taken, the next one
+is asked for already: one request at a time goes over the one connection all the same.
 """
 
 import contextlib
+import re
 import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from email.message import Message
+from html import unescape
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from builder.gather import coding, wait, wire
@@ -28,6 +33,8 @@ _PASSING = frozenset({408, 421, 425, 429, 502, 503, 504})
 """Statuses of servers that may answer another time. So may others from 500, but not as often."""
 _SURE = frozenset({"noRecordsMatch", "badResumptionToken", "cannotDisseminateFormat"})
 """Errors of OAI-PMH that are taken for what they say, whatever the status of HTTP."""
+_TOKEN = re.compile(rb"<(?:[\w.-]+:)?resumptionToken\b[^>]*>\s*([^<]*?)\s*</")
+_TAIL = 1 << 14
 _FEW, _PATIENT = 2, 20
 """Times that is asked again what is unlikely to pass, and where the server says when to."""
 _LONGEST_REST = 60.0
@@ -65,6 +72,10 @@ class Means:
     wall: Callable[[], float] = time.time
 
 
+_Came = tuple[int, Mapping[str, str], bytes]
+"""The status, the headers and the body of an answer."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Trouble:
     """Why an attempt came to nothing: `often` says how many times more it is worth trying.
@@ -88,6 +99,8 @@ class Exchange:
         self._own = urlsplit(base_url).netloc
         self._means = means
         self._line = wire.Line(Anywhere(), means.tls)
+        self._pool = ThreadPoolExecutor(1, "harvest-ahead")
+        self._ahead: tuple[str, Future[_Came]] | None = None
 
     def ask(self, arguments: Mapping[str, str]) -> Page:
         """Return the answer to a request. Raises Unanswered, and Deferred where all is to end.
@@ -108,6 +121,7 @@ class Exchange:
 
     def close(self) -> None:
         """End the connection."""
+        self._pool.shutdown()
         self._line.close()
 
     def _rest(self, tried: int, trouble: _Trouble) -> None:
@@ -121,9 +135,8 @@ class Exchange:
 
     def _attempt(self, arguments: Mapping[str, str]) -> Page | _Trouble:
         retries = self._means.manners.retries
-        url = f"{self._base}{'&' if '?' in self._base else '?'}{urlencode(arguments)}"
         try:
-            status, headers, data = self._fetch(url)
+            status, headers, data = self._come(self._url(arguments))
         except NotHad as failure:
             return _Trouble(
                 str(failure), min(retries, _FEW) if failure.code in _LASTING else retries
@@ -133,6 +146,8 @@ class Exchange:
             return _Trouble(
                 f"HTTP status {status}", min(_PATIENT, retries * 4), status, rest, later=True
             )
+        if status == 200 and arguments["verb"] == "ListRecords":
+            self._look_ahead(data)
         charset = _charset(headers)
         try:
             page = answer.page(data, charset)
@@ -145,8 +160,30 @@ class Exchange:
             return _refused(status, retries)
         return page
 
-    def _fetch(self, url: str) -> tuple[int, Mapping[str, str], bytes]:
-        """Return the status, the headers and the body of the answer behind redirects."""
+    def _url(self, arguments: Mapping[str, str]) -> str:
+        return f"{self._base}{'&' if '?' in self._base else '?'}{urlencode(arguments)}"
+
+    def _look_ahead(self, data: bytes) -> None:
+        """Ask for the page behind this one, while this one is being taken."""
+        found = _TOKEN.search(data, max(0, len(data) - _TAIL))
+        with contextlib.suppress(UnicodeDecodeError):
+            if found and (token := unescape(found[1].decode()).strip()):
+                url = self._url({"verb": "ListRecords", "resumptionToken": token})
+                if self._ahead is None or self._ahead[0] != url:  # a token may be good once
+                    self._ahead = url, self._pool.submit(self._fetch, url)
+
+    def _come(self, url: str) -> _Came:
+        """Return the answer, which may have come already. Raises NotHad, Deferred."""
+        if self._ahead is not None:
+            asked, came = self._ahead
+            if asked == url:
+                self._ahead = None
+                return came.result()
+            wait_for([came])
+        return self._fetch(url)
+
+    def _fetch(self, url: str) -> _Came:
+        """Return the answer behind redirects. Raises NotHad, Deferred."""
         for _ in range(_HOPS + 1):
             host = urlsplit(url).hostname or ""
             with self._means.hosts.visit(host, float("inf")) as visit:

@@ -1,6 +1,7 @@
 """Parts: files of rows, written and read, in each of the forms of layout.FORMS."""
 
 import json
+import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,6 @@ _HEAD = (
     '<records xmlns="http://www.openarchives.org/OAI/2.0/">\n'
 )
 _FOOT = "</records>\n"
-_STEP = 1 << 20
 _BATCH = 2048
 
 
@@ -60,12 +60,14 @@ def rows(path: Path, run: int) -> Iterator[Harvested]:
 
 
 def _elements(path: Path, run: int) -> Iterator[Harvested]:
-    with path.open("rb") as file:
-        for entry in records(iter(lambda: file.read(_STEP), b"")):
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        for one in records(data):
             yield Harvested(
-                entry.identifier, entry.datestamp, entry.deleted, entry.sets, entry.dc,
-                entry.text, "", run,
-            )  # fmt: skip
+                one.identifier, one.datestamp, one.deleted, one.sets, one.dc, one.text, "", run
+            )
 
 
 def _row(document: dict[str, Any]) -> Harvested:

@@ -86,14 +86,15 @@ class Seen:
         item = _item(identifier)
         version = hashlib.blake2b(f"{stamp}\0{text}".encode(), digest_size=16).digest()
         with _told(self._path):
+            added = self._base.execute(
+                "INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)",
+                (item, version, stamp, run, deleted),
+            )
+            if added.rowcount:
+                return Sight.NEW
             found = self._base.execute(
                 "SELECT version, run FROM items WHERE item = ?", (item,)
             ).fetchone()
-            if found is None:
-                self._base.execute(
-                    "INSERT INTO items VALUES (?, ?, ?, ?, ?)", (item, version, stamp, run, deleted)
-                )
-                return Sight.NEW
             before, when = found
             if before == version:
                 if when == run:

@@ -14,7 +14,7 @@ def moment(text: str) -> datetime | None:
     if not _WRITTEN.fullmatch(text):
         return None
     try:
-        return datetime.strptime(text, _FORMS[len(text)]).replace(tzinfo=UTC)
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
         return None
 

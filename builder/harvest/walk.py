@@ -86,7 +86,7 @@ class Walk:
         going = self.going
         page = self.ask(self._question())
         going.counts.pages += 1
-        going.began = going.began or window.now_of(page.date, self.now)
+        going.began = going.began or window.beginning(page.date, self.now)
         self._date = page.date or ""
         if page.errors:
             code, text = page.errors[0]

@@ -6,7 +6,7 @@ changed meanwhile comes at the end of its list, or in the next run, which begins
 
 from dataclasses import dataclass
 
-from builder.harvest.stamp import DAY, earlier, is_before, moment, written
+from builder.harvest.stamp import DAY, SECOND, earlier, is_before, moment, written
 from builder.harvest.state import State
 
 Covered = tuple[str | None, str]
@@ -84,7 +84,10 @@ def easier(
     return (None, until) if begin is not None else None
 
 
-def now_of(text: str | None, fallback: str) -> str:
-    """Return a responseDate in seconds, else what stands in for it."""
-    found = moment(text or "")
-    return fallback if found is None else written(found, "")
+def beginning(response_date: str | None, now: str) -> str:
+    """Return when a list began by the repository's clock, in seconds.
+
+    Where it does not tell, it is a day before ours, `now`, for theirs may be slow.
+    """
+    found = moment(response_date or "")
+    return earlier(now, _OVERLAP[DAY], SECOND) if found is None else written(found, SECOND)
