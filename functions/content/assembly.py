@@ -8,6 +8,7 @@ from typing import BinaryIO
 from functions.content import opening
 from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
+from functions.content.holding import Objects
 from functions.content.seam import Archives, Content
 from functions.content.search import Search
 from functions.oai import event, gateway
@@ -42,7 +43,13 @@ def application(
     signer = Signer(connection, environment, settings["content.redirect_seconds"])
     return ContentApplication(
         repository,
-        ArchivedContents(repository, archives, store, settings["redif.identifier_prefix"]),
+        ArchivedContents(
+            repository,
+            Objects(repository.catalogue, repository.files),
+            archives,
+            store,
+            settings["redif.identifier_prefix"],
+        ),
         Search(repository.catalogue, repository.files),
         settings,
         clock,
