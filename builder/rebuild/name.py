@@ -86,11 +86,12 @@ def natural(url: str, media_type: str = "") -> Named:
         parts = parts[1:]
         top = [*([] if scheme in _WEB else ["@" + scheme]), _host(host)]
     *folders, last = map(_escaped, parts)
-    file = (last.replace("@", "%40") or INDEX) + (f"@{_query(query)}" if question else "")
+    file = last.replace("@", "%40") or INDEX
+    plain = unquote(parts[-1]) == last and _checked(file) == (last or INDEX)
+    file += f"@{_query(query)}" if question else ""
     file = _checked(_extended(file, media_type))
     folders = [_checked(name or "%") for name in folders]
-    plain = all(unquote(part) == name for part, name in zip(parts, folders, strict=False))
-    plain = plain and unquote(parts[-1]) == last and not is_device(last)
+    plain = plain and all(unquote(p) == f for p, f in zip(parts, folders, strict=False))
     found = _bounded(url, [*map(_checked, top), *folders], file)
     return found if found.why or plain else Named(found.path, "escaped")
 

@@ -15,7 +15,7 @@ _SINGLE = r"'(?P<{0}>(?:[^'\\\n]|\\.)*+)'"
 _TOKEN = re.compile(
     r"/\*.*?(?:\*/|\Z)"
     rf"|(?P<url>url\(\s*+(?:{_DOUBLE.format('a')}|{_SINGLE.format('b')}"
-    r"|(?P<c>(?:[^\"'()\s\\]|\\.)*+))\s*+\))"
+    r"|(?P<c>(?:[^\"'()\s\\]|\\[0-9A-Fa-f]{1,6}\s?|\\.)*+))\s*+\))"
     rf"|(?P<imports>@import\s*+)(?:{_DOUBLE.format('d')}|{_SINGLE.format('e')})"
     r"|\"(?:[^\"\\\n]|\\.)*+(?:\"|\n|\Z)|'(?:[^'\\\n]|\\.)*+(?:'|\n|\Z)",
     re.DOTALL | re.IGNORECASE,

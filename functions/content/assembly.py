@@ -39,13 +39,17 @@ def application(
     """
     archives = opening.archives(repository, uri, base, settings, environment)
     store = archives.own
-    objects = Objects(repository.catalogue, repository.files)
-    prefix = settings["redif.identifier_prefix"]
     connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
     signer = Signer(connection, environment, settings["content.redirect_seconds"])
     return ContentApplication(
         repository,
-        ArchivedContents(repository, objects, archives, store, prefix),
+        ArchivedContents(
+            repository,
+            Objects(repository.catalogue, repository.files),
+            archives,
+            store,
+            settings["redif.identifier_prefix"],
+        ),
         Search(repository.catalogue, repository.files),
         settings,
         clock,
