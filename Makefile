@@ -26,10 +26,12 @@ test: $(READY)
 prove-aws:
 	infra/prove.sh $(PROOF)
 
-# Harvests with other people's clients; those in Perl are installed first where that can be done.
+# Harvests with other people's clients, and validates what is exported with their tools; those in Perl
+# are installed first where that can be done, and py-wacz into .venv-wacz.
 clients: $(READY)
 	tests/whole/clients/install.sh
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py
+	PYTHON=$(PYTHON) tests/wacz/install.sh
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py tests/wacz
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -57,4 +59,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-aws build *.egg-info demo-store
+	rm -rf $(VENV) .venv-aws .venv-wacz build *.egg-info demo-store

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import BinaryIO
 
 from functions.archive import coded as codings
@@ -19,8 +19,7 @@ from functions.content.errors import ContentError
 from functions.content.holding import Holding, Objects
 from functions.content.record import Found
 from functions.content.seam import Content, Stretch
-from functions.oai.duck import DuckRepository
-from functions.oai.repository import Record
+from functions.oai.repository import Record, Repository
 from functions.snapshot import identifier, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.slice import Slices
@@ -39,18 +38,23 @@ class HeldContent(Content):
 class ArchivedContents:
     """Gives the bytes of items out of archive files and of the store. Safe to use from threads.
 
-    `prefix` is what stands before handles in the identifiers of templates; empty: oai: and the
-    namespace.
+    `objects` are those of the same store. `prefix` is what stands before handles in the
+    identifiers of templates; empty: oai: and the namespace.
     """
 
     def __init__(
-        self, repository: DuckRepository, archives: PlacedArchives, store: Slices, prefix: str
+        self,
+        repository: Repository,
+        objects: Objects,
+        archives: PlacedArchives,
+        store: Slices,
+        prefix: str = "",
     ) -> None:
         self._repository = repository
+        self._objects = objects
         self._archives = archives
         self._store = store
         self._prefix = prefix
-        self._objects = Objects(repository.catalogue, repository.files)
 
     def find(
         self,
@@ -149,7 +153,7 @@ class ArchivedContents:
             return Content(
                 identifier=capture.identifier,
                 url=capture.url,
-                date=capture.time,
+                date=capture.time and capture.time.replace(tzinfo=UTC),
                 status=_status(capture, original),
                 media_type=_media_type(payload, answer, found.document),
                 headers=answer.fields,

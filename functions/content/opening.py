@@ -5,6 +5,7 @@ from pathlib import Path
 
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
+from functions.content.holding import Objects
 from functions.content.slices import KeptSlices
 from functions.oai.duck import DuckRepository
 from functions.oai.files import FILE
@@ -47,7 +48,9 @@ def contents(
 ) -> ArchivedContents:
     """Return the contents of the store at `uri` (see `archives`)."""
     placed = archives(repository, uri, base, settings, environment)
-    return ArchivedContents(repository, placed, placed.own, settings["redif.identifier_prefix"])
+    objects = Objects(repository.catalogue, repository.files)
+    prefix = settings["redif.identifier_prefix"]
+    return ArchivedContents(repository, objects, placed, placed.own, prefix)
 
 
 class _Paths:

@@ -114,6 +114,15 @@ def is_sql(text: str) -> bool:
         return False
 
 
+def is_select(text: str) -> bool:
+    """Tell whether the text is one statement, a SELECT; nothing is carried out."""
+    try:
+        (statement,) = duckdb.extract_statements(text)
+    except (duckdb.Error, ValueError):  # ValueError: not one statement
+        return False
+    return bool(statement.type == duckdb.StatementType.SELECT)
+
+
 def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
     """Carry out a person's statement: the names of its columns, and its rows in batches.
 
@@ -148,12 +157,11 @@ def tables(connection: Connection, sql: str) -> set[str] | None:
 
     None for anything else, and where it cannot be told without carrying it out.
     """
+    if not is_select(sql):
+        return None
     try:
-        (statement,) = connection.extract_statements(sql)
-        if statement.type != duckdb.StatementType.SELECT:
-            return None
         return set(connection.get_table_names(sql))
-    except (duckdb.Error, ValueError):  # ValueError: not one statement
+    except duckdb.Error:
         return None
 
 

@@ -4,6 +4,7 @@ import io
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from functions.store import tally
 from functions.store.client import Client
 from functions.store.object import Piece
 
@@ -77,7 +78,7 @@ class ObjectStream(io.RawIOBase):
         self._from, self._data = place, memoryview(piece.data)
         behind = place + len(piece.data)
         if piece.data and behind < self.size:
-            self._ahead = behind, self._pool.submit(self._piece, behind)
+            self._ahead = behind, self._pool.submit(tally.carried(self._piece), behind)
 
     def _piece(self, place: int) -> Piece:
         length = min(self._part, self.size - place)

@@ -21,7 +21,7 @@ from builder.filesets.zip import Member, Ranges, directory, inflated, read
 from builder.store import FolderStore
 from functions.snapshot.store import Writer
 from functions.store import tally
-from tests.filesets.test_filesets_bundle import packed, paths
+from tests.builder.test_bundle import packed, paths
 
 ROOT = Path(__file__).parents[2]
 OPENICPSR = ROOT.parent / "shared" / "data" / "filesets" / "openicpsr" / "bundle_132081_V1.zip"
