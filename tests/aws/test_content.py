@@ -1,4 +1,4 @@
-"""The function for archived bytes: its built artefact over SeaweedFS, asked in each way there is."""
+"""The function for archived bytes: its built artefact over SeaweedFS, asked in every way."""
 
 import gzip
 import io
