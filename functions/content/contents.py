@@ -146,8 +146,8 @@ class ArchivedContents:
         with record.opened(self.archives, payload) as found:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
-            undone, left = _codings(found.document.message)
-            told = {"coded": ", ".join(left)} if left else {}
+            bears, undone = _codings(found.document.message)
+            told = {"coded": ", ".join(bears)} if bears else {}
             if payload.truncated:
                 told["truncated"] = payload.truncated
             return Content(
@@ -230,14 +230,16 @@ def _is_chunked(message: Message | None) -> bool:
     return message is not None and "chunked" in message.tokens(b"transfer-encoding")
 
 
-def _codings(message: Message | None) -> tuple[list[str], list[str]]:
-    """Return the codings that a payload bears by its head: those that are undone, and others."""
+def _codings(message: Message | None) -> tuple[list[str], bool]:
+    """Return the codings that a payload bears by its head, the last applied last.
+
+    And whether any of them is undone: others pass as they are.
+    """
     if message is None:
-        return [], []
+        return [], False
     bears = [name for name in message.codings() if name not in _NO_CODING]
-    undone = ["chunked"] if _is_chunked(message) else []
-    undone += [name for name in bears if name in codings.KNOWN]
-    return undone, [name for name in bears if name not in codings.KNOWN]
+    undone = _is_chunked(message) or not codings.KNOWN.isdisjoint(bears)
+    return [*bears, "chunked"] if _is_chunked(message) else bears, undone
 
 
 def _decoded(source: codings.Pieces, message: Message | None) -> codings.Pieces:
