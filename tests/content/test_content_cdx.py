@@ -328,6 +328,7 @@ MANY = [
     {"url": "*.example.org", "sort": "reverse"},
     {"url": "example.org/dir/*", "showResumeKey": "true"},
     {"url": "many.org", "filter": "=status:404"},
+    {"url": "many.org", "filter": "=timestamp:20151201000000"},  # after answers without a line
     {"url": "many.org", "collapse": "digest"},
     {"url": "many.org", "collapse": "status", "filter": ["!=status:200"]},
 ]
