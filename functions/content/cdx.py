@@ -29,7 +29,7 @@ PLAIN = "text/plain"
 _LONGEST = 6000
 """Characters of a header; gateways take 10 KB of all. Where it is longer the key is told below."""
 _BATCH = 2048
-_SCANNED = 10
+_SCANNED = 5
 """How many times as many captures are looked at for an answer as it may have lines."""
 
 
