@@ -13,8 +13,8 @@ from functions.snapshot.errors import SheafError
 
 COMMANDS = {
     "init": "Write a configuration, sheaf.toml, that lists every key with its default.",
-    "ingest": "Read web archive files into the intake, ReDIF into the obi store; "
-    "then `sheaf publish`.",
+    "ingest": "Read web archives and harvests into the intake, ReDIF into the obi store; "
+    "then publish.",
     "gather": "Fetch the files that templates refer to, where they are due; "
     "given again, it goes on.",
     "fileset": "Archive datasets: fetch their files, verify them, keep them, "

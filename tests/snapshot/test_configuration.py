@@ -124,7 +124,9 @@ def test_a_wrong_variable_is_named() -> None:
 
 
 def test_an_unknown_variable_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="SHEAF_PAGES_RECORD is no key; known: SHEAF_CONTENT_ARCHIVES"):
+    with pytest.raises(
+        ConfigurationError, match="SHEAF_PAGES_RECORD is no key; known: SHEAF_CONTENT_ARCHIVES"
+    ):
         configuration.parse("", {"SHEAF_PAGES_RECORD": "5"})
 
 
