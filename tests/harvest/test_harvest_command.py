@@ -104,10 +104,10 @@ def test_the_account_is_told_for_people_and_for_programs(tmp_path: Path) -> None
 
 def test_prefixes_and_sets_are_harvests_of_their_own(tmp_path: Path) -> None:
     with serving(items(30)) as provider:
-        given = ["--prefix", "oai_dc", "--prefix", "mods", "--set", "a", "--set", "c"]
+        given = ["--prefix", "oai_dc", "--prefix", "marc21", "--set", "a", "--set", "c"]
         told = sheaf("harvest", provider.url, tmp_path, "--json", *given, *QUICK).json
     assert [(one["prefix"], one["set"], one["records"]) for one in told] == [
-        ("oai_dc", "a", 20), ("oai_dc", "c", 10), ("mods", "a", 20), ("mods", "c", 10),
+        ("oai_dc", "a", 20), ("oai_dc", "c", 10), ("marc21", "a", 20), ("marc21", "c", 10),
     ]  # fmt: skip
     assert len({one["folder"] for one in told}) == 4
 
