@@ -147,7 +147,8 @@ class ArchivedContents:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
             undone, left = _codings(found.document.message)
-            told = {"coded": ", ".join(left)} if left else {}
+            named = {"coded": ", ".join(left), "undone": ", ".join(undone)}
+            told = {name: value for name, value in named.items() if value}
             if payload.truncated:
                 told["truncated"] = payload.truncated
             return Content(

@@ -77,9 +77,17 @@ class Representation:
             found[headers.DIGEST] = headers.plain(content.digest)
             if self.is_stored:
                 found.update(headers.repr_digest(content.digest))
-        for name, value in content.told.items():
+        for name, value in self._told().items():
             found[f"X-Archive-{name.capitalize()}"] = headers.plain(value)
         return found
+
+    def _told(self) -> Mapping[str, str]:
+        """Return what else there is to tell of it: `coded` are all the codings that it bears."""
+        told = dict(self.content.told)
+        undone = told.pop("undone", "")
+        if self.coded and undone:
+            told["coded"] = ", ".join(filter(None, (undone, told.get("coded", ""))))
+        return told
 
     def matches(self, given: Mapping[str, str]) -> bool:
         """Tell whether If-Match lets the call pass: it is strongly compared (section 13.1.1)."""

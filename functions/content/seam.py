@@ -135,7 +135,10 @@ class Content:
     original: Capture | None = None
     stretch: Stretch | None = None
     told: Mapping[str, str] = field(default_factory=dict)
-    """What else is known: `truncated` why bytes are missing, `coded` which codings are left."""
+    """What else is known: `truncated` why bytes are missing, `coded` which codings are left.
+
+    `undone` are those that are undone, `chunked` first and the others as they were applied.
+    """
 
 
 class Contents(Protocol):
