@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from builder import tie
+from builder import tie, urls
 from builder.consistency import DISTINCT
 from builder.finding import Finding
 from functions.oai import engine
@@ -61,6 +61,7 @@ _TABLES = {
         "key BIGINT, url INTEGER, moment BIGINT, goal BIGINT, position BIGINT",
         "key, url, moment, goal, position",
     ),
+    "urls": ("mark UBIGINT, position BIGINT", "hash(surt, stamp), position"),
 }
 # Of the same files: the ties that originals should have, and what revisits are resolved by.
 _OWED = (
@@ -73,6 +74,11 @@ _OWING = (
 _REFERRING = (
     "CREATE TABLE held_referring (file INTEGER, position BIGINT, original_name UBIGINT, "
     "dated BIGINT, digested BIGINT, mark INTEGER, moment BIGINT)"
+)
+_FINDABLE = "CREATE TABLE held_findable (file INTEGER, mark UBIGINT, position BIGINT)"
+_FOUND_BY = (
+    f"INSERT INTO held_findable SELECT $number, hash({urls.SURT}, {urls.STAMP}), position "
+    f"FROM {_FILE} WHERE {urls.CAPTURE}"
 )
 _REVISITS = f"(FROM {_FILE} WHERE {tie.REVISIT})"
 _REFERS = (
@@ -94,11 +100,12 @@ _HELD_PREFIXES = (
     "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"
 )
 # Of identifiers, all but the local part, a handle of a template: one a file, if nothing is wrong.
+# What was harvested keeps the identifier that it has where it came from.
 _HANDLED = r"^oai:([A-Za-z][A-Za-z0-9-]*([.][A-Za-z][A-Za-z0-9-]*)+:)?"
 _PREFIXES = (
     "INSERT INTO held_prefixes SELECT $number, kind = 'template' AS handled, if(handled, "
     f"regexp_extract(identifier, '{_HANDLED}'), regexp_replace(identifier, '[^:]*$', '')) "
-    f"AS prefix, min(position) FROM {_FILE} GROUP BY ALL"
+    f"AS prefix, min(position) FROM {_FILE} WHERE kind != 'harvested' GROUP BY ALL"
 )
 _MAGIC = b"PAR1"
 _GROUPS = """
@@ -120,7 +127,7 @@ class Evidence:
         self.broken: set[str] = set()
         for table, (columns, _) in _TABLES.items():
             connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {columns})")
-        for sql in (_HELD_PREFIXES, _OWED, _REFERRING):
+        for sql in (_HELD_PREFIXES, _OWED, _REFERRING, _FINDABLE):
             connection.execute(sql)
 
     def add(
@@ -192,7 +199,7 @@ class Evidence:
                 self.keys.append(file.key)
                 values: dict[str, Any] = {"path": str(self._path), "number": number}
                 if table == "records":
-                    for sql in (_PREFIXES, _OWING, _REFERS):
+                    for sql in (_PREFIXES, _OWING, _REFERS, _FOUND_BY):
                         self.connection.execute(sql, values)
                     values["group"] = layout.GROUP_ROWS
                 self.connection.execute(
@@ -236,10 +243,9 @@ class Evidence:
                 return
 
     def _order(self, table: str) -> str | None:
-        names = (
-            schema.ORDER[table] if table == "lookup" else schema.ORDER[table][: schema.KEY[table]]
-        )
-        distinct = table in DISTINCT or table == "lookup"
+        is_whole = table in ("lookup", urls.TABLE)
+        names = schema.ORDER[table] if is_whole else schema.ORDER[table][: schema.KEY[table]]
+        distinct = table in DISTINCT or is_whole
         key = f"row({', '.join(names)})"
         ((count, first),) = self._rows(
             f"SELECT count(*), min(n) FROM (SELECT file_row_number AS n, {key} AS key, "

@@ -43,6 +43,8 @@ CODES: Mapping[str, tuple[str, str]] = {
     "copy-missing": (DAMAGE, _REBUILD),
     "lookup-wrong": (DAMAGE, _REBUILD),
     "lookup-missing": (DAMAGE, _REBUILD),
+    "url-wrong": (DAMAGE, _REBUILD),
+    "url-missing": (DAMAGE, _REBUILD),
     "dead-wrong": (DAMAGE, _REBUILD),
     "dead-missing": (DAMAGE, _REBUILD),
     "revisit-wrong": (DAMAGE, _REBUILD),

@@ -14,7 +14,7 @@ from functions.oai import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import DataFile
 
-PROVED = ("records", "copies", "sets", "lookup", "dead", "originals", "revisits")
+PROVED = ("records", "copies", "sets", "lookup", "dead", "originals", "revisits", "urls")
 """The tables that depend on each other."""
 
 _VIEWS = "".join(
@@ -126,7 +126,7 @@ _BY_LEAF = (
     *(
         f"SELECT leaf, count(*), min(position) FROM {table} JOIN homes USING (file) "
         "WHERE position NOT BETWEEN first AND last GROUP BY leaf"
-        for table in ("copies", "lookup", "originals", "revisits")
+        for table in ("copies", "lookup", "originals", "revisits", "urls")
     ),
     "SELECT leaf, count(*), min(position) FROM dead JOIN homes USING (file) "
     "LEFT JOIN superseded USING (position) WHERE position >= last OR heir < first GROUP BY leaf",
@@ -174,7 +174,7 @@ class Proof:
         self._key = layout.manifest_key(held.manifest.snapshot)
         self._runs = [
             (reference, leaf, reference.span)
-            for table in ("copies", "lookup", "dead", "originals", "revisits")
+            for table in ("copies", "lookup", "dead", "originals", "revisits", "urls")
             for reference, leaf in held.leaves.get(table, ())
             if reference.span is not None
         ]

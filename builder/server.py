@@ -1,25 +1,23 @@
 """A local HTTP server in front of the very handler that answers on AWS."""
 
-import base64
 import errno
 import logging
 import socket
-from collections.abc import Callable, Iterable
-from http import HTTPStatus
+from collections.abc import Callable
 from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
+from wsgiref.types import WSGIEnvironment
 
 from isal import isal_zlib
 from waitress.adjustments import Adjustments
-from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import MultiSocketServer, TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
 
+from builder.connection import Connection, event
 from builder.errors import UsageError
 
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
-"""An event of API Gateway's HTTP API in; status, headers and a body of bytes out."""
+"""An event of API Gateway's HTTP API in; status, headers and a body out: bytes, or an iterator of
+them that has a `close` and raises SheafError where it breaks off."""
 
 _LEVEL, _GZIP = 2, 31
 _LONGEST_BODY = 1 << 20
@@ -30,6 +28,7 @@ _IN_KERNEL = 1 << 18
 of these is taken nothing tells who reads slowly from who does not read at all."""
 _UNBOUNDED = 1 << 40
 """Bytes of output at which a thread waits for a client: never."""
+
 
 # It warns whenever a request has to wait for a thread, which is what a queue is for.
 logging.getLogger("waitress.queue").setLevel(logging.ERROR)
@@ -96,44 +95,10 @@ class LocalServer:
         self._server.close()
 
 
-class _Request(HTTPRequestParser):
-    """A request; what waitress itself would stumble over is 400, and so is more than one host."""
-
-    def parse_header(self, header_plus: bytes) -> None:
-        try:
-            super().parse_header(header_plus)
-        except ValueError as error:
-            raise ParsingError("Invalid address or length") from error
-        if "," in self.headers.get("HOST", ""):  # so waitress joins what is repeated
-            raise ParsingError("More than one Host")
-
-
-class _Connection(HTTPChannel):
-    """A connection whose next request is taken up when the last answer is sent, not before.
-
-    So no thread ever waits for a client. Waitress would have it wait without end for one that
-    asks many times and reads nothing, and hold many answers for it.
-    """
-
-    parser_class = _Request
-    held = False
-    """Whether a request waits for that."""
-
-    def writable(self) -> bool:
-        return bool(super().writable() or self.held)
-
-    def handle_write(self) -> None:
-        super().handle_write()
-        if self.held and not self.total_outbufs_len:
-            self.held = False
-            listener: Any = self.server
-            listener.add_task(self)
-
-
 class _Listener(TcpWSGIServer):
     """Accepts the connections at one address; cuts off those that stand still."""
 
-    channel_class = _Connection
+    channel_class = Connection
 
     def set_socket_options(self, conn: Any) -> None:
         super().set_socket_options(conn)
@@ -174,32 +139,6 @@ def _listening(application: Any, settings: Any) -> Any:
     return MultiSocketServer(sockets, settings, bound, threads)
 
 
-def _application(handler: Handler) -> Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]:
-    def application(environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        answer = handler(_event(environment))
-        status = HTTPStatus(answer["statusCode"])
-        start(f"{status.value} {status.phrase}", [*answer["headers"].items()])
-        return [answer["body"]]
-
-    return application
-
-
-def _event(environment: WSGIEnvironment) -> dict[str, Any]:
-    """Return the request as API Gateway's HTTP API hands it over (payload format 2.0)."""
-    headers = {
-        name[5:].replace("_", "-").lower(): value
-        for name, value in environment.items()
-        if name.startswith("HTTP_")
-    }
-    headers["content-type"] = environment.get("CONTENT_TYPE", "")
-    headers.setdefault("x-forwarded-proto", environment["wsgi.url_scheme"])
-    body = environment["wsgi.input"].read()
-    return {
-        "version": "2.0",
-        "rawPath": environment.get("PATH_INFO", "/"),
-        "rawQueryString": environment.get("QUERY_STRING", ""),
-        "headers": headers,
-        "requestContext": {"stage": "$default", "http": {"method": environment["REQUEST_METHOD"]}},
-        "body": base64.b64encode(body).decode("ascii"),
-        "isBase64Encoded": True,
-    }
+def _application(handler: Handler) -> Callable[[WSGIEnvironment, object], dict[str, Any]]:
+    """Return what waitress calls, with what only it knows to be in front of it."""
+    return lambda environment, _: handler(event(environment))

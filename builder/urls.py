@@ -15,7 +15,7 @@ TABLE = "urls"
 CAPTURE = "kind = 'capture' AND NOT deleted"
 """What has rows here."""
 SURT = f"left(url_surtkey, {schema.SURT_LONGEST})"
-_DIGITS = "translate(left(fetch_date, 19), '-T:', '')"
+_DIGITS = "translate(left(fetch_date, 19), '-T:Z', '')"
 STAMP = (
     f"CASE WHEN length({_DIGITS}) >= 4 "
     f"THEN ({_DIGITS} || substr('00000101000000', length({_DIGITS}) + 1))::BIGINT ELSE 0 END"

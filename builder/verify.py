@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from builder import reference
+from builder import reference, signpost
 from builder.evidence import Evidence
 from builder.filesets.audit import Audit as Datasets
 from builder.finding import DAMAGE, Finding
@@ -212,6 +212,7 @@ def _proved(evidence: Evidence, inventory: Inventory) -> Iterator[Finding]:
             continue
         yield from Proof(evidence, held).findings()
         yield from reference.findings(evidence, held)
+        yield from signpost.findings(evidence, held)
 
 
 def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:

@@ -1,6 +1,8 @@
 """Packs a function of template.yaml: what it imports, for its processor, as bytecode.
 
-    python3.13 infra/package.py OaiFunction|PublishFunction|FilesetFunction arm64|x86_64 FOLDER
+    python3.13 infra/package.py FUNCTION arm64|x86_64 FOLDER
+
+FUNCTION is OaiFunction, ContentFunction, PublishFunction or FilesetFunction.
 
 The versions are those of requirements.lock, held to its hashes. Run by package.mk, and with the
 Python that the function runs on, because only that one's bytecode is of use there.
@@ -59,6 +61,12 @@ FUNCTIONS = {
     "OaiFunction": Contents(
         ("duckdb", "jinja2", "markupsafe", "obstore"),
         ("functions", "templates"),
+        (*_NEVER, *_DUCKDB),
+    ),
+    # The decoders are of captures' own codings; what is not in them is answered as it is stored.
+    "ContentFunction": Contents(
+        ("brotli", "duckdb", "obstore", "zstandard"),
+        ("functions",),
         (*_NEVER, *_DUCKDB),
     ),
     "PublishFunction": Contents(

@@ -40,6 +40,8 @@ ALLOWED = {
     "builder.rebuild": {
         "builder",
         "builder.gather",
+        "builder.sources",
+        "functions.archive",
         "functions.snapshot",
         "functions.store",
         "functions.oai",
@@ -87,7 +89,7 @@ HEAVY = {
     "protego": "builder/gather/robots.py",
     "publicsuffixlist": "builder/sources/domain.py",
     "pypdfium2": "builder/gather/pdf.py",
-    "waitress": "builder/server.py",
+    "waitress": "builder/connection.py builder/server.py",
     "warcio": "builder/demo/crawl.py builder/preserve/warc.py",
     "tqdm": "builder/progress.py",
     "zstandard": "functions/archive/zstd.py",

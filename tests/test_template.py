@@ -13,6 +13,7 @@ import pytest
 from builder.bucket import PROOF
 from builder.obi.history import COMMIT, LOG
 from builder.obi.key import run as key_of_run
+from functions.content.handler import PATHS
 from functions.oai import request
 from functions.snapshot import configuration, keys, layout
 from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
@@ -26,6 +27,9 @@ FULL = {
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
+    "Content": "yes",
+    "ArchivesBucket": "some-archives",
+    "ArchivesPrefix": "crawls/all",
     "Filesets": "yes",
     "AlarmEmail": "you@example.org",
     "AdminEmail": "you@example.org",
@@ -36,6 +40,8 @@ STACKS = {
     "all": Stack(WHOLE, **FULL),
     "a bucket that is there": Stack(WHOLE, **FULL, ExistingBucket="a-bucket"),
     "emulators": Stack(WHOLE, S3Endpoint="http://127.0.0.1:4566"),
+    "a bucket of archives": Stack(WHOLE, Content="yes", ArchivesBucket="some-archives"),
+    "captures of its own": Stack(WHOLE, Content="yes"),
 }
 every_stack = pytest.mark.parametrize("stack", STACKS.values(), ids=STACKS.keys())
 
@@ -67,8 +73,8 @@ def test_the_log_of_the_api_knows_a_request_as_the_function_s_does() -> None:
 def test_the_alias_takes_every_change_along() -> None:
     """A version that SAM makes is named by what the template says, not by parameters' values."""
     assert "AutoPublishAlias:" not in TEXT
-    (alias,) = STACKS["defaults"].resources("AWS::Lambda::Alias").values()
-    assert (alias["Name"], alias["FunctionVersion"]) == ("live", "$LATEST")
+    aliases = STACKS["all"].resources("AWS::Lambda::Alias").values()
+    assert [(one["Name"], one["FunctionVersion"]) for one in aliases] == [("live", "$LATEST")] * 2
 
 
 def test_every_condition_and_every_parameter_is_of_use() -> None:
@@ -112,6 +118,47 @@ def test_what_serves_reads_what_is_published_and_nothing_else(stack: Stack) -> N
 
 
 @every_stack
+def test_what_gives_content_reads_what_has_bytes_besides(stack: Stack) -> None:
+    at = f"arn:aws:s3:::{stack.resolved(WHOLE['Outputs']['Bucket']['Value'])}"
+    may: dict[str, list[str]] = {}
+    for role, statement in statements_of(stack):
+        for action in listed(statement["Action"]):
+            if role == "ContentRole" and not action.startswith("logs:"):
+                may.setdefault(action, []).extend(listed(statement["Resource"]))
+    functions = stack.resources("AWS::Serverless::Function")
+    if "ContentFunction" not in functions:
+        assert not may
+        return
+    told = configuration.parse("", functions["ContentFunction"]["Environment"]["Variables"])
+    assert told["content.serve"] is True
+    places = [place.replace("s3://", "arn:aws:s3:::") for place in told["content.archives"]]
+    own = (layout.POINTER, f"{layout.SNAPSHOTS}*", f"{layout.RECORDS}*")
+    own += ("obi/*", "filesets/*", "warcs/*")
+    assert may == {
+        "s3:GetObject": [f"{at}/store/{key}" for key in own] + [f"{one}/*" for one in places],
+        "s3:ListBucket": [at, *(one.partition("/")[0] for one in places)],
+    }
+
+
+def test_content_is_routed_by_the_paths_that_its_handler_takes() -> None:
+    routes = STACKS["all"].resources("AWS::ApiGatewayV2::Route")
+    integration = {name: row["Target"].partition("/")[2] for name, row in routes.items()}
+    assert integration.pop("HttpRoute") == "httpintegration"
+    assert set(integration.values()) == {"contentintegration"}
+    found = {
+        row["RouteKey"].removeprefix("ANY ").replace("{proxy+}", "x") for row in routes.values()
+    }
+    assert {path.partition("/x")[0] for path in found - {"$default"}} == {*PATHS}
+    assert set(STACKS["defaults"].resources("AWS::ApiGatewayV2::Route")) == {"HttpRoute"}
+    (told,) = (
+        row["Environment"]["Variables"]["SHEAF_CONTENT_SERVE"]
+        for name, row in STACKS["all"].resources("AWS::Serverless::Function").items()
+        if name == "OaiFunction"
+    )
+    assert told == "true"  # the page for people tells of it
+
+
+@every_stack
 def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stack: Stack) -> None:
     at = f"arn:aws:s3:::{stack.resolved(WHOLE['Outputs']['Bucket']['Value'])}/store"
     may: dict[str, list[str]] = {}
@@ -129,7 +176,8 @@ def test_what_publishes_removes_neither_the_pointer_nor_what_is_not_sheaf_s(stac
 def test_each_function_has_a_role_of_its_own(stack: Stack) -> None:
     roles = [p["Role"] for p in stack.resources("AWS::Serverless::Function").values()]
     filesets = bool(stack.resources("AWS::Lambda::EventSourceMapping"))
-    assert len(set(roles)) == len(roles) == 2 + filesets
+    content = len(stack.resources("AWS::ApiGatewayV2::Integration")) - 1
+    assert len(set(roles)) == len(roles) == 2 + filesets + content
 
 
 @every_stack
@@ -298,13 +346,18 @@ def test_the_serving_function_is_packed_of_what_it_imports(package: ModuleType) 
 
 BROUGHT = {"httpcore2": {"h11", "truststore"}, "ada_url": {"cffi", "pycparser"}}
 """What packages need themselves."""
-EXTRAS = {"internetarchive"}
-"""What is asked for where it is used, and is not packed: archive.org's own library is AGPL."""
+EXTRAS = {"internetarchive", "isal"}
+"""What is asked for where it is used, and is not packed: archive.org's own library is AGPL, and
+isal is zlib, faster."""
 
 
 @pytest.mark.parametrize(
     ("name", "module"),
-    [("PublishFunction", "builder.function"), ("FilesetFunction", "builder.worker")],
+    [
+        ("ContentFunction", "functions.content.function"),
+        ("PublishFunction", "builder.function"),
+        ("FilesetFunction", "builder.worker"),
+    ],
 )
 def test_a_function_is_packed_of_what_it_imports(
     package: ModuleType, name: str, module: str

@@ -1,14 +1,18 @@
 """`sheaf serve`."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from builder import log, recovery
 from builder.context import Context
-from builder.server import LocalServer, gzipped
+from builder.server import Handler, LocalServer, gzipped
+from functions.content import assembly
 from functions.oai import kept
 from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
+from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import NothingPublished
 
 
@@ -21,11 +25,18 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="where to log requests, - for standard error (default: serve.access_log)",
     )
+    parser.add_argument(
+        "--content",
+        action="store_true",
+        help="give the archived bytes as well, at /content and by /cdx (default: content.serve)",
+    )
 
 
 def run(context: Context) -> int:
     """Serve OAI-PMH at /oai and a page for people at /, until interrupted."""
     arguments, configuration = context.arguments, context.configuration
+    if arguments.content:
+        configuration = configuration.having("content.serve", True)
     repository = DuckRepository(context.reader, ahead=True)
     newest = repository.pointer().newest()
     if newest is None:
@@ -36,18 +47,19 @@ def run(context: Context) -> int:
         write = log.opened(arguments.access_log, Path.cwd())
     else:
         write = log.opened(configuration["serve.access_log"], context.configuration_path.parent)
-    application = Application(repository, configuration, context.now, write, compress=gzipped)
-    # One thread more than requests are answered at once: it tells the others that they are not.
-    threads = configuration["serve.concurrent"] + 1
+    answer, places = _handler(context, configuration, repository, write)
     kept.seldom_searched()
-    server = LocalServer(application.unpacked, arguments.host, arguments.port, threads)
+    # One thread more than requests are answered at once: it tells the others that they are not.
+    server = LocalServer(answer, arguments.host, arguments.port, places + 1)
     base = server.url
+    content = f"{base}/content" if configuration["content.serve"] else None
     context.result(
         f"serving {context.reader.address}\n"
         f"  for people      {base}/\n"
         f"  for harvesters  {base}/oai?verb=Identify\n"
-        "Ctrl-C ends it.",
-        {"url": f"{base}/", "oai": f"{base}/oai"},
+        + (f"  archived bytes  {content}/IDENTIFIER, {base}/cdx?url=URL\n" if content else "")
+        + "Ctrl-C ends it.",
+        {"url": f"{base}/", "oai": f"{base}/oai", **({"content": content} if content else {})},
     )
     try:
         server.run()
@@ -57,3 +69,31 @@ def run(context: Context) -> int:
         server.close()
         repository.close()
     return 0
+
+
+def _handler(
+    context: Context,
+    configuration: Configuration,
+    repository: DuckRepository,
+    write: Callable[[str], None] | None,
+) -> tuple[Handler, int]:
+    """Return what answers, and how many requests it answers at once."""
+    metadata = Application(repository, configuration, context.now, write, compress=gzipped)
+    places = configuration["serve.concurrent"]
+    if not configuration["content.serve"]:
+        return metadata.unpacked, places
+    content = assembly.application(
+        repository,
+        context.reader.address,
+        context.configuration_path.parent,
+        configuration,
+        context.environment,
+        context.now,
+        write,
+        gzipped,
+    )
+
+    def answer(event: dict[str, Any]) -> dict[str, Any]:
+        return (content if content.takes(event) else metadata).unpacked(event)
+
+    return answer, 2 * places

@@ -87,6 +87,13 @@ class Searching(Protocol):
         """
         ...
 
+    def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> Sequence[bool]:
+        """Tell of each text whether a regular expression of RE2 matches it, wholly or anywhere.
+
+        Raises QueryError for what is no expression.
+        """
+        ...
+
 
 class Archives(Protocol):
     """Reads archive files, wherever they lie. Safe to use from threads."""

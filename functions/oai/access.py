@@ -62,7 +62,7 @@ def entry(
         **_asked(call),
         **told,
         # Of a HEAD and a 304 nothing is sent, whatever their Content-Length says.
-        "bytes": int(reply["headers"]["Content-Length"]) if reply["body"] else 0,
+        "bytes": int(reply["headers"].get("Content-Length", 0)) if reply["body"] else 0,
         "milliseconds": round(seconds * 1000, 1),
         "cached": status == 304,
         "store_requests": cost.requests if cost else 0,

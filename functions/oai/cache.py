@@ -48,6 +48,14 @@ def control(seconds: int, *, pinned: bool) -> str:
     return f"public, max-age={seconds}, must-revalidate, immutable"
 
 
+def withdrawable(seconds: int) -> str:
+    """Return the Cache-Control of what stays as it is for good, but may be taken down.
+
+    So it may be kept for that many seconds, and is asked about then, unlike what is immutable.
+    """
+    return f"public, max-age={seconds}, must-revalidate" if seconds else REVALIDATED
+
+
 def is_held(headers: Mapping[str, str], tag: str) -> bool:
     """Tell whether the caller holds the very document already (If-None-Match, weakly compared)."""
     held = headers.get("if-none-match", "")

@@ -46,7 +46,12 @@ def connect(
     }
     if scratch is None:
         return duckdb.connect(":memory:", config=settings)
-    return duckdb.connect(str(scratch / "work.duckdb"), config=settings)
+    # Nobody opens the file again: nothing of it need be on the disk for good, or whole.
+    connection = duckdb.connect(
+        str(scratch / "work.duckdb"), config={**settings, "fsync_mode": "NONE"}
+    )
+    connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+    return connection
 
 
 @contextmanager
@@ -114,6 +119,15 @@ def is_sql(text: str) -> bool:
         return False
 
 
+def is_select(text: str) -> bool:
+    """Tell whether the text is one statement, a SELECT; nothing is carried out."""
+    try:
+        (statement,) = duckdb.extract_statements(text)
+    except (duckdb.Error, ValueError):  # ValueError: not one statement
+        return False
+    return bool(statement.type == duckdb.StatementType.SELECT)
+
+
 def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
     """Carry out a person's statement: the names of its columns, and its rows in batches.
 
@@ -126,17 +140,33 @@ def query(connection: Connection, sql: str) -> tuple[list[str], Iterator[Sequenc
     return names, _rows(connection) if names else iter(())
 
 
+def matching(
+    connection: Connection, pattern: str, texts: Sequence[str], *, whole: bool
+) -> list[bool]:
+    """Tell of each text whether a regular expression matches it, wholly or anywhere.
+
+    It is RE2's, which takes time by the texts' length alone. Raises QueryError for what is none.
+    """
+    name = "regexp_full_match" if whole else "regexp_matches"
+    sql = (
+        f"SELECT {name}(text, $pattern) FROM (SELECT unnest($texts::VARCHAR[]) AS text, "
+        "unnest(range(len($texts))) AS number) ORDER BY number"
+    )
+    with _asking():
+        rows = connection.execute(sql, {"pattern": pattern, "texts": list(texts)}).fetchall()
+    return [bool(found) for (found,) in rows]
+
+
 def tables(connection: Connection, sql: str) -> set[str] | None:
     """Return the names of the tables that a single SELECT reads, also through views.
 
     None for anything else, and where it cannot be told without carrying it out.
     """
+    if not is_select(sql):
+        return None
     try:
-        (statement,) = connection.extract_statements(sql)
-        if statement.type != duckdb.StatementType.SELECT:
-            return None
         return set(connection.get_table_names(sql))
-    except (duckdb.Error, ValueError):  # ValueError: not one statement
+    except duckdb.Error:
         return None
 
 

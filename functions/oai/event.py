@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 from functions.oai import cache, cors
 from functions.oai.errors import BAD_ARGUMENT, error
 
+OAI_PATH = "/oai"
 FORM = "application/x-www-form-urlencoded"
 _LONGEST = 65_536
 _GZIP_LEVEL = 3
@@ -136,3 +137,9 @@ def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = gzipped
         "headers": headers,
         "body": b"" if call.method == "HEAD" else body,
     }
+
+
+def unavailable(message: str, seconds: int) -> Reply:
+    """Return the answer that nothing can be said now, and when to ask again."""
+    headers = {"Retry-After": str(seconds), "Cache-Control": cache.UNKEPT}
+    return Reply(503, "text/plain", f"{message}\n".encode(), headers)

@@ -81,6 +81,11 @@ class Files:
             rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
             return rows
 
+    def matching(self, pattern: str, texts: Sequence[str], *, whole: bool) -> Sequence[bool]:
+        """Tell of each text whether an expression matches it, as engine.matching does."""
+        with self._cursor() as cursor:
+            return engine.matching(cursor, pattern, texts, whole=whole)
+
     def columns(
         self,
         names: Sequence[str],

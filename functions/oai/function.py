@@ -5,18 +5,9 @@ a sheaf.toml in the zip's root. A request is told of on standard output, by a li
 """
 
 import os
-import sys
-from pathlib import Path
 
-from functions.oai.instance import Instance
+from functions.oai import assembly, instance
 
-_ROOT = Path(__file__).parents[2]
-
-
-def _write(line: str) -> None:
-    # In one piece, for Lambda takes each for an entry of its own.
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-handler = Instance(os.environ, Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT), _write)
+handler = instance.Instance(
+    os.environ, instance.root(os.environ), instance.write, assembly.application
+)

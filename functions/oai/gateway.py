@@ -77,25 +77,29 @@ def read(event: object, mount: str = "") -> Call:
     )
 
 
-def packed(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer of event.write as every gateway takes it, which knows nothing but texts."""
+def packed(answer: Mapping[str, Any], *, binary: bool = False) -> dict[str, Any]:
+    """Return an answer of event.write as every gateway takes it, which knows nothing but texts.
+
+    With `binary` its body need not be UTF-8.
+    """
     body: bytes = answer["body"]
-    encoded = _is_encoded(answer)
+    encoded = _is_encoded(answer, binary)
     text = base64.b64encode(body).decode("ascii") if encoded else body.decode("utf-8")
     return {**answer, "body": text, "isBase64Encoded": encoded}
 
 
-def weight(answer: Mapping[str, Any]) -> int:
-    """Return how many bytes Lambda hands over of an answer of event.write."""
-    if not _is_encoded(answer):
+def weight(answer: Mapping[str, Any], *, binary: bool = False) -> int:
+    """Return how many bytes Lambda hands over of an answer, as `packed` gives it."""
+    if not _is_encoded(answer, binary):
         return len(json.dumps(packed(answer)))
     bare = {**answer, "body": "", "isBase64Encoded": True}
     return len(json.dumps(bare)) + (len(answer["body"]) + 2) // 3 * 4
 
 
-def _is_encoded(answer: Mapping[str, Any]) -> bool:
+def _is_encoded(answer: Mapping[str, Any], binary: bool) -> bool:
     body = answer["body"]
-    return len(body) > _AS_TEXT or bool(body and "Content-Encoding" in answer["headers"])
+    coded = binary or "Content-Encoding" in answer["headers"]
+    return len(body) > _AS_TEXT or bool(body and coded)
 
 
 def _before(path: str, route: str, stage: str, mount: str) -> str:

@@ -17,7 +17,7 @@ from functions.oai.access import AccessLog
 from functions.oai.answer import Answer, RecordList, SetList
 from functions.oai.document import document
 from functions.oai.errors import OAIError
-from functions.oai.event import Call, Reply
+from functions.oai.event import OAI_PATH, Call, Reply, unavailable
 from functions.oai.present import Present
 from functions.oai.provider import Provider
 from functions.oai.repository import Repository
@@ -27,7 +27,6 @@ from functions.store import tally
 
 _LOG = logging.getLogger("sheaf")
 
-OAI_PATH = "/oai"
 _XML, _HTML, _PLAIN = "text/xml", "text/html", "text/plain"
 _LARGEST = 4_000_000
 """Bytes of a document: Lambda answers 6 MB at most, and base64 adds a third."""
@@ -200,9 +199,3 @@ class Application:
 
     def _unavailable(self, message: str) -> Reply:
         return unavailable(message, self._configuration["serve.retry_seconds"])
-
-
-def unavailable(message: str, seconds: int) -> Reply:
-    """Return the answer that nothing can be said now, and when to ask again."""
-    headers = {"Retry-After": str(seconds), "Cache-Control": cache.UNKEPT}
-    return Reply(503, _PLAIN, f"{message}\n".encode(), headers)

@@ -11,6 +11,7 @@ all the same, and what is wrong may pass: it is tried again with each request.
 
 import logging
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -18,18 +19,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from functions.oai import access, deadline, event, gateway, handler, kept
+from functions.oai import access, deadline, event, gateway, kept
 from functions.oai.access import AccessLog
 from functions.oai.duck import DuckRepository
-from functions.oai.handler import Application
 from functions.snapshot import configuration
+from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Reader
 from functions.store.reader import open_reader
 
 _LOG = logging.getLogger("sheaf")
+
+_ROOT = Path(__file__).parents[2]
 
 MARGIN = 1.5
 """Seconds before Lambda's own end at which an answer is given up: to say so takes some as well."""
@@ -68,11 +71,39 @@ class Shares:
         )
 
 
+class Answering(Protocol):
+    """Answers events from one repository, as functions.oai.handler's Application does."""
+
+    spent: bool
+
+    def __call__(self, event: object, seconds: float | None, request: str) -> dict[str, Any]:
+        """Answer one event within so many seconds."""
+        ...
+
+    def prepare(self) -> None:
+        """Read what every answer needs. Raises StoreError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What an application is made of: a repository, its configuration, and where both are from.
+
+    `root` is the folder of the configuration; `log` takes each line of the access log.
+    """
+
+    repository: DuckRepository
+    settings: Configuration
+    root: Path
+    environment: Mapping[str, str]
+    log: Callable[[str], None] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """A store that is open, and what answers from it."""
 
-    application: Application
+    application: Answering
     repository: DuckRepository
     reader: Reader
 
@@ -86,12 +117,18 @@ class Instance:
     """Answers events, each by its deadline. Takes one at a time, as Lambda gives them.
 
     `environment` is read anew where that may change, `root` is the folder of the program, in which
-    a sheaf.toml may lie, and `write` takes each line of the access log.
+    a sheaf.toml may lie, and `write` takes each line of the access log. `make` returns what
+    answers.
     """
 
     def __init__(
-        self, environment: Mapping[str, str], root: Path, write: Callable[[str], None]
+        self,
+        environment: Mapping[str, str],
+        root: Path,
+        write: Callable[[str], None],
+        make: Callable[[Opened], Answering],
     ) -> None:
+        self._make = make
         self._environment = environment
         self._root = root
         self._write = write
@@ -152,19 +189,21 @@ class Instance:
             opened.callback(reader.close)
             repository = DuckRepository(reader, shares.rows << 20, memory=shares.database)
             opened.callback(repository.close)
-            application = Application(repository, settings, _now, write, largest=gateway.LARGEST)
+            application = self._make(
+                Opened(repository, settings, self._root, self._environment, write)
+            )
             opened.pop_all()
         return Serving(application, repository, reader)
 
     def _refusal(self, given: object, request: str) -> dict[str, Any]:
         begun = time.perf_counter()
         seconds = configuration.default("serve.retry_seconds")
-        reply = handler.unavailable("The repository is not ready; try again later.", seconds)
+        reply = event.unavailable("The repository is not ready; try again later.", seconds)
         call = gateway.read(given)
         answer = event.write(reply, call)
         took = time.perf_counter() - begun
         told = {"request": request} if request else {}
-        AccessLog(self._write).add(access.entry(_now(), call, answer, told, took))
+        AccessLog(self._write).add(access.entry(now(), call, answer, told, took))
         return gateway.packed(answer)
 
 
@@ -177,5 +216,18 @@ def _seconds(context: object) -> float | None:
     return max(seconds - MARGIN, seconds / 2)
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """Return the time, in UTC."""
     return datetime.now(UTC)
+
+
+def write(line: str) -> None:
+    """Write a line of the access log to standard output."""
+    # In one piece, for Lambda takes each for an entry of its own.
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def root(environment: Mapping[str, str]) -> Path:
+    """Return the folder of the program as Lambda names it."""
+    return Path(environment.get("LAMBDA_TASK_ROOT") or _ROOT)

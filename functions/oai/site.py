@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote, urlencode
 
+from functions.oai.event import OAI_PATH
 from functions.oai.format import MANDATORY
 from functions.oai.present import Reading
 from functions.oai.repository import Repository, Selection
@@ -58,6 +59,8 @@ class View:
     sets: tuple[TopSet, ...]
     links: tuple[Link, ...]
     list_url: str
+    content: str
+    """What /content and /cdx lie below; "" where archived bytes are not given."""
 
 
 def view(
@@ -81,7 +84,14 @@ def view(
         sets=sets,
         links=_links(repository, manifest, base_url),
         list_url=_url(base_url, LIST_RECORDS, metadataPrefix=MANDATORY),
+        content=_content(configuration, base_url),
     )
+
+
+def _content(configuration: Configuration, base_url: str) -> str:
+    if not (configuration["content.serve"] and base_url.endswith(OAI_PATH)):
+        return ""
+    return base_url.removesuffix(OAI_PATH)
 
 
 def _top_sets(

@@ -183,15 +183,15 @@ class Client:
         )
         return [f"{p}/" for p in found["common_prefixes"]] + [m["path"] for m in found["objects"]]
 
-    def address(self, method: Any, key: str, query: str) -> str:
-        """Return the address that a request with a query is signed for, for some minutes.
+    def address(self, method: Any, key: str, query: str, lasting: timedelta = _SIGNED) -> str:
+        """Return the address that a request with a query is signed for, for that long.
 
         obstore signs no queries; but what stands in the endpoint it signs, and adds a `/`.
         """
         plain = obstore.sign(self._short, "GET", key, _SIGNED).partition("?")[0].rstrip("/")
         options = {**self._options, "endpoint": f"{plain}?{query}"}
         options["virtual_hosted_style_request"] = True
-        return str(obstore.sign(S3Store(**options), method, "", _SIGNED))
+        return str(obstore.sign(S3Store(**options), method, "", lasting))
 
     def remove(self, keys: Sequence[str]) -> None:
         """Remove the objects, a thousand with each request; one that is not there is no error."""

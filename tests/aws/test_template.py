@@ -30,6 +30,9 @@ FULL = {
     "DomainName": "oai.example.org",
     "PublishSchedule": "rate(1 day)",
     "PublishOnIntake": "yes",
+    "Content": "yes",
+    "ArchivesBucket": "some-archives",
+    "ArchivesPrefix": "crawls",
     "Filesets": "yes",
     "AlarmEmail": "you@example.org",
 }
@@ -37,6 +40,8 @@ SIZES = {
     # megabytes: the bound of the serving function is for arm64, the default
     ("OaiFunction", "arm64"): 80,
     ("OaiFunction", "x86_64"): 90,
+    ("ContentFunction", "arm64"): 100,
+    ("ContentFunction", "x86_64"): 110,
     ("PublishFunction", "arm64"): 250,
     ("PublishFunction", "x86_64"): 250,
     ("FilesetFunction", "arm64"): 250,
@@ -289,7 +294,7 @@ def test_arguments_are_sorted_where_they_are_the_protocol_s(query: str, sent: st
 @pytest.mark.parametrize("architecture", MACHINES)
 def test_the_functions_are_built(architecture: str, tmp_path: Path) -> None:
     target = built(tmp_path, architecture)
-    for name in ("OaiFunction", "PublishFunction", "FilesetFunction"):
+    for name in ("OaiFunction", "ContentFunction", "PublishFunction", "FilesetFunction"):
         files = [path for path in (target / name).rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files) / 1e6
         print(f"{name} for {architecture}: {size:.1f} MB unpacked")

@@ -241,7 +241,7 @@ def test_a_store_with_a_history_has_no_finding(varied: World) -> None:
     assert done.read == done.files == len(list(varied.store.keys(layout.RECORDS)))
     assert done.bytes == sum(e.bytes for e in varied.store.entries(layout.RECORDS))
     manifest = newest(varied)
-    for table in ("records", "copies", "sets", "lookup", "dead", "sources"):
+    for table in ("records", "copies", "sets", "lookup", "dead", "urls", "sources"):
         assert manifest.rows(table) > 0, table
 
 
@@ -254,7 +254,7 @@ def test_tables_of_the_usual_size_have_no_finding(world: World) -> None:
 
 
 def test_rows_that_are_written_anew_as_they_were_are_no_finding(sound: World) -> None:
-    for table in ("records", "copies", "sets", "lookup", "dead"):
+    for table in ("records", "copies", "sets", "lookup", "dead", "urls"):
         key = files(sound, table)[0].key
         rewritten(sound, key, table_of(sound, key))
     assert found(sound) == set()
@@ -345,7 +345,7 @@ def verify_files(world: World) -> Verified:
 
 
 @pytest.mark.parametrize(
-    "table", ["records", "copies", "sets", "lookup", "dead", "originals", "sources"]
+    "table", ["records", "copies", "sets", "lookup", "dead", "originals", "urls", "sources"]
 )
 def test_a_missing_file(sound: World, table: str) -> None:
     key = files(sound, table)[-1].key
@@ -771,6 +771,32 @@ def test_a_row_of_the_look_up_that_leads_elsewhere(sound: World) -> None:
     positions[row] = next(p for n, p in enumerate(positions) if p in records and n != row)
     new = rewritten(sound, key, with_column(rows, "position", positions))
     assert {("lookup-wrong", new), ("lookup-missing", new)} <= found(sound)
+
+
+def test_a_missing_row_of_a_url(sound: World) -> None:
+    """Of each run, so that a listed capture is among those that lose theirs."""
+    for file in files(sound, "urls"):
+        rows = table_of(sound, file.key)
+        if len(rows) > 1:
+            rewritten(sound, file.key, rows.slice(0, 1))
+    assert ("url-missing", keys_of(newest(sound))) in found(sound)
+
+
+@pytest.mark.parametrize("column", ["surt", "stamp", "position"])
+def test_a_row_of_a_url_that_leads_elsewhere(sound: World, column: str) -> None:
+    key = files(sound, "urls")[-1].key
+    rows = table_of(sound, key)
+    values = rows.column(column).to_pylist()
+    values[-1] = values[-1] + ("x" if column == "surt" else 1_000_000)
+    new = rewritten(sound, key, with_column(rows, column, values))
+    assert ("url-wrong", new) in found(sound)
+
+
+def test_urls_out_of_order(sound: World) -> None:
+    key = files(sound, "urls")[-1].key
+    rows = table_of(sound, key)
+    new = rewritten(sound, key, rows.take([1, 0, *range(2, len(rows))]))
+    assert ("rows-unsorted", new) in found(sound)
 
 
 @pytest.mark.parametrize("table", ["originals", "revisits"])

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from functions.oai import engine
+from functions.oai import assembly, engine
 from functions.oai.instance import MARGIN, Instance, Shares
 from functions.snapshot import layout
 from tests.bucket import Bucket, fresh
@@ -58,7 +58,9 @@ class Lambda:
 
     def begin(self) -> Instance:
         self.patch.setattr(tempfile, "tempdir", str(self.scratch))
-        self.made.append(Instance(self.environment, self.root, self.lines.append))
+        self.made.append(
+            Instance(self.environment, self.root, self.lines.append, assembly.application)
+        )
         return self.made[-1]
 
     def held(self) -> list[str]:

@@ -1,0 +1,83 @@
+"""Assembly: what answers for content, put together of a store and its configuration."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from functions.content import opening
+from functions.content.handler import ContentApplication
+from functions.content.seam import Archives, Content
+from functions.content.search import Search
+from functions.oai import event, gateway
+from functions.oai.duck import DuckRepository
+from functions.oai.instance import Answering, Opened, now
+from functions.snapshot.configuration import Configuration
+from functions.store.bucket import LONGEST, PATIENCE, SILENCE
+from functions.store.connection import Connection
+from functions.store.signer import Signer
+from functions.store.slice import Slices
+
+
+def application(
+    repository: DuckRepository,
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+    clock: Callable[[], datetime],
+    log: Callable[[str], None] | None = None,
+    compress: Callable[[bytes], bytes] = event.gzipped,
+    largest: int | None = None,
+) -> ContentApplication:
+    """Return what answers with the content of the store at `uri`, which is seen from `base`.
+
+    `base` is the folder of the configuration; for the rest see ContentApplication. Raises
+    StoreError for an address that is none.
+    """
+    contents = opening.contents(repository, uri, base, settings, environment)
+    connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
+    signer = Signer(connection, environment, settings["content.redirect_seconds"])
+    return ContentApplication(
+        repository,
+        contents,
+        Search(repository.catalogue, repository.files),
+        settings,
+        clock,
+        log,
+        compress=compress,
+        largest=largest,
+        lying=lying(contents.archives, contents.archives.own),
+        sign=signer.address,
+    )
+
+
+def of_lambda(opened: Opened) -> Answering:
+    """Return what answers with the content of a store that an instance has opened."""
+    return application(
+        opened.repository,
+        opened.settings["store.uri"],
+        opened.root,
+        opened.settings,
+        opened.environment,
+        now,
+        opened.log,
+        largest=gateway.LARGEST,
+    )
+
+
+def lying(archives: Archives, store: Slices) -> Callable[[Content, int, int], BinaryIO]:
+    """Return what opens a part of a content where it lies as it is, in an archive or the store.
+
+    It takes how many bytes to leave out, and how many to give, of a content with a stretch.
+    """
+
+    def opened(content: Content, first: int, length: int) -> BinaryIO:
+        stretch = content.stretch
+        assert stretch is not None
+        if content.capture is not None:
+            return archives.open(stretch.address, stretch.offset + first, length)
+        key = stretch.address.removeprefix(f"{store.address}/")
+        return store.open(key, stretch.offset + first, length)
+
+    return opened

@@ -1,0 +1,232 @@
+"""Delivery: how a content is answered with: whole or a part, here or at a signed address.
+
+RFC 9110, sections 13 (conditions), 14 (ranges) and 15 (statuses).
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from typing import Any, BinaryIO
+
+from functions.content import body, range, sandbox
+from functions.content.body import Stream
+from functions.content.errors import ContentError
+from functions.content.range import Part, Unsatisfiable
+from functions.content.representation import Representation
+from functions.content.seam import Content, Contents
+from functions.oai import cache
+from functions.oai.event import Call
+from functions.snapshot.configuration import Configuration
+
+AHEAD = 1 << 18
+"""Bytes that are read before the answer begins: what fits is known to be right as a whole."""
+
+_SIZES = 1024
+"""Contents whose size is remembered where all of them had to be read for it."""
+
+Answer = Mapping[str, Any]
+"""statusCode, headers, and a body of bytes or a Stream."""
+
+Lying = Callable[[Content, int, int], BinaryIO]
+"""Opens a part of a content with a stretch, where it lies: leaving out so many bytes, giving so
+many. Raises ContentError, StoreError."""
+
+Sign = Callable[[str, str, str, str], str]
+"""Returns an address at which an object can be had for a while: of bucket, key, method and the
+Content-Disposition that it is to be answered with. Raises StoreError."""
+
+_OF_BODY = ("Content-Type", "Content-Disposition", "Accept-Ranges", "Repr-Digest", "ETag")
+
+
+class Delivery:
+    """Answers with contents. May be used by many threads at once.
+
+    An answer has `largest` bytes of content at most (None: as many as there are, in a stream).
+    Parts of what lies somewhere as it is are read there by `lying`; what is large, and an object of
+    a bucket, is answered with its address by `sign`. Either may be missing.
+    """
+
+    def __init__(
+        self,
+        contents: Contents,
+        settings: Configuration,
+        lying: Lying | None = None,
+        sign: Sign | None = None,
+        largest: int | None = None,
+    ) -> None:
+        self._contents = contents
+        self._lying = lying
+        self._sign = sign
+        self._largest = largest
+        self._seconds = settings["serve.cache_seconds"]
+        self._redirected = settings["content.redirect_bytes"]
+        self._sizes: OrderedDict[tuple[object, ...], int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def answer(
+        self,
+        call: Call,
+        shown: Representation,
+        ended: Callable[[int, Exception | None], None],
+    ) -> Answer:
+        """Return the answer to a GET or a HEAD for a representation.
+
+        `call.base` is what the paths here lie below. Where the body is a stream, `ended` is called
+        at its end (see Stream). Raises ContentError, StoreError.
+        """
+        headers = shown.headers(call.base, self._seconds)
+        if not shown.matches(call.headers):
+            return _said(412, headers, "These are not the bytes of which If-Match speaks.")
+        if shown.tag and cache.is_held(call.headers, shown.tag):
+            return {"statusCode": 304, "headers": _without_body(headers, tag=True), "body": b""}
+        elsewhere = self._elsewhere(call, shown)
+        if elsewhere:
+            told = {"Location": elsewhere, "Cache-Control": cache.UNKEPT}
+            told = {**_without_body(headers), **told}
+            told.pop("Memento-Datetime", None)
+            return _said(302, told, "It is to be had at the address in Location, for a while.")
+        part, size = None, shown.size
+        wanted = range.read(call.headers.get("range", "")) if call.method == "GET" else None
+        if wanted is not None and shown.continues(call.headers):
+            size = self._size(shown)
+            try:
+                part = wanted.part(size, self._largest)
+            except Unsatisfiable:
+                told = {**headers, "Content-Range": range.unsatisfied(size)}
+                return _said(416, told, f"There are {size} bytes.")
+        if part is None and self._is_too_large(size):
+            return self._too_large(headers, size)
+        if call.method == "HEAD":
+            known = {} if size is None else {"Content-Length": str(size)}
+            return {"statusCode": 200, "headers": {**headers, **known}, "body": b""}
+        return self._sent(shown, headers, part, ended)
+
+    def _sent(
+        self,
+        shown: Representation,
+        headers: Mapping[str, str],
+        part: Part | None,
+        ended: Callable[[int, Exception | None], None],
+    ) -> Answer:
+        """Return the answer with the whole or a part, which is read as far as AHEAD at once."""
+        limit = AHEAD if self._largest is None else self._largest
+        with ExitStack() as source:
+            further = self._opened(source, shown, part)
+            ready: list[bytes] = []
+            count = 0
+            for piece in further:
+                ready.append(piece)
+                count += len(piece)
+                if count > limit:
+                    break
+            else:
+                return _complete(shown, headers, part, b"".join(ready))
+            if self._largest is not None:
+                return self._too_large(headers, None)
+            length = shown.size if part is None else part.length
+            told = dict(headers)
+            if length is not None:
+                told["Content-Length"] = str(length)
+            if part is not None:
+                told["Content-Range"] = part.header
+            whole = Stream(ready, further, source.pop_all(), ended)
+            return {"statusCode": 200 if part is None else 206, "headers": told, "body": whole}
+
+    def _opened(
+        self, source: ExitStack, shown: Representation, part: Part | None
+    ) -> Iterator[bytes]:
+        """Open the whole or a part, and leave it to `source`.
+
+        Only of the whole it is known whether it has its digest.
+        """
+        if part is None or part.length == part.size:
+            opened = self._contents.opened(shown.content, coded=shown.coded)
+            return body.pieces(source.enter_context(opened), None)
+        if shown.is_plain and self._lying is not None:
+            file = self._lying(shown.content, part.first, part.length)
+            source.callback(file.close)
+        else:
+            opened = self._contents.opened(shown.content, coded=shown.coded, verified=False)
+            file = source.enter_context(opened)
+            body.passed(file, part.first)
+        return body.pieces(file, part.length)
+
+    def _size(self, shown: Representation) -> int:
+        """Return how many bytes there are, which may take reading them."""
+        if shown.size is not None:
+            return shown.size
+        content = shown.content
+        key = (content.identifier, content.url, content.date, content.digest, shown.coded)
+        with self._lock:
+            if key in self._sizes:
+                self._sizes.move_to_end(key)
+                return self._sizes[key]
+        with self._contents.opened(content, coded=shown.coded) as source:
+            size = body.counted(source)
+        with self._lock:
+            self._sizes[key] = size
+            while len(self._sizes) > _SIZES:
+                self._sizes.popitem(last=False)
+        return size
+
+    def _elsewhere(self, call: Call, shown: Representation) -> str:
+        """Return the signed address of what is large and an object of a bucket, else "".
+
+        Parts are had there too: by the address any Range is answered, and none is read over here.
+        """
+        stretch, size = shown.content.stretch, shown.size
+        if self._sign is None or stretch is None or not stretch.bucket or stretch.offset:
+            return ""  # nothing that is packed into an object begins with it
+        if size is None or stretch.length not in (None, size) or size <= self._redirected:
+            return ""
+        # Its own host has no sandbox for it: there all of it is to be saved.
+        kept = sandbox.disposition(sandbox.UNKNOWN, sandbox.name(shown.content.url))
+        return self._sign(stretch.bucket, stretch.key, call.method, kept)
+
+    def _is_too_large(self, size: int | None) -> bool:
+        return self._largest is not None and size is not None and size > self._largest
+
+    def _too_large(self, headers: Mapping[str, str], size: int | None) -> Answer:
+        """Return the answer to who wants more at once than an answer holds."""
+        told = dict(headers)
+        if size is not None:
+            told["Content-Range"] = range.unsatisfied(size)
+        return _said(
+            413,
+            told,
+            f"These are more bytes than the {self._largest} that one answer holds: ask for them in "
+            "parts, by Range: bytes=0- and so on; each answer says how far it goes.",
+        )
+
+
+def _complete(
+    shown: Representation, headers: Mapping[str, str], part: Part | None, data: bytes
+) -> Answer:
+    """Return the answer with all of the bytes that it is to have. Raises ContentError."""
+    told = {**headers, "Content-Length": str(len(data))}
+    if part is None:
+        return {"statusCode": 200, "headers": told, "body": data}
+    if len(data) != part.length:
+        where = shown.content.identifier
+        raise ContentError("damaged", f"{where} has {part.length - len(data)} bytes less there")
+    return {"statusCode": 206, "headers": {**told, "Content-Range": part.header}, "body": data}
+
+
+def _without_body(headers: Mapping[str, str], *, tag: bool = False) -> dict[str, str]:
+    """Return the headers without those that tell of a body, but for the ETag if it is to stay."""
+    return {n: v for n, v in headers.items() if n not in _OF_BODY or (tag and n == "ETag")}
+
+
+def _said(status: int, headers: Mapping[str, str], message: str) -> Answer:
+    """Return an answer in words in place of the bytes."""
+    text = f"{message}\n".encode()
+    told = {
+        **_without_body(headers, tag=status != 302),
+        "Accept-Ranges": "bytes",
+        "Content-Type": "text/plain; charset=utf-8",
+        "Content-Length": str(len(text)),
+    }
+    if status in (412, 413, 416):
+        told["Cache-Control"] = cache.UNKEPT
+    return {"statusCode": status, "headers": told, "body": text}

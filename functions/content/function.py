@@ -1,0 +1,13 @@
+"""The function of AWS Lambda that gives content: its handler is functions.content.function.handler.
+
+It is made as functions.oai.function's is, of the same variables and the same sheaf.toml.
+"""
+
+import os
+
+from functions.content import assembly
+from functions.oai import instance
+
+handler = instance.Instance(
+    os.environ, instance.root(os.environ), instance.write, assembly.of_lambda
+)

@@ -1,0 +1,276 @@
+"""The handler of content: an event of a gateway in, archived bytes out; nothing of Lambda's.
+
+It is called as functions.oai.handler's Application is. RFC 9110 (HTTP), RFC 7089 (Memento).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from functions.content import arguments, cdx, memento, sandbox
+from functions.content.arguments import Asked, Refused
+from functions.content.body import Stream
+from functions.content.capture import FIELDS
+from functions.content.delivery import Answer, Delivery, Lying, Sign
+from functions.content.errors import ContentError
+from functions.content.representation import Representation
+from functions.content.seam import Content, Contents, Searching
+from functions.oai import access, cache, cors, deadline, gateway
+from functions.oai import event as http
+from functions.oai.access import AccessLog
+from functions.oai.event import OAI_PATH, Call, Reply, unavailable
+from functions.oai.present import Present
+from functions.oai.repository import Repository
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.errors import NothingPublished, StoreError
+from functions.snapshot.manifest import Manifest
+from functions.store import tally
+
+_LOG = logging.getLogger("sheaf")
+
+PART = 4_000_000
+"""Bytes of content in one answer of Lambda: it answers 6 MB at most, and base64 adds a third."""
+
+_LISTS: Mapping[str, Callable[[Call, Searching, Manifest, Configuration], Reply]] = {
+    "/cdx": cdx.reply,
+    "/timemap": memento.timemap,
+    "/timegate": memento.timegate,
+}
+_STREAMS = 256
+"""Answers that may be under way at once, each with a file or a request to a bucket held open."""
+PATHS = (arguments.PATH, *_LISTS)
+"""What is answered here: these, and what lies below them."""
+
+_ALLOWED = ("GET", "HEAD", "OPTIONS")
+_PLAIN = "text/plain"
+_LONGEST = 300
+
+
+class ContentApplication:
+    """Answers events with the content of one repository. May be used by many threads at once.
+
+    `log`, `timer` and `compress` are as an Application takes them. With `largest` an answer weighs
+    no more than that (gateway.weight), and has PART bytes of content; without, bodies may be
+    Streams, whose reader closes them. Once `spent`, it is to be replaced with what it reads by.
+    """
+
+    spent = False
+
+    def __init__(
+        self,
+        repository: Repository,
+        contents: Contents,
+        search: Searching,
+        settings: Configuration,
+        clock: Callable[[], datetime],
+        log: Callable[[str], None] | None = None,
+        timer: Callable[[], float] = time.perf_counter,
+        compress: Callable[[bytes], bytes] = http.gzipped,
+        largest: int | None = None,
+        lying: Lying | None = None,
+        sign: Sign | None = None,
+    ) -> None:
+        self._repository = repository
+        self._contents = contents
+        self._search = search
+        self._settings = settings
+        self._clock = clock
+        self._timer = timer
+        self._compress = compress
+        self._largest = largest
+        part = None if largest is None else PART
+        self._delivery = Delivery(contents, settings, lying, sign, part)
+        self._present = Present(
+            repository, clock, settings["serve.pointer_seconds"], settings["serve.clock_allowance"]
+        )
+        self._places = threading.BoundedSemaphore(settings["serve.concurrent"])
+        self._streams = threading.BoundedSemaphore(_STREAMS)
+        self._log = None if log is None else AccessLog(log)
+        configured = settings["repository.base_url"].rstrip("/")
+        self._base = configured.removesuffix(OAI_PATH) if configured.endswith(OAI_PATH) else ""
+        self._mount = urlsplit(self._base).path
+
+    def __call__(
+        self, event: object, seconds: float | None = None, request: str = ""
+    ) -> dict[str, Any]:
+        """Answer one event, by 503 where the answer is not ready within `seconds`."""
+        return gateway.packed(self.unpacked(event, seconds, request), binary=True)
+
+    def unpacked(
+        self, event: object, seconds: float | None = None, request: str = ""
+    ) -> dict[str, Any]:
+        """Answer one event of a server in this process, which takes the body as bytes or Stream."""
+        call = gateway.read(event, self._mount)
+        with tally.counted() as cost:
+            entry = _Entry(self._clock(), call, self._timer, self._log, cost, request)
+            try:
+                answer = deadline.within(seconds, lambda: self._answered(call, entry))
+            except deadline.Late:
+                self.spent = True
+                _LOG.error("no answer within %.1f s: %a %a", seconds, call.method, call.path)
+                answer = self._written(
+                    self._unavailable("This takes too long at the moment; try again later."), call
+                )
+        exposed = {"Access-Control-Expose-Headers": "*"}
+        headers = {**cors.ANSWER, **answer["headers"], **sandbox.HEADERS, **exposed}
+        entry.answer = {**answer, "headers": headers}
+        if not isinstance(answer["body"], Stream):
+            entry.add(len(answer["body"]))
+        return entry.answer
+
+    def prepare(self) -> None:
+        """Read what every answer needs, before anybody asks. Raises StoreError."""
+        self._manifest()
+
+    def takes(self, event: object) -> bool:
+        """Tell whether an event is to be answered here, by its path."""
+        path = gateway.read(event, self._mount).path
+        return any(path == ours or path.startswith(f"{ours}/") for ours in PATHS)
+
+    def _answered(self, call: Call, entry: "_Entry") -> Answer:
+        """Answer a call if there is a place for it: to wait for one might take without end."""
+        if not self._places.acquire(blocking=False):
+            refusal = self._unavailable("Too many requests are being answered; try again later.")
+            return self._written(refusal, call)
+        try:
+            answer = self._answer(call, entry)
+            if self._largest is None or gateway.weight(answer, binary=True) <= self._largest:
+                return answer
+            _LOG.error("an answer of %d bytes is too large: %a", len(answer["body"]), call.path)
+            reply = self._unavailable("The answer is too large to be sent; ask for less.")
+        except NothingPublished as error:
+            _LOG.error("%s", error)
+            reply = self._unavailable("Nothing is published here yet; try again later.")
+        except StoreError as error:
+            # What is wrong is for the operator to know, not for strangers.
+            _LOG.error("%s: %s", type(error).__name__, error)
+            reply = self._unavailable("The archive is out of reach at the moment; try again later.")
+        except Exception:  # noqa: BLE001 - told in the error log, as by functions.oai.handler
+            _LOG.exception("a request was not answered: %a %a", call.method, call.path)
+            reply = self._unavailable("Something went wrong here; try again later.")
+        finally:
+            self._places.release()
+        return self._written(reply, call)
+
+    def _answer(self, call: Call, entry: "_Entry") -> Answer:
+        if call.method == "OPTIONS":
+            return self._written(Reply(204, _PLAIN, b"", cors.preflight(_ALLOWED)), call)
+        if call.method not in _ALLOWED:
+            allow = ", ".join(_ALLOWED)
+            refusal = Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
+            return self._written(refusal, call)
+        if not self._settings["content.serve"]:
+            return self._written(_fault(404, "disabled", "Only metadata is given here."), call)
+        call = replace(call, base=self._base or call.base)
+        manifest = self._manifest()
+        entry.told["snapshot"] = manifest.snapshot
+        listed = _LISTS.get(f"/{call.path[1:].partition('/')[0]}")
+        if listed is not None:
+            entry.told["query"] = call.query[:_LONGEST]
+            return self._written(listed(call, self._search, manifest, self._settings), call)
+        try:
+            asked = arguments.read(call)
+            content = self._found(manifest, asked)
+            entry.told["identifier"] = content.identifier[:_LONGEST]
+            return self._delivered(call, asked, content, entry)
+        except Refused as error:
+            return self._written(_fault(400, "argument", str(error)), call)
+        except ContentError as error:
+            entry.told["errors"] = [error.code]
+            if error.status >= 500:
+                _LOG.error("%a: %s: %s", call.path, error.code, error)
+            return self._written(self._missing(error), call)
+
+    def _found(self, manifest: Manifest, asked: Asked) -> Content:
+        """Return what is asked for: of an item, or of a file by its own address or handle."""
+        for identifier in asked.identifiers:
+            record = self._repository.record(manifest, identifier, fields=FIELDS)
+            if record is not None:
+                return self._contents.find(manifest, record, file=asked.file, at=asked.at)
+        if asked.file:
+            raise ContentError("unknown", "there is no such item")
+        error: ContentError | None = None
+        for identifier in asked.identifiers:
+            try:
+                return self._contents.find(manifest, None, file=identifier, at=asked.at)
+            except ContentError as failure:
+                if failure.code != "unknown":
+                    raise
+                error = failure
+        assert error is not None
+        raise error
+
+    def _delivered(self, call: Call, asked: Asked, content: Content, entry: "_Entry") -> Answer:
+        """Return the answer with a content, if not too many are under way."""
+        shown = Representation(content, asked.coded, fixed=content.capture is not None)
+        if not self._streams.acquire(blocking=False):
+            refusal = self._unavailable("Too many answers are under way; try again later.")
+            return self._written(refusal, call)
+        with ExitStack() as stack:
+            stack.callback(self._streams.release)
+
+            def ended(given: int, error: Exception | None) -> None:
+                self._streams.release()
+                if error is not None:
+                    entry.told["errors"] = [getattr(error, "code", type(error).__name__)]
+                entry.add(given)
+
+            answer = self._delivery.answer(call, shown, ended)
+            if isinstance(answer["body"], Stream):
+                stack.pop_all()
+        return answer
+
+    def _manifest(self) -> Manifest:
+        return self._repository.manifest(self._present.reading().entry.snapshot)
+
+    def _missing(self, error: ContentError) -> Reply:
+        """Return what a caller is told where there are no bytes."""
+        reply = _fault(error.status, error.code, f"{error}.")
+        if error.status != 503:
+            return reply
+        seconds = str(self._settings["serve.retry_seconds"])
+        headers = {**reply.headers, "Retry-After": seconds, "Cache-Control": cache.UNKEPT}
+        return Reply(503, _PLAIN, reply.body, headers)
+
+    def _written(self, reply: Reply, call: Call) -> Answer:
+        return http.write(reply, call, self._compress)
+
+    def _unavailable(self, message: str) -> Reply:
+        return unavailable(message, self._settings["serve.retry_seconds"])
+
+
+def _fault(status: int, code: str, message: str) -> Reply:
+    """Return a refusal: a line for people, and a code for programs."""
+    return Reply(status, _PLAIN, f"{message}\n".encode(), {"X-Archive-Error": code})
+
+
+class _Entry:
+    """The line that the access log is to have of a call, once all of its answer was given."""
+
+    def __init__(
+        self,
+        when: datetime,
+        call: Call,
+        timer: Callable[[], float],
+        log: AccessLog | None,
+        cost: tally.Tally,
+        request: str,
+    ) -> None:
+        self.told: dict[str, Any] = {"request": request} if request else {}
+        self.answer: dict[str, Any] = {}
+        self._when, self._call = when, call
+        self._timer, self._begun = timer, timer()
+        self._log, self._cost = log, cost
+
+    def add(self, given: int) -> None:
+        """Write it: `given` bytes went out."""
+        if self._log is not None:
+            took = self._timer() - self._begun
+            entry = access.entry(self._when, self._call, self.answer, self.told, took, self._cost)
+            self._log.add({**entry, "bytes": given})

@@ -1,0 +1,116 @@
+"""Headers of an answer: what was archived of it, told in names that nothing acts upon.
+
+Memento: RFC 7089, section 2. Digests: RFC 9530.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from urllib.parse import quote
+
+ARCHIVED = "X-Archive-Orig-"
+STATUS = "X-Archive-Status"
+OMITTED = "X-Archive-Omitted"
+DIGEST = "X-Archive-Payload-Digest"
+
+MOST = 50
+"""Archived headers that are told: clients take a hundred lines at most, and some are ours."""
+LONGEST, ALL = 2000, 6000
+"""Bytes of a value, and of all of them: gateways take 10 KB of headers."""
+
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_URL_SAFE = "!#$%&'()*+,-./:;=?@[]_~"
+"""What a URL may hold besides letters and digits: what is coded stays so."""
+_DIGESTS = {"sha1": ("sha", 20), "sha256": ("sha-256", 32), "sha512": ("sha-512", 64)}
+"""Labels that archives use, without hyphens: the name of RFC 9530's registry, and bytes."""
+
+
+def archived(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return archived headers by the names that they are told under.
+
+    Of a value controls are blanks, and what is not ASCII is %XX of its bytes: it can break no line.
+    Those of one name are joined by commas. A header that cannot be told, or is too long or one too
+    many, is counted in OMITTED.
+    """
+    found: dict[str, str] = {}
+    omitted, room = 0, ALL
+    for name, value in headers:
+        key = ARCHIVED + "-".join(part.capitalize() for part in name.split("-"))
+        text = plain(value)
+        size = len(text) + (2 if key in found else len(key) + 4)
+        full = len(found) == MOST and key not in found
+        if not _NAME.fullmatch(name) or len(text) > LONGEST or size > room or full:
+            omitted += 1
+            continue
+        room -= size
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    if omitted:
+        found[OMITTED] = str(omitted)
+    return found
+
+
+def plain(value: str) -> str:
+    """Return a value in printable ASCII."""
+    text = _CONTROL.sub(" ", value).strip()
+    return text if text.isascii() else "".join(c if c.isascii() else _coded(c, "") for c in text)
+
+
+def uri(url: str) -> str:
+    """Return a URL as a header can hold it between < and >."""
+    return _coded(url, _URL_SAFE)
+
+
+def _coded(text: str, safe: str) -> str:
+    """Return a text with %XX for its bytes; characters that stand for bytes are those."""
+    try:
+        return quote(text.encode("utf-8", "surrogateescape"), safe=safe)
+    except UnicodeEncodeError:
+        return quote(text.encode("utf-8", "replace"), safe=safe)
+
+
+def date(instant: datetime) -> str:
+    """Return an instant as HTTP writes it; one without a zone is UTC."""
+    aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+    return format_datetime(aware.astimezone(UTC), usegmt=True)
+
+
+def memento(base: str, url: str, instant: datetime | None) -> dict[str, str]:
+    """Return what tells of a memento of a URL; `base` is what the paths here lie below.
+
+    Of a URL that is too long for a header there are no links.
+    """
+    original = uri(url)
+    told = {} if instant is None else {"Memento-Datetime": date(instant)}
+    if not 0 < len(original) <= LONGEST:
+        return told
+    links = [
+        f'<{original}>; rel="original"',
+        f'<{base}/timemap/link/{original}>; rel="timemap"; type="application/link-format"',
+        f'<{base}/timegate/{original}>; rel="timegate"',
+    ]
+    return {**told, "Link": ", ".join(links)}
+
+
+def repr_digest(digest: str) -> Mapping[str, str]:
+    """Return the Repr-Digest of bytes that have the digest `label:value`; {} where it tells none.
+
+    The value is base32 or hexadecimal.
+    """
+    label, _, value = digest.partition(":")
+    known = _DIGESTS.get(label.lower().replace("-", ""))
+    raw = None if known is None else _decoded(value, known[1])
+    if known is None or raw is None:
+        return {}
+    return {"Repr-Digest": f"{known[0]}=:{base64.b64encode(raw).decode()}:"}
+
+
+def _decoded(value: str, size: int) -> bytes | None:
+    try:
+        found = bytes.fromhex(value) if len(value) == 2 * size else base64.b32decode(value.upper())
+    except (ValueError, binascii.Error):
+        return None
+    return found if len(found) == size else None

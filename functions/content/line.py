@@ -1,0 +1,114 @@
+"""Lines of an index of captures: fields as a table, and the forms in which lines are written.
+
+CDXJ is a key, a date in 14 digits and JSON, as pywb has it; CDX the Internet Archive's, of eleven
+fields behind a line that names them. What is not known is left out of JSON, and `-` elsewhere.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from functions.content.capture import Capture
+
+UNKNOWN = "-"
+REVISIT = "warc/revisit"
+"""What indexes have in the place of a revisit's media type."""
+_NO_TYPE = "unk"
+
+_UNPLAIN = re.compile(r"[^!-~]+")
+
+
+def _text(value: object) -> str | None:
+    return None if value is None or value == "" else str(value)
+
+
+FIELDS: Mapping[str, Callable[[Capture], str | None]] = {
+    "urlkey": lambda c: c.surt,
+    "timestamp": lambda c: _text(c.stamp),
+    "url": lambda c: c.url,
+    "mime": lambda c: REVISIT if c.is_revisit else (c.mime or _NO_TYPE),
+    "status": lambda c: _text(c.status),
+    "digest": lambda c: c.digest,
+    "redirect": lambda c: _text(c.redirect),
+    "length": lambda c: _text(c.stored),
+    "offset": lambda c: _text(c.offset),
+    "filename": lambda c: _text(c.filename),
+    "identifier": lambda c: c.identifier,
+    "media_type": lambda c: c.mime or c.detected,
+    "size": lambda c: _text(c.length),
+}
+"""Fields of a line, and what a capture has of each; None where nothing is known.
+
+What restores a site asks for the last two, which no other index has: the media type also of a
+revisit, and the bytes of the payload.
+"""
+
+_USUAL = tuple(FIELDS)[:-2]
+
+ALIASES: Mapping[str, str] = {"original": "url", "mimetype": "mime", "statuscode": "status"}
+"""Names that the Internet Archive's server has for some."""
+
+KEY = ("urlkey", "timestamp")
+_CDX = ("urlkey", "timestamp", "url", "mime", "status", "digest", "redirect")
+_HEAD = " CDX N b a m s k r M S V g"
+_TEXT = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of lines: media type, first line, the fields it has unless told, and how one is made.
+
+    `write` takes a capture and the names of fields. `key` writes a resume key's last lines.
+    """
+
+    type: str
+    write: Callable[[Capture, Sequence[str]], str]
+    fields: Sequence[str]
+    head: str = ""
+    is_fixed: bool = False
+    key: Callable[[str], str] = lambda key: f"\n{key}\n"
+
+
+def value(capture: Capture, name: str) -> str:
+    """Return what a capture has of a field, by either name; UNKNOWN where that is nothing."""
+    return FIELDS[ALIASES.get(name, name)](capture) or UNKNOWN
+
+
+def _table(capture: Capture, names: Sequence[str]) -> str:
+    found = ((name, FIELDS[ALIASES.get(name, name)](capture)) for name in names)
+    return json.dumps({name: text for name, text in found if text is not None})
+
+
+def _plain(text: str) -> str:
+    """Return a value that no blank and no end of a line is in: what is not plain is %XX."""
+    return _UNPLAIN.sub(lambda found: quote(found[0], safe=""), text)
+
+
+def _cdxj(capture: Capture, names: Sequence[str]) -> str:
+    key, stamp = (_plain(value(capture, name)) for name in KEY)
+    return f"{key} {stamp} {_table(capture, [name for name in names if name not in KEY])}"
+
+
+def _columns(capture: Capture, names: Sequence[str]) -> str:
+    return " ".join(_plain(value(capture, name)) for name in names)
+
+
+def _cdx(capture: Capture, names: Sequence[str]) -> str:
+    place = (_plain(value(capture, name)) for name in ("length", "offset", "filename"))
+    return f"{_columns(capture, names)} {UNKNOWN} {' '.join(place)}"
+
+
+FORMS: Mapping[str, Form] = {
+    "cdxj": Form("text/x-cdxj", _cdxj, _USUAL),
+    "json": Form(
+        "application/x-ndjson",
+        _table,
+        _USUAL,
+        key=lambda key: json.dumps({"resumeKey": key}) + "\n",
+    ),
+    "cdx": Form("text/plain", _cdx, _CDX, _HEAD, is_fixed=True),
+    "text": Form("text/plain", _columns, _TEXT),
+}
+"""Forms of lines, as `output` names them."""

@@ -1,0 +1,272 @@
+"""Memento (RFC 7089): the TimeMap of a URL, and its TimeGate.
+
+The mementos of a URL are the captures with its SURT that have a date. One of which only the day or
+the year is known counts as of its first instant. Revisits and captures of redirects and errors are
+mementos as well: they are what the web answered then.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from urllib.parse import quote, unquote
+
+from functions.content import cdx, line, scope, stamp
+from functions.content.capture import Capture
+from functions.content.errors import NotIndexed
+from functions.content.resume import cut
+from functions.content.scope import NoScope, Scope
+from functions.content.seam import NEWEST, Place, Searching
+from functions.oai.errors import OAIError, shown
+from functions.oai.event import Call, Reply
+from functions.snapshot import authority, instant
+from functions.snapshot.configuration import Configuration
+from functions.snapshot.manifest import Manifest
+
+LINK = "application/link-format"
+_TIMEMAP, _TIMEGATE = "/timemap", "/timegate"
+_CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
+_AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
+_LONGEST = 2000  # characters of a URL that headers tell of: gateways take 10 KB of them
+_HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
+_HELD = "-._~!$'()*+,;=:@"  # what an identifier may have in a path as it is
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A URL that is asked about: as it is told, its SURT, and behind which memento to go on."""
+
+    url: str
+    key: str
+    after: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeMap:
+    """A part of a TimeMap: mementos by date, the one behind the last of them, and addresses.
+
+    `following` is None at the end.
+    """
+
+    asked: Asked
+    base: str
+    mementos: Sequence[Capture]
+    following: Capture | None
+
+    @property
+    def original(self) -> str:
+        """The URL, as a header or a link can hold it."""
+        return authority.text(self.asked.url.encode("utf-8", "surrogateescape"))
+
+    def address(self, form: str, after: Capture | None = None) -> str:
+        """Return the address of the TimeMap in a form, or of its part behind a memento."""
+        if after is None:
+            return f"{self.base}{_TIMEMAP}/{form}/{self.original}"
+        place = f"{int(after.stamp):014}.{after.position}"
+        return f"{self.base}{_TIMEMAP}/{form}?url={quote(self.asked.url, safe='')}&after={place}"
+
+    @property
+    def gate(self) -> str:
+        """The address of the TimeGate."""
+        return f"{self.base}{_TIMEGATE}/{self.original}"
+
+
+def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configuration) -> Reply:
+    """Return the answer to a call below /timemap: a form's name, then the URL, or ?url= of it.
+
+    `call.base` is what the paths here lie below. Raises StoreError.
+    """
+    form, _, rest = call.path.removeprefix(_TIMEMAP).lstrip("/").partition("/")
+    if form not in FORMS:
+        known = ", ".join(f"{_TIMEMAP}/{name}" for name in FORMS)
+        return cdx.refusal(404, f"There is no such TimeMap; there are {known}.")
+    try:
+        asked = _asked(call, rest)
+        most = settings["content.lines"]
+        first, last = scope.exact(asked.key)
+        found = search.captures(manifest, first, last, asked.after, most + 1, since=1)
+    except (NoScope, OAIError) as error:
+        return cdx.refusal(400, f"{error}.")
+    except NotIndexed as error:
+        return cdx.unavailable(error, settings)
+    if not found:
+        return _none(asked)
+    part = TimeMap(asked, call.base, found[:most], found[most] if len(found) > most else None)
+    media_type, write = FORMS[form]
+    body = write(part).encode()
+    headers = {}
+    if part.following is not None and len(part.original) <= _LONGEST:
+        headers["Link"] = f'<{part.address(form, part.mementos[-1])}>; rel="next"'
+    return Reply(200, media_type, body, headers, hashlib.sha256(body).hexdigest()[:32])
+
+
+def timegate(call: Call, search: Searching, manifest: Manifest, settings: Configuration) -> Reply:
+    """Return the answer to a call below /timegate: 302 to the memento nearest to Accept-Datetime.
+
+    Without that header it is the newest; of two that are equally near, the earlier (RFC 7089,
+    section 4.1: pattern 2.1). Raises StoreError.
+    """
+    varied = {"Vary": "Accept-Encoding, accept-datetime"}
+    wanted = call.headers.get("accept-datetime")
+    try:
+        asked = _asked(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
+        moment = None if wanted is None else _moment(wanted)
+        chosen = _nearest(search, manifest, asked.key, moment)
+    except (NoScope, OAIError) as error:
+        return cdx.refusal(400, f"{error}.")
+    except NotIndexed as error:
+        return cdx.unavailable(error, settings)
+    if chosen is None:
+        reply = _none(asked)
+        return Reply(reply.status, reply.type, reply.body, varied)
+    part = TimeMap(asked, call.base, (chosen,), None)
+    links = (
+        f'<{part.original}>; rel="original"',
+        f'<{part.address("link")}>; rel="timemap"; type="{LINK}"',
+        f'<{part.gate}>; rel="timegate"',
+        _link(part.base, chosen, "memento"),
+    )
+    location = address(call.base, chosen.identifier)
+    told = {"Location": location, **varied}
+    if len(part.original) <= _LONGEST:
+        told["Link"] = ", ".join(links)
+    return Reply(302, cdx.PLAIN, f"{location}\n".encode(), told)
+
+
+def address(base: str, identifier: str) -> str:
+    """Return the address of an item's content."""
+    return f"{base}/content/{quote(identifier, safe=_HELD)}"
+
+
+def _asked(call: Call, rest: str) -> Asked:
+    """Return what is asked about. Raises NoScope and OAIError."""
+    after = ""
+    if rest:
+        # What stands behind the path is the URL's own.
+        url = f"{rest}?{call.query}" if call.query else rest
+        url = unquote(url) if _CODED.match(url) else url
+    else:
+        given = dict(call.pairs())
+        url, after = given.pop("url", ""), given.pop("after", "")
+        if given:
+            raise NoScope(f"{shown(next(iter(given)))} is no parameter here; url and after are")
+    found: Scope = scope.parse(url, "exact")
+    (key, _), *_ = found.ranges
+    return Asked(found.url, key, _place(key, after) if after else None)
+
+
+def _place(key: str, after: str) -> Place:
+    match = _AFTER.fullmatch(after)
+    if match is None:
+        raise NoScope("after is none that was given out")
+    return Place(cut(key), int(match[1]), int(match[2]))
+
+
+def _moment(text: str) -> int:
+    """Return the stamp of a date as HTTP writes it (RFC 7089, section 2.1.1). Raises NoScope."""
+    try:
+        return stamp.of(datetime.strptime(text.strip(), _HTTP_DATE).replace(tzinfo=UTC))
+    except ValueError as error:
+        wanted = "expected a date as Thu, 31 May 2007 20:35:00 GMT"
+        raise NoScope(f"Accept-Datetime is {shown(text)}, {wanted}") from error
+
+
+def _nearest(search: Searching, manifest: Manifest, key: str, moment: int | None) -> Capture | None:
+    """Return the capture with that SURT that is nearest to a date (None: the last one)."""
+    first, last = scope.exact(key)
+    before = _before(search, manifest, (first, last), NEWEST if moment is None else moment)
+    if moment is None or (before is not None and int(before.stamp) == moment):
+        return before
+    behind = search.captures(manifest, first, last, None, 1, moment + 1)
+    when = stamp.to_instant(moment)
+    found = [one for one in (before, *behind) if one is not None]
+    return min(found, key=lambda c: abs(stamp.to_instant(int(c.stamp)) - when), default=None)
+
+
+def _before(
+    search: Searching, manifest: Manifest, within: scope.Range, until: int
+) -> Capture | None:
+    """Return the last capture of a range that is not later than a date."""
+    place: Place | None = None
+    while True:
+        found = search.page(manifest, *within, place, 1, 1, until, reverse=True)
+        if found.captures or found.after is None:
+            return found.captures[0] if found.captures else None
+        place = found.after
+
+
+def _none(asked: Asked) -> Reply:
+    return cdx.refusal(404, f"There is no memento of {shown(asked.url)}.")
+
+
+def _date(capture: Capture) -> str:
+    return format_datetime(stamp.to_instant(int(capture.stamp)), usegmt=True)
+
+
+def _link(base: str, capture: Capture, relation: str) -> str:
+    where = address(base, capture.identifier)
+    return f'<{where}>; rel="{relation}"; datetime="{_date(capture)}"'
+
+
+def _link_format(part: TimeMap) -> str:
+    """Return a TimeMap in link format (RFC 6690; RFC 7089, section 5)."""
+    mementos = part.mementos
+    span = f'from="{_date(mementos[0])}"; until="{_date(mementos[-1])}"'
+    here = part.asked.after
+    own = part.address("link")
+    if here is not None:
+        own = f"{part.base}{_TIMEMAP}/link?url={quote(part.asked.url, safe='')}"
+        own += f"&after={here.stamp:014}.{here.position}"
+    lines = [
+        f'<{part.original}>; rel="original"',
+        f'<{own}>; rel="self"; type="{LINK}"; {span}',
+        f'<{part.gate}>; rel="timegate"',
+    ]
+    if part.following is not None:
+        more = part.address("link", mementos[-1])
+        begin = _date(part.following)
+        lines.append(f'<{more}>; rel="timemap"; type="{LINK}"; from="{begin}"')
+    for number, capture in enumerate(mementos):
+        ends = ("first",) if here is None and number == 0 else ()
+        if part.following is None and number == len(mementos) - 1:
+            ends = (*ends, "last")
+        lines.append(_link(part.base, capture, " ".join((*ends, "memento"))))
+    return ",\n".join(lines) + "\n"
+
+
+def _json(part: TimeMap) -> str:
+    """Return a TimeMap as JSON, as MemGator and the Memento aggregators write it."""
+
+    def told(capture: Capture) -> Mapping[str, str]:
+        when = instant.to_text(stamp.to_instant(int(capture.stamp)))
+        return {"datetime": when, "uri": address(part.base, capture.identifier)}
+
+    mementos = [*map(told, part.mementos)]
+    ends = {"first": mementos[0]} if part.asked.after is None else {}
+    ends |= {"last": mementos[-1]} if part.following is None else {}
+    whole = {
+        "original_uri": part.original,
+        "self": part.address("json"),
+        "mementos": {"list": mementos, **ends},
+        "timemap_uri": {"link_format": part.address("link"), "json_format": part.address("json")},
+        "timegate_uri": part.gate,
+    }
+    if part.following is not None:
+        whole["next"] = part.address("json", part.mementos[-1])
+    return json.dumps(whole) + "\n"
+
+
+def _cdxj(part: TimeMap) -> str:
+    form = line.FORMS["cdxj"]
+    return "".join(form.write(capture, form.fields) + "\n" for capture in part.mementos)
+
+
+FORMS: Mapping[str, tuple[str, Callable[[TimeMap], str]]] = {
+    "link": (LINK, _link_format),
+    "json": ("application/json", _json),
+    "cdxj": ("text/x-cdxj", _cdxj),
+}
+"""Forms of a TimeMap: the media type of each, and what writes it."""

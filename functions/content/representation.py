@@ -1,0 +1,94 @@
+"""A representation: what of a content is answered with, and the headers that tell of it.
+
+RFC 9110, sections 8 (metadata) and 13 (conditions).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from functions.content import headers, sandbox
+from functions.content.seam import Content
+from functions.oai import cache
+
+_TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
+
+_UNFIT = re.compile(r"[^\x21\x23-\x7e]")
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """A content with its codings undone, or as it is stored (`coded`).
+
+    `fixed` tells that it never changes, but for being withdrawn.
+    """
+
+    content: Content
+    coded: bool
+    fixed: bool
+
+    @property
+    def tag(self) -> str:
+        """Its ETag, by the digest of what is stored: strong, so that parts go together; or ""."""
+        if not self.content.digest:
+            return ""
+        left = self.content.told.get("coded", "")
+        form = "-coded" if self.coded else f"-{left}" if left else ""
+        return f'"{_UNFIT.sub("", headers.plain(self.content.digest + form))}"'
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether its bytes are the payload as stored, which has the digest."""
+        return self.coded or not self.content.told.get("coded")
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes it has, where that is known."""
+        content = self.content
+        if not self.coded or self.is_plain:
+            return content.size
+        payload = content.original or content.capture
+        return None if payload is None else payload.length
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it lies somewhere just as it is answered."""
+        return self.content.stretch is not None
+
+    def headers(self, base: str, seconds: int) -> dict[str, str]:
+        """Return the headers of every answer with it, whole or a part.
+
+        `base` is what the paths here lie below, `seconds` for how long a fixed one may be kept.
+        """
+        content = self.content
+        media_type = sandbox.media_type(content.media_type)
+        found = {
+            **headers.archived(content.headers),
+            "Content-Type": media_type,
+            "Content-Disposition": sandbox.disposition(media_type, sandbox.name(content.url)),
+            "Accept-Ranges": "bytes",
+            "Cache-Control": cache.withdrawable(seconds if self.fixed else 0),
+            **headers.memento(base, content.url, content.date),
+        }
+        if content.status is not None:
+            found[headers.STATUS] = str(content.status)
+        if content.digest:
+            found["ETag"] = self.tag
+            found[headers.DIGEST] = headers.plain(content.digest)
+            if self.is_stored:
+                found.update(headers.repr_digest(content.digest))
+        for name, value in content.told.items():
+            found[f"X-Archive-{name.capitalize()}"] = headers.plain(value)
+        return found
+
+    def matches(self, given: Mapping[str, str]) -> bool:
+        """Tell whether If-Match lets the call pass: it is strongly compared (section 13.1.1)."""
+        held = given.get("if-match")
+        if held is None or held.strip() == "*":
+            return True
+        return self.tag != "" and ("", self.tag) in _TAG.findall(held)
+
+    def continues(self, given: Mapping[str, str]) -> bool:
+        """Tell whether a Range counts: by If-Range it does for the very same bytes alone."""
+        held = given.get("if-range")
+        return held is None or (self.tag != "" and held.strip() == self.tag)

@@ -1,0 +1,67 @@
+"""Resume keys: where a search goes on, by its place in the order of all captures, never by count.
+
+A key is a checksum and its fields, as base64url without padding. The checksum is no secret and
+finds slips, not forgers; so every field is tested as well, and a forged key that passes asks for
+nothing that a request could not. A key is good for ever: in a later snapshot the search goes on at
+the same place, where what has changed meanwhile behind it comes as it is then.
+"""
+
+import base64
+import binascii
+import re
+import zlib
+from dataclasses import dataclass
+
+from functions.content.seam import Place
+from functions.snapshot import schema
+
+LONGEST = 1024
+"""Characters that a key has at most."""
+
+_CHECK_BYTES = 4
+_HIGHEST = 2**63 - 1
+_FIELDS = re.compile(
+    r"1:([0-9]{1,14}):([0-9]{1,19}):([0-9a-f]{0,16}):([!-~]{0,"
+    rf"{schema.SURT_LONGEST}}})"
+)
+
+
+def cut(surt: str) -> str:
+    """Return what of a SURT is in the order of captures."""
+    return surt[: schema.SURT_LONGEST]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Where a search goes on: behind `place`; `mark` tells the last line that was not collapsed."""
+
+    place: Place
+    mark: str = ""
+
+    def to_text(self, namespace: str) -> str:
+        """Return the key as it is given out by the repository of that namespace."""
+        at = self.place
+        data = f"1:{at.stamp}:{at.position}:{self.mark}:{at.surt}".encode("ascii")
+        whole = _check(data, namespace) + data
+        return base64.urlsafe_b64encode(whole).rstrip(b"=").decode("ascii")
+
+    @staticmethod
+    def from_text(text: str, namespace: str) -> "Key | None":
+        """Read what `to_text` wrote; None for all else."""
+        if not text.isascii() or len(text) > LONGEST:
+            return None
+        try:
+            raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        check, data = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
+        match = _FIELDS.fullmatch(data.decode("latin-1"))
+        if match is None or check != _check(data, namespace) or int(match[2]) > _HIGHEST:
+            return None
+        key = Key(Place(match[4], int(match[1]), int(match[2])), match[3])
+        # One text for each key: base64 has spare bits, and numbers could begin with zeros.
+        return key if key.to_text(namespace) == text else None
+
+
+def _check(data: bytes, namespace: str) -> bytes:
+    return zlib.crc32(data, zlib.crc32(namespace.encode())).to_bytes(_CHECK_BYTES, "big")

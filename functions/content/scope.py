@@ -1,0 +1,117 @@
+"""The scope of a search: which SURTs a URL and a kind of match stand for. Pure.
+
+As in pywb's and the Internet Archive's servers: a host stands for itself with and without `www`, by
+http and https; `domain` for all hosts below it as well, by the name as it is given.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from functions.snapshot import surt
+from functions.snapshot.errors import SheafError
+
+Range = tuple[str, str]
+"""SURTs from the first one on, and below the second."""
+
+LONGEST = 8192
+"""Characters of a URL that is asked for."""
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?![0-9])")
+_SLASHES = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):/+(?=[^/])")
+_ANY_HOST, _ANY_PATH = "*.", "*"
+
+
+class NoScope(SheafError):
+    """No captures can be meant by that; the text is one line that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is searched: the URL as it was understood, the kind of match, and ranges, ascending."""
+
+    url: str
+    match: str
+    ranges: Sequence[Range]
+
+
+def parse(url: str, match: str = "") -> Scope:
+    """Return what a URL and one of MATCHES stand for. Raises NoScope.
+
+    Without a kind `*.example.org` is a domain, `example.org/a*` a prefix, and all else exact. A URL
+    without a scheme is one of http.
+    """
+    if not match:
+        if url.startswith(_ANY_HOST):
+            url, match = url.removeprefix(_ANY_HOST), "domain"
+        elif url.endswith(_ANY_PATH):
+            url, match = url.removesuffix(_ANY_PATH), "prefix"
+    url = completed(url)
+    key = surt.of(url.encode("utf-8", "surrogateescape"))
+    return Scope(url, match or "exact", MATCHES[match or "exact"](url, key))
+
+
+def completed(url: str) -> str:
+    """Return a URL with its scheme and both slashes behind it. Raises NoScope for none at all."""
+    url = url.strip()
+    if not url or len(url) > LONGEST:
+        raise NoScope(f"url has {len(url)} characters, expected 1 to {LONGEST}")
+    if not _SCHEME.match(url):
+        return f"http://{url.lstrip('/')}"
+    # Gateways and browsers make one slash of two within a path.
+    match = _SLASHES.match(url)
+    if match and match[1].lower() in ("http", "https", "ftp"):
+        return f"{match[1]}://{url[match.end() :]}"
+    return url
+
+
+def exact(key: str) -> Range:
+    """Return the range of one SURT: none has anything below `!` in it."""
+    return key, key + " "
+
+
+def _exact(url: str, key: str) -> Sequence[Range]:
+    return (exact(key),)
+
+
+def _prefix(url: str, key: str) -> Sequence[Range]:
+    """Return the ranges of a prefix. A SURT drops a slash at the end of a path, which is meant."""
+    if url.endswith("?") and "?" not in key:
+        return (_below(f"{key}?"),)
+    if url.endswith("/") and not key.endswith("/"):
+        return exact(key), _below(f"{key}/"), _below(f"{key}?")
+    return (_below(key),)
+
+
+def _host(url: str, key: str) -> Sequence[Range]:
+    return (_below(f"{_host_of(url, key)})"),)
+
+
+def _domain(url: str, key: str) -> Sequence[Range]:
+    """Return the ranges of a host, of those below it, and of itself by other ports."""
+    host = _host_of(url, key)
+    alone = ":" in host or host[:1].isdigit()  # by one port, or an address: nothing is below it
+    if alone:
+        return (_below(f"{host})"),)
+    return _below(f"{host})"), _below(f"{host},"), _below(f"{host}:")
+
+
+def _host_of(url: str, key: str) -> str:
+    host, bracket, _ = key.partition(")")
+    if not bracket or ":/" in host:
+        raise NoScope("url has no host, expected one")
+    return host
+
+
+def _below(key: str) -> Range:
+    """Return the range of all SURTs that begin with `key`."""
+    return key, key[:-1] + chr(ord(key[-1]) + 1)
+
+
+MATCHES: Mapping[str, Callable[[str, str], Sequence[Range]]] = {
+    "exact": _exact,
+    "prefix": _prefix,
+    "host": _host,
+    "domain": _domain,
+}
+"""Kinds of matches, as matchType has them."""

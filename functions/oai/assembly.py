@@ -1,0 +1,10 @@
+"""Assembly: what answers OAI-PMH, put together of a store that an instance has opened."""
+
+from functions.oai import gateway
+from functions.oai.handler import Application
+from functions.oai.instance import Answering, Opened, now
+
+
+def application(opened: Opened) -> Answering:
+    """Return what answers, as Lambda takes it."""
+    return Application(opened.repository, opened.settings, now, opened.log, largest=gateway.LARGEST)
