@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from functions.content import opening
-from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
-from functions.content.holding import Objects
 from functions.content.seam import Archives, Content
 from functions.content.search import Search
 from functions.oai import event, gateway
@@ -37,26 +35,19 @@ def application(
     `base` is the folder of the configuration; for the rest see ContentApplication. Raises
     StoreError for an address that is none.
     """
-    archives = opening.archives(repository, uri, base, settings, environment)
-    store = archives.own
+    contents = opening.contents(repository, uri, base, settings, environment)
     connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
     signer = Signer(connection, environment, settings["content.redirect_seconds"])
     return ContentApplication(
         repository,
-        ArchivedContents(
-            repository,
-            Objects(repository.catalogue, repository.files),
-            archives,
-            store,
-            settings["redif.identifier_prefix"],
-        ),
+        contents,
         Search(repository.catalogue, repository.files),
         settings,
         clock,
         log,
         compress=compress,
         largest=largest,
-        lying=lying(archives, store),
+        lying=lying(contents.archives, contents.archives.own),
         sign=signer.address,
     )
 

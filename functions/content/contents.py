@@ -56,6 +56,11 @@ class ArchivedContents:
         self._store = store
         self._prefix = prefix
 
+    @property
+    def archives(self) -> PlacedArchives:
+        """What reads the archive files, and the store itself."""
+        return self._archives
+
     def find(
         self,
         manifest: Manifest,
