@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -21,6 +22,7 @@ from functions.snapshot import surt
 MOST = 10
 """Redirects that are followed, one behind the other."""
 _BATCH = 1000
+_KNOWN = 1 << 14
 _PAGES = -16_384  # KiB of memory that the database takes
 _TABLES = """
 CREATE TABLE chosen (
@@ -95,6 +97,7 @@ class Plan:
         """Keep it in a folder; `accepts` tells of which captures the latest is wanted."""
         self._accepts = accepts
         self._lock = threading.Lock()
+        self._known = lru_cache(_KNOWN)(self._sought)  # a site's pages lead to the same few
         self._database = sqlite3.connect(folder / "plan.sqlite", check_same_thread=False)
         self._database.executescript(
             f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = {_PAGES};"
@@ -220,6 +223,9 @@ class Plan:
 
     def path(self, url: str) -> str | None:
         """Return where a URL is kept, or what it leads to, or else one with the same SURT."""
+        return self._known(url)
+
+    def _sought(self, url: str) -> str | None:
         with self._lock:
             found = self._at(name.identity(url))
         if found is not None:
