@@ -24,7 +24,7 @@ from functions.content.scope import Scope
 from functions.snapshot.errors import SheafError
 
 _ORIGINAL = "x-archive-orig-"
-_STORED = "x-archive-stored"
+_CODED = "x-archive-coded"
 _DIGEST = "x-archive-payload-digest"
 _TOO_LARGE = 413
 _PARTIAL = 206
@@ -77,7 +77,7 @@ class EndpointSource:
         self._exchange.close()
 
     def _bytes(self, url: str, answer: Answer, identifier: str) -> Bytes:
-        bears = [name for name in answer.headers.get(_STORED, "").split(", ") if name]
+        bears = [name for name in answer.headers.get(_CODED, "").split(", ") if name]
         chunked = "chunked" in bears
         declared = digests.parse(answer.headers.get(_DIGEST, "").encode("latin-1", "replace"))
         pieces = self._pieces(url, answer)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from functions.content import opening
 from functions.content.handler import ContentApplication
@@ -17,6 +17,9 @@ from functions.store.bucket import LONGEST, PATIENCE, SILENCE
 from functions.store.connection import Connection
 from functions.store.signer import Signer
 from functions.store.slice import Slices
+
+Handler = Callable[[dict[str, Any]], dict[str, Any]]
+"""An event in, its answer out."""
 
 
 def application(
@@ -50,6 +53,15 @@ def application(
         lying=lying(contents.archives, contents.archives.own),
         sign=signer.address,
     )
+
+
+def beside(content: ContentApplication, metadata: Handler) -> Handler:
+    """Return what answers for both, by the path of what is asked; bodies are as `unpacked` has."""
+
+    def answer(event: dict[str, Any]) -> dict[str, Any]:
+        return content.unpacked(event) if content.takes(event) else metadata(event)
+
+    return answer
 
 
 def of_lambda(opened: Opened) -> Answering:

@@ -52,14 +52,9 @@ class ArchivedContents:
     ) -> None:
         self._repository = repository
         self._objects = objects
-        self._archives = archives
+        self.archives = archives
         self._store = store
         self._prefix = prefix
-
-    @property
-    def archives(self) -> PlacedArchives:
-        """What reads the archive files, and the store itself."""
-        return self._archives
 
     def find(
         self,
@@ -103,7 +98,7 @@ class ArchivedContents:
         capture = content.original or content.capture
         if capture is None:
             raise ContentError("no-content", f"{content.identifier} has no bytes of its own")
-        with record.opened(self._archives, capture) as found:
+        with record.opened(self.archives, capture) as found:
             message = found.document.message
             source = stream.verified(
                 found.document.payload(),
@@ -148,13 +143,11 @@ class ArchivedContents:
     def _capture(self, manifest: Manifest, capture: Capture) -> Content:
         original = self._original(manifest, capture) if capture.is_revisit else None
         payload = original or capture
-        with record.opened(self._archives, payload) as found:
+        with record.opened(self.archives, payload) as found:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
-            undone, left = _codings(found.document.message)
-            told = {"coded": ", ".join(left)} if left else {}
-            if bears := _borne(found.document.message):
-                told["stored"] = ", ".join(bears)
+            bears, undone = _codings(found.document.message)
+            told = {"coded": ", ".join(bears)} if bears else {}
             if payload.truncated:
                 told["truncated"] = payload.truncated
             return Content(
@@ -189,7 +182,7 @@ class ArchivedContents:
     def _own(self, capture: Capture) -> Document | None:
         """Return a revisit's own record, which may have a head; None where it cannot be read."""
         try:
-            with record.opened(self._archives, capture) as found:
+            with record.opened(self.archives, capture) as found:
                 return found.document
         except ContentError:
             return None  # its bytes are there all the same
@@ -197,7 +190,7 @@ class ArchivedContents:
     def _stretch(self, found: Found, capture: Capture) -> Stretch | None:
         if found.document.place is None or capture.length is None:
             return None
-        bucket, key = self._archives.bucket(found.address)
+        bucket, key = self.archives.bucket(found.address)
         return Stretch(found.address, found.document.place, capture.length, bucket, key)
 
 
@@ -237,22 +230,16 @@ def _is_chunked(message: Message | None) -> bool:
     return message is not None and "chunked" in message.tokens(b"transfer-encoding")
 
 
-def _borne(message: Message | None) -> list[str]:
-    """Return the codings that a payload bears by its head, the last applied last."""
-    if message is None:
-        return []
-    bears = [name for name in message.codings() if name not in _NO_CODING]
-    return [*bears, "chunked"] if _is_chunked(message) else bears
+def _codings(message: Message | None) -> tuple[list[str], bool]:
+    """Return the codings that a payload bears by its head, the last applied last.
 
-
-def _codings(message: Message | None) -> tuple[list[str], list[str]]:
-    """Return the codings that a payload bears by its head: those that are undone, and others."""
+    And whether any of them is undone: others pass as they are.
+    """
     if message is None:
-        return [], []
+        return [], False
     bears = [name for name in message.codings() if name not in _NO_CODING]
-    undone = ["chunked"] if _is_chunked(message) else []
-    undone += [name for name in bears if name in codings.KNOWN]
-    return undone, [name for name in bears if name not in codings.KNOWN]
+    undone = _is_chunked(message) or not codings.KNOWN.isdisjoint(bears)
+    return [*bears, "chunked"] if _is_chunked(message) else bears, undone
 
 
 def _decoded(source: codings.Pieces, message: Message | None) -> codings.Pieces:

@@ -32,8 +32,7 @@ class Representation:
         """Its ETag, by the digest of what is stored: strong, so that parts go together; or ""."""
         if not self.content.digest:
             return ""
-        left = self.content.told.get("coded", "")
-        form = "-coded" if self.coded else f"-{left}" if left else ""
+        form = "" if self.is_stored else "-plain"
         return f'"{_UNFIT.sub("", headers.plain(self.content.digest + form))}"'
 
     @property
