@@ -9,7 +9,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.content import memento, stamp
@@ -186,6 +186,7 @@ def test_the_timegate_leads_to_the_nearest(gate: Gate, wanted: str | None, expec
     assert of(found, "timemap") == [(f"{BASE}/timemap/link/{URL}", "")]
 
 
+@settings(max_examples=40)
 @given(st.datetimes(datetime(1990, 1, 1), datetime(2050, 1, 1)))
 def test_no_other_memento_is_nearer(gate: Gate, when: datetime) -> None:
     when = when.replace(microsecond=0, tzinfo=UTC)
