@@ -29,10 +29,12 @@ def page(data: bytes, charset: str | None) -> Page:
 
     Of a Broken whose answer has records, `taken_apart` makes the most.
     """
-    try:
-        return read(data)
-    except Broken as error:
-        unbound = error.unbound
+    unbound = False
+    if not cleaning.is_wide(data):
+        try:
+            return read(data)
+        except Broken as error:
+            unbound = error.unbound
     mended = cleaning.mended(data, charset, unbound)
     try:
         found = read(mended.data)

@@ -89,6 +89,11 @@ def mended(data: bytes, charset: str | None, unbound: bool = False) -> Mended:
     return Mended(bytes(out), tuple(places), tuple(words))
 
 
+def is_wide(data: bytes) -> bool:
+    """Tell whether an answer is in UTF-16 or UTF-32: offsets of a reader are not those of it."""
+    return any(data.startswith(mark) for mark, known in _MARKS if known != "utf-8")
+
+
 def _instead(kind: str | None, odd: str, literal: bool) -> tuple[str, str] | None:
     """Return what stands instead of it and why, None where it may stay."""
     if kind == "illegal":

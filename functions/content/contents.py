@@ -105,6 +105,8 @@ class ArchivedContents:
                 _declared(capture) if verified else None,
                 record.where(capture),
                 chunked=_is_chunked(message),
+                # A length is known of what was read: then the digest is ours, and no index's.
+                head=found.document.head if capture.length is None else None,
             )
             decoded = source if coded else _decoded(source, message)
             yield stream.proven(decoded, source)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from builder.sources import event
+from builder.sources import cdxj, entry, event
 from functions.content import record
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
@@ -77,3 +77,31 @@ def test_the_bytes_of_each_capture_have_the_digest_of_its_record(row: dict[str, 
     assert counts.total() == len(stored.records)
     assert set(counts) <= {"verified", "revisit"} | ({"unplaced"} if unplaced else set())
     assert counts["unplaced"] == unplaced
+
+
+INDEXED = {
+    # index: the archive that it is of
+    "pywb__iana.cdxj": "core/pywb__iana.warc.gz",
+    "pywb__dupes.cdxj": "core/pywb__dupes.warc.gz",
+}
+
+
+@pytest.mark.parametrize("index", INDEXED)
+def test_an_index_alone_leads_to_bytes_that_have_its_digests(index: str) -> None:
+    stored = Stored(DATA / "core", FolderSlices(DATA / "core"))
+    for line in (DATA / "oracle" / index).read_bytes().splitlines():
+        found, _ = cdxj.read(line)
+        if found is None:
+            continue
+        made, _ = entry.made(found, ALL)
+        if isinstance(made, event.Capture):
+            made.warc_filename = Path(INDEXED[index]).name
+            stored.list([made])
+    assert stored.records
+    size = 0
+    for one in stored.records:
+        if one.fields["warc_record_type"] != "revisit":
+            digest = f"sha1:{one.fields['content_digest']}"
+            assert stored.contents().find(NONE, one).digest == digest
+            size += len(stored.read(warc_record_offset=one.fields["warc_record_offset"]))
+    assert size

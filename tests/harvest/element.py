@@ -44,10 +44,11 @@ def header(item: Item, form: str) -> str:
 
 def metadata(item: Item, prefix: str) -> str:
     title = escape(item.title)
-    if prefix == "mods":
+    if prefix == "marc21":
         return (
-            '<mods xmlns="http://www.loc.gov/mods/v3"><titleInfo>'
-            f"<title>{title}</title></titleInfo></mods>"
+            '<record xmlns="http://www.loc.gov/MARC21/slim"><leader>00000nam a2200000 a 4500'
+            '</leader><datafield tag="245" ind1="0" ind2="0">'
+            f'<subfield code="a">{title}</subfield></datafield></record>'
         )
     return (
         f"{_DC}<dc:title>{title}</dc:title><dc:creator>Nováková, Jana</dc:creator>"

@@ -24,7 +24,10 @@ PREFIXES = {
         "http://www.openarchives.org/OAI/2.0/oai_dc.xsd",
         "http://www.openarchives.org/OAI/2.0/oai_dc/",
     ),
-    "mods": ("http://www.loc.gov/standards/mods/v3/mods-3-8.xsd", "http://www.loc.gov/mods/v3"),
+    "marc21": (
+        "http://www.loc.gov/standards/marcxml/schema/MARC21slim.xsd",
+        "http://www.loc.gov/MARC21/slim",
+    ),
 }
 SETS = {"a": "The first set", "a:b": "A part of it", "c": "Ćtvrtky & pátky"}
 _DAY = "%Y-%m-%d"

@@ -136,7 +136,7 @@ def _in_titles(some: bytes) -> OfAnswer:
 def _prefixed(data: bytes) -> bytes:
     """Write the elements of OAI-PMH with a prefix, and what is in others as it is."""
     data = data.replace(b' xmlns="http://www.openarchives', b' xmlns:o="http://www.openarchives')
-    return re.sub(rb"<(/?)(?=[a-zA-Z])(?![a-z_]+:|mods|title|/)", rb"<\1o:", data)
+    return re.sub(rb"<(/?)(?=[a-zA-Z])(?![a-z_]+:|leader|datafield|subfield|/)", rb"<\1o:", data)
 
 
 def _without_namespace(data: bytes) -> bytes:
