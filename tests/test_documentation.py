@@ -11,6 +11,7 @@ from builder.cli import COMMANDS
 from builder.filesets.status import STATUSES
 from builder.harvest.row import ROW
 from builder.obi.outcome import OUTCOMES
+from builder.rebuild import errors as rebuild
 from builder.redif import fault as redif
 from builder.sources.fault import CODES
 from builder.sources.redif import diagnostic
@@ -41,6 +42,11 @@ def test_every_fault_is_described() -> None:
 
 def test_every_outcome_of_gathering_is_described() -> None:
     assert rows("docs/gather.md") == set(OUTCOMES)
+
+
+def test_every_code_of_a_restore_is_described() -> None:
+    codes = rows("docs/restore.md") - {"escaped", "long-name", "long-path", "folder", "twin"}
+    assert {code for code in codes if not code.startswith("--")} == set(rebuild.CODES)
 
 
 def test_every_status_of_filesets_is_described() -> None:
