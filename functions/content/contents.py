@@ -147,8 +147,7 @@ class ArchivedContents:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
             undone, left = _codings(found.document.message)
-            named = {"coded": ", ".join(left), "undone": ", ".join(undone)}
-            told = {name: value for name, value in named.items() if value}
+            told = {"coded": ", ".join(left)} if left else {}
             if payload.truncated:
                 told["truncated"] = payload.truncated
             return Content(
@@ -164,6 +163,7 @@ class ArchivedContents:
                 original=original,
                 stretch=None if undone else self._stretch(found, payload),
                 told=told,
+                undone=tuple(undone),
             )
 
     def _original(self, manifest: Manifest, capture: Capture) -> Capture:

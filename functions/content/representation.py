@@ -84,9 +84,8 @@ class Representation:
     def _told(self) -> Mapping[str, str]:
         """Return what else there is to tell of it: `coded` are all the codings that it bears."""
         told = dict(self.content.told)
-        undone = told.pop("undone", "")
-        if self.coded and undone:
-            told["coded"] = ", ".join(filter(None, (undone, told.get("coded", ""))))
+        if self.coded and self.content.undone:
+            told["coded"] = ", ".join((*self.content.undone, *filter(None, [told.get("coded")])))
         return told
 
     def matches(self, given: Mapping[str, str]) -> bool:

@@ -135,10 +135,9 @@ class Content:
     original: Capture | None = None
     stretch: Stretch | None = None
     told: Mapping[str, str] = field(default_factory=dict)
-    """What else is known: `truncated` why bytes are missing, `coded` which codings are left.
-
-    `undone` are those that are undone, `chunked` first and the others as they were applied.
-    """
+    """What else is known: `truncated` why bytes are missing, `coded` which codings are left."""
+    undone: Sequence[str] = ()
+    """The codings that are undone, `chunked` first and the others in the order of their making."""
 
 
 class Contents(Protocol):
