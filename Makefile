@@ -5,6 +5,9 @@ READY := $(VENV)/.ready
 
 # Half of the suite's time is waiting, so that more processes than cores are of use.
 SIDE_BY_SIDE := -n 4 --dist worksteal
+# Where no bytecode is written, each of these processes compiles every test, and each command that a
+# test runs compiles Sheaf: a minute of two processors.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test prove-aws clients check bench format clean
 
@@ -26,10 +29,12 @@ test: $(READY)
 prove-aws:
 	infra/prove.sh $(PROOF)
 
-# Harvests with other people's clients; those in Perl are installed first where that can be done.
+# Harvests with other people's clients, and validates what is exported with their tools; those in Perl
+# are installed first where that can be done, and py-wacz into .venv-wacz.
 clients: $(READY)
 	tests/whole/clients/install.sh
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py
+	PYTHON=$(PYTHON) tests/wacz/install.sh
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py tests/wacz
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -57,4 +62,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-aws build *.egg-info demo-store
+	rm -rf $(VENV) .venv-aws .venv-wacz build *.egg-info demo-store

@@ -13,12 +13,14 @@ from functions.snapshot.errors import SheafError
 
 COMMANDS = {
     "init": "Write a configuration, sheaf.toml, that lists every key with its default.",
-    "ingest": "Read web archive files into the intake, ReDIF into the obi store; "
-    "then `sheaf publish`.",
+    "ingest": "Read web archives and harvests into the intake, ReDIF into the obi store; "
+    "then publish.",
     "gather": "Fetch the files that templates refer to, where they are due; "
     "given again, it goes on.",
     "fileset": "Archive datasets: fetch their files, verify them, keep them, "
     "and print a result for each.",
+    "harvest": "Harvest OAI-PMH repositories into a folder; given again, it goes on or brings up "
+    "to date.",
     "publish": "Publish what was ingested as the next snapshot.",
     "serve": "Serve OAI-PMH at /oai and a page for people at /, until interrupted.",
     "status": "Say what is published and what waits to be published.",
@@ -26,8 +28,8 @@ COMMANDS = {
     "withdraw": "Make items tombstones with a reason, or take that back.",
     "expire": "Retire old snapshots, and remove what no kept snapshot names.",
     "verify": "Check that the store is whole and true to itself.",
-    "export": "Copy the store to another place, "
-    "or put its templates and files into an archive's formats.",
+    "export": "Copy the store to another place, or put what it holds into the formats of archives.",
+    "restore": "Restore a site out of the archive onto disk; given again, it goes on.",
     "redif": "Read ReDIF: a JSON line for each template, and a summary of what is wrong.",
     "obi": "Tell the history of a template or file in the obi store, or what the store holds.",
     "demo": "Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest.",

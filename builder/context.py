@@ -47,7 +47,7 @@ class Context:
     @cached_property
     def store(self) -> FolderStore | BucketStore:
         """The store that the arguments or the configuration name."""
-        return open_store(*self._store_uri(), self.configuration, self.environment)
+        return open_store(*self.store_uri(), self.configuration, self.environment)
 
     def begun_store(self) -> FolderStore | BucketStore:
         """Return the store. Raises NothingPublished where there is nothing at all in its place."""
@@ -60,9 +60,10 @@ class Context:
     @cached_property
     def reader(self) -> Reader:
         """The same store as a server reads it."""
-        return open_reader(*self._store_uri(), self.configuration, self.environment)
+        return open_reader(*self.store_uri(), self.configuration, self.environment)
 
-    def _store_uri(self) -> tuple[str, Path]:
+    def store_uri(self) -> tuple[str, Path]:
+        """Return the store's address, and the folder from which it is seen."""
         if self.arguments.store is not None:
             return self.arguments.store, Path.cwd()
         return self.configuration["store.uri"], self.configuration_path.parent

@@ -100,11 +100,12 @@ _HELD_PREFIXES = (
     "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"
 )
 # Of identifiers, all but the local part, a handle of a template: one a file, if nothing is wrong.
+# What was harvested keeps the identifier that it has where it came from.
 _HANDLED = r"^oai:([A-Za-z][A-Za-z0-9-]*([.][A-Za-z][A-Za-z0-9-]*)+:)?"
 _PREFIXES = (
     "INSERT INTO held_prefixes SELECT $number, kind = 'template' AS handled, if(handled, "
     f"regexp_extract(identifier, '{_HANDLED}'), regexp_replace(identifier, '[^:]*$', '')) "
-    f"AS prefix, min(position) FROM {_FILE} GROUP BY ALL"
+    f"AS prefix, min(position) FROM {_FILE} WHERE kind != 'harvested' GROUP BY ALL"
 )
 _MAGIC = b"PAR1"
 _GROUPS = """

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from builder.plain import PlainWriter
-from functions.snapshot import fileset, layout, schema
+from functions.snapshot import fileset, harvested, layout, schema
 from functions.snapshot.errors import NO_SPACE, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
@@ -36,6 +36,8 @@ TABLES = {
     "faults": schema.FAULT,
     "sources": schema.SOURCE,
     "filesets": FILESETS,
+    "harvested": harvested.INTAKE,
+    "set_names": harvested.NAMES,
 }
 
 
@@ -65,11 +67,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run of `sheaf ingest`, or of `sheaf fileset`: then it has results of requests."""
+    """A finished run of `sheaf ingest`, or of `sheaf fileset`: then it has results of requests.
+
+    `harvested` are the records that came from other repositories.
+    """
 
     name: str
     sources: tuple[Source, ...]
     results: int = 0
+    harvested: int = 0
 
 
 def run_name(now: datetime) -> str:
@@ -130,6 +136,8 @@ def summary(run: Run) -> bytes:
     document = {"schema": schema.VERSION, "sources": [asdict(s) for s in run.sources]}
     if run.results:
         document["results"] = run.results
+    if run.harvested:
+        document["harvested"] = run.harvested
     return json.dumps(document, indent=1).encode()
 
 
@@ -176,9 +184,10 @@ def runs(store: Writer) -> Iterator[Run]:
                     for s in document["sources"]
                 )
                 results = int(document.get("results", 0))
+                records = int(document.get("harvested", 0))
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-            yield Run(key.split("/")[1], sources, results)
+            yield Run(key.split("/")[1], sources, results, records)
 
 
 def held(store: Writer, some: Iterable[Run]) -> list[str]:

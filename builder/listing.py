@@ -156,7 +156,8 @@ SELECT listing, live, coalesce(called.name, earlier.name) AS name,
 FROM (SELECT listing, sum(live)::BIGINT AS live FROM counts GROUP BY listing)
 LEFT JOIN earlier USING (listing) LEFT JOIN called USING (listing)
 """
-# A template of a series, or of an archive, tells how the set is named in which it is.
+# A template of a series, or of an archive, tells how the set is named in which it is; so does a
+# repository of its sets, from which there are harvested items (builder.harvested).
 _TOLD = """
 CREATE TABLE called AS
 SELECT listing, max(name) AS name FROM (
@@ -164,8 +165,11 @@ SELECT listing, max(name) AS name FROM (
         document ->> '$.fields.name[0]' AS name
     FROM fresh WHERE kind = 'template' AND NOT deleted
         AND list_has_any(sets, ['type:series', 'type:archive'])
+    UNION ALL FROM named
 ) WHERE name IS NOT NULL GROUP BY listing
 """
+NAMED = "CREATE TABLE IF NOT EXISTS named (listing VARCHAR, name VARCHAR)"
+"""Makes the table of names of sets that repositories told, where none did."""
 _EMPTIED = (
     "SELECT (SELECT count(*) FROM summed WHERE live = 0), "
     "(SELECT count(*) FROM earlier WHERE len(turns) % 2 = 0)"
@@ -258,6 +262,7 @@ class Index:
             if earlier:
                 for sql in (_EARLIER, _EARLIER_RANGES, _EARLIER_TURNS):
                     self._connection.execute(sql, values)
+            self._connection.execute(NAMED)
             self._connection.execute(_TOLD)
             self._connection.execute(_SUMMED, {"sequence": self._sequence})
         return _ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}

@@ -113,6 +113,16 @@ class RowWriter:
             self._rows.clear()
 
 
+def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterator[tuple[Any, ...]]:
+    """Yield a file's rows in their order, `many` of them in memory. Raises StoreError."""
+    try:
+        with pq.ParquetFile(path) as file:
+            for some in file.iter_batches(many, columns=[column.name for column in columns]):
+                yield from zip(*(one.to_pylist() for one in some.columns), strict=True)
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+
+
 def lines_of(data: bytes) -> pa.Table:
     """Return a table of one column, `line`: the lines of a text of which each byte is a character.
 

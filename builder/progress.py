@@ -5,6 +5,7 @@ Where it is none, nothing is shown, but of an ingest, which may take days, a lin
 
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -154,6 +155,33 @@ class Files(_Count):
 
     def __init__(self, total: int) -> None:
         super().__init__(total, " files", leave=False)
+
+
+class Records(_Bar):
+    """A bar over records that are being harvested, of several lists whose sizes may be told.
+
+    It may be told from threads.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(None, " records", leave=False)
+        self._lock = threading.Lock()
+        self._sizes: dict[str, int] = {}
+
+    def __call__(self, name: str, count: int, size: int | None) -> None:
+        """Count records of a list that came, and take note of its size."""
+        with self._lock:
+            if size is not None and self._sizes.get(name) != size:
+                self._sizes[name] = size
+                self._bar.total = sum(self._sizes.values())
+                self._bar.refresh()
+            self._bar.update(count)
+
+    def print(self, text: str) -> None:
+        """Print a line on standard error, where the bar is not."""
+        with self._lock:
+            self._bar.write(text, file=sys.stderr)
+            sys.stderr.flush()
 
 
 class Datasets(_Count):

@@ -2,13 +2,23 @@
 
 So do the runs of the obi store that came since the last one: what they did to templates are changes
 of items, and what all runs come to are tables of the snapshot. What requests for datasets came to
-is in the intake, as captures are.
+is in the intake, as captures are, and so is what was harvested from other repositories.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from builder import collection, fileset, intake, merge, provenance, revisit, template, urls
+from builder import (
+    collection,
+    fileset,
+    harvested,
+    intake,
+    merge,
+    provenance,
+    revisit,
+    template,
+    urls,
+)
 from builder.build import Build
 from builder.obi import fold, table
 from builder.obi.history import Committed, history
@@ -55,14 +65,19 @@ class _Changes:
     restated: int = 0
     templates: template.Revised = field(default_factory=template.Revised)
     filesets: fileset.Revised = field(default_factory=fileset.Revised)
+    gathered: harvested.Revised = field(default_factory=harvested.Revised)
+
+    @property
+    def _revised(self) -> tuple[template.Revised, fileset.Revised, harvested.Revised]:
+        return self.templates, self.filesets, self.gathered
 
     @property
     def new(self) -> int:
-        return self.merged.new + self.templates.new + self.filesets.new
+        return self.merged.new + sum(one.new for one in self._revised)
 
     @property
     def changed(self) -> int:
-        return self.merged.changed + self.moved + self.templates.changed + self.filesets.changed
+        return self.merged.changed + self.moved + sum(one.changed for one in self._revised)
 
     def account(
         self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
@@ -72,12 +87,12 @@ class _Changes:
             records,
             self.new,
             self.changed - self.moved,
-            self.merged.unchanged + self.filesets.unchanged,
+            self.merged.unchanged + self.filesets.unchanged + self.gathered.unchanged,
             self.merged.copies,
             faults,
             moved=self.moved,
             keys=tuple(keys),
-            deleted=self.templates.deleted + self.filesets.deleted,
+            deleted=sum(one.deleted for one in self._revised),
         )
 
 
@@ -156,9 +171,10 @@ class _Intake:
                 fold.fold(connection, self._store, news, draft.folder)
                 table.write(draft)
             asked = self._files("filesets")
+            came = self._files("harvested")
             faults, sources = self._provenance(base, connection, draft, news)
             changes = _Changes(merged)
-            if sources or captures or news or asked:
+            if sources or captures or news or asked or came:
                 if not captures:
                     _nothing(connection)
                 changes.moved = revisit.resolve(connection, draft)
@@ -170,6 +186,10 @@ class _Intake:
                 )
             if asked:
                 changes.filesets = fileset.revise(connection, draft, asked, before)
+            if came:
+                changes.gathered = harvested.revise(
+                    connection, draft, came, self._files("set_names")
+                )
             after = before
             if changes.new or changes.changed or changes.restated:
                 self._outside.say(

@@ -25,6 +25,7 @@ from builder.sources.container import Edge
 from builder.sources.event import Capture, Crawl, Event, Fault, Rules
 from builder.sources.webarchive import read
 from builder.stretch import File, Stretch
+from builder.temporary import sync
 from functions.snapshot.errors import StoreError
 from functions.store.connection import Connection
 
@@ -148,15 +149,6 @@ def carry_out(task: Task, advance: Advance) -> list[Reading]:
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return found
-
-
-def sync(path: Path) -> None:
-    """See that a file or a folder outlives a loss of power."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class _Stretch:

@@ -59,6 +59,15 @@ def sweep(folder: Path) -> None:
             continue  # held, removed by somebody else, or another user's
 
 
+def sync(path: Path) -> None:
+    """See that a file or a folder outlives a loss of power."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def _is_beside(path: Path) -> bool:
     return path.name.endswith(_BESIDE)
 

@@ -21,7 +21,8 @@ from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.intake import writing
-from builder.reading import Reading, sync
+from builder.reading import Reading
+from builder.temporary import sync
 
 PREFIX = "ingest-"
 KEPT = 14 * 86400.0

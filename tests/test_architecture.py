@@ -40,6 +40,8 @@ ALLOWED = {
     "builder.rebuild": {
         "builder",
         "builder.gather",
+        "builder.sources",
+        "functions.archive",
         "functions.snapshot",
         "functions.store",
         "functions.oai",

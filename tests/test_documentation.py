@@ -9,6 +9,7 @@ from builder import finding as findings
 from builder import views
 from builder.cli import COMMANDS
 from builder.filesets.status import STATUSES
+from builder.harvest.row import ROW
 from builder.obi.outcome import OUTCOMES
 from builder.redif import fault as redif
 from builder.sources.fault import CODES
@@ -44,6 +45,11 @@ def test_every_outcome_of_gathering_is_described() -> None:
 
 def test_every_status_of_filesets_is_described() -> None:
     assert set(STATUSES) <= rows("docs/filesets.md")
+
+
+def test_every_column_of_harvests_is_described() -> None:
+    columns = {column.name for column in ROW if not column.name.startswith("dc_")}
+    assert columns <= rows("docs/harvest.md")
 
 
 def test_every_finding_is_described() -> None:

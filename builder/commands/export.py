@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from builder import excerpt
 from builder.context import Context
 from builder.errors import UsageError
 from builder.export import export
@@ -29,6 +30,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     to.add_argument("--ocfl", metavar="DIR", help="templates and files as objects of OCFL 1.1")
     to.add_argument("--bagit", metavar="DIR", help="a bag for each run of ingest and gather")
     to.add_argument("--warc", metavar="FILE|DIR", help="the files behind URLs as WARC/1.1")
+    to.add_argument("--wacz", metavar="FILE", help="captures as a WACZ file, which replays")
+    to.add_argument("--cdxj", metavar="FILE", help="an index of captures; gzip if it ends with .gz")
     parser.add_argument("--newest", action="store_true", help="--to: the newest snapshot alone")
     parser.add_argument(
         "--run",
@@ -38,19 +41,25 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="TIST",
         help="--bagit, --warc: this run alone; may be repeated",
     )
+    excerpt.add(parser)
 
 
 def run(context: Context) -> int:
-    """Copy the store to another place, or put its templates and files into an archive's formats.
+    """Copy the store to another place, or put what it holds into the formats of archives.
 
     Run again, it brings the copy up to date. Each object's content is checked on the way. The
-    intake is not copied.
+    intake is not copied. A WACZ file and an index are made of captures of the newest snapshot, all
+    of them or those that are described.
     """
     arguments = context.arguments
     if arguments.newest and arguments.to is None:
         raise UsageError("--newest goes with --to alone")
     if arguments.runs and arguments.bagit is None and arguments.warc is None:
         raise UsageError("--run goes with --bagit or --warc")
+    if (to := arguments.wacz or arguments.cdxj) is not None:
+        return excerpt.run(context, _target(context, to))
+    if excerpt.is_described(arguments):
+        raise UsageError("--set, --url, --as-of, --where and --title go with --wacz or --cdxj")
     if arguments.to is not None:
         return _copy(context)
     with _opened(context) as (runs, connection):

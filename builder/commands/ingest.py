@@ -11,9 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from builder import ingest, intake, work
+from builder import aggregation, ingest, intake, work
+from builder.aggregation import Gathered
 from builder.context import Context
 from builder.errors import UsageError
+from builder.harvested import KIND
 from builder.ingest import Ingested, Means
 from builder.obi.run import Outside
 from builder.obi.tist import FIRST, named
@@ -28,6 +30,7 @@ from builder.sources.fault import CODES
 from builder.sources.rule import SetRule
 from builder.stretch import File
 from builder.tally import tally
+from functions.oai import trial
 from functions.snapshot import layout
 from functions.store.connection import Connection
 
@@ -38,8 +41,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "sources",
         nargs="*",
         metavar="SOURCE",
-        help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders; "
-        "s3://bucket/prefix; - for stdin (default: redif.directory)",
+        help="ARC, WARC, WACZ, CDX, CDXJ files; trees and tarballs of ReDIF; folders of "
+        "any of these, or of `sheaf harvest`; s3://bucket/prefix; - for stdin "
+        "(default: redif.directory)",
     )
     parser.add_argument(
         "-f",
@@ -84,7 +88,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Read web archive files into the intake, ReDIF into the obi store; then `sheaf publish`."""
+    """Read web archives and harvests into the intake, ReDIF into the obi store; then publish."""
     arguments, settings = context.arguments, context.configuration
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
@@ -93,7 +97,10 @@ def run(context: Context) -> int:
     sets = ingest.collection_sets(arguments.collection)
     accepted = _accepted(arguments.accept_loss)
     connection = Connection.of(settings)
-    sources = told_apart(_asked(context), connection, context.environment)
+    asked = _asked(context)
+    harvests = {source: aggregation.find(source) for source in asked if source != STDIN}
+    rest = [source for source in asked if not harvests.get(source)]
+    sources = told_apart(rest, connection, context.environment)
     orders = _orders(arguments, sources, accepted)
     if arguments.collection and not sources.archives:
         raise UsageError("--collection is given, but no archive file: ReDIF has series")
@@ -104,6 +111,11 @@ def run(context: Context) -> int:
     if orders:
         document["redif"] = [account.document() for account in accounts if account]
     faults = any(account.codes for account in accounts if account)
+    if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
+        gathered = _harvests(context, folders)
+        told.append(_gathered(context, gathered))
+        document["harvested"] = asdict(gathered)
+        faults = faults or gathered.unreadable > 0
     if sources.archives:
         done = _archives(context, sources, sets, connection)
         told.append(_account(done))
@@ -197,6 +209,41 @@ def _archives(
                 Means(bar, context.arguments.jobs, context.say, connection=connection),
                 intake.run_name(context.now()),
             )
+
+
+def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
+    """Read what was harvested into the intake."""
+    namespace = str(context.configuration["repository.namespace"])
+    with work.opened(work.folder_of(_home(context), None)) as held:
+        with held.scratch() as scratch:
+            name = intake.run_name(context.now())
+            gathered = aggregation.ingest(context.store, folders, namespace, scratch, name)
+        held.remove()
+    return gathered
+
+
+def _gathered(context: Context, gathered: Gathered) -> str:
+    """Return what is told of it, with the formats that nobody can have it in yet."""
+    lines = [
+        f"{tally(gathered.records, 'record')} of {tally(gathered.harvests, 'harvest')}, "
+        f"{gathered.deleted:,} deleted, ready to publish"
+    ]
+    if gathered.unreadable:
+        left_out = tally(gathered.unreadable, "record is left out", "records are left out")
+        lines.append(f"{left_out}: {CODES[aggregation.UNREADABLE]}")
+    formats, _ = trial.opened(context.configuration)
+    for prefix, (schema, namespace) in sorted(gathered.formats.items()):
+        row = formats.get(prefix)
+        if row is None or KIND not in row.crosswalks:
+            lines += [
+                f"{prefix} is not offered: put this row into formats.toml of the folder "
+                "formats.templates to have it",
+                "  [[format]]",
+                *(f"  {name} = {json.dumps(value, ensure_ascii=False)}" for name, value in (
+                    ("prefix", prefix), ("schema", schema), ("namespace", namespace))),
+                '  crosswalks = { harvested = "harvested-raw.xml" }',
+            ]  # fmt: skip
+    return "\n".join(lines)
 
 
 def _home(context: Context) -> Path:

@@ -4,6 +4,7 @@ import argparse
 
 from builder import consistency, intake, recovery
 from builder.context import Context
+from builder.harvested import KIND
 from builder.obi.history import Committed, ended, is_open, standing
 from builder.tally import tally
 from functions.snapshot import instant, schema
@@ -95,6 +96,7 @@ def _account(
             f"sources    {tally(manifest.rows('sources'), 'file')}, "
             f"{tally(manifest.rows('faults'), 'fault')}",
             *_datasets(manifest),
+            *_harvested(manifest),
             f"kept       {_listed(kept)}",
         ]
         retired = pointer.expired().retired
@@ -112,8 +114,10 @@ def _of_intake(runs: list[intake.Run]) -> str:
         return "empty"
     captures = sum(source.captures for run_ in runs for source in run_.sources)
     results = sum(run_.results for run_ in runs)
-    found = [tally(captures, "capture")] if captures or not results else []
+    came = sum(run_.harvested for run_ in runs)
+    found = [tally(captures, "capture")] if captures or not results + came else []
     found += [tally(results, "result of datasets", "results of datasets")] if results else []
+    found += [tally(came, "harvested record")] if came else []
     return f"{' and '.join(found)} in {tally(len(runs), 'run')}, not published yet"
 
 
@@ -122,6 +126,12 @@ def _datasets(manifest: Manifest) -> list[str]:
     count = sum(manifest.kinds().get(kind, 0) for kind in schema.DATASETS)
     files = tally(manifest.rows("files"), "file")
     return [f"datasets   {count:,}, deleted ones included; {files} archived"] if count else []
+
+
+def _harvested(manifest: Manifest) -> list[str]:
+    """Return a line of what other repositories told, where there is any."""
+    count = manifest.kinds().get(KIND, 0)
+    return [f"harvested  {count:,} items, deleted ones included"] if count else []
 
 
 def _listed(kept: list[Manifest]) -> str:

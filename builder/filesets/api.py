@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from builder.filesets import coding, wall
+from builder.filesets import wall
 from builder.filesets.document import host
 from builder.filesets.exchange import Line, Pace, Reached, Wanted, normalised, reached, refused
 from builder.filesets.seam import ApiAnswer, FilesetError
-from builder.gather import robots
+from builder.gather import coding, robots
 from builder.gather.failure import Deferred, NotHad
 from builder.gather.fetch import AGENT
 from builder.gather.robots import Robots, Rules

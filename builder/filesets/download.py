@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from builder.filesets import coding
 from builder.filesets.digests import best
 from builder.filesets.exchange import Line, Pace, Wanted, reached, refused
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.passage import Anew, Another, Passage, Wrong, packs
 from builder.filesets.seam import FilesetError, OpenSink, Received, Sink
+from builder.gather import coding
 from builder.gather.failure import Deferred, NotHad
 from builder.obi.outcome import OUTCOMES
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from builder.bundle import STORED, Bundle
 from builder.filesets import file as files
-from builder.filesets.bundle import STORED, Bundle
 from builder.filesets.choice import Settings
 from builder.filesets.item import FileMeta, FilesetManifestFile
 from builder.filesets.seam import Downloader, FilesetError, Sink

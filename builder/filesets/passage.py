@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, urlsplit
 
-from builder.filesets import coding, signature, wall
+from builder.filesets import signature, wall
 from builder.filesets.digests import Digests, best
 from builder.filesets.exchange import Reached
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.seam import Received, Sink
+from builder.gather import coding
 from builder.gather.failure import NotHad
 
 _HEAD = 1024

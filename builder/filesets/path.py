@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from builder.device import is_device
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.seam import FilesetError
 
@@ -27,10 +28,6 @@ first of those that differ from its own by case or by compatible characters alon
 _DRIVE = re.compile(r"[A-Za-z]:")
 _UNSEEN = {"Cc": "a control character", "Cs": "half a character", "Zl": "a line separator",
            "Zp": "a line separator"}  # fmt: skip
-_RESERVED = {"con", "prn", "aux", "nul", "conin$", "conout$"} | {
-    head + digit for head in ("com", "lpt") for digit in "123456789¹²³"
-}
-"""Names that Windows takes for devices, whatever follows the first dot."""
 
 
 def safe(raw: str) -> str:
@@ -96,7 +93,7 @@ def _fault(path: str) -> str:
             return f"has a part that is {part or 'empty'}"
         if len(part.encode()) > LONGEST:
             return f"has a part of more than {LONGEST} bytes"
-        if part.partition(".")[0].rstrip(" ").casefold() in _RESERVED:
+        if is_device(part):
             return f"has a part that Windows takes for a device ({part})"
     return ""
 

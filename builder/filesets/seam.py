@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from builder.bundle import Sink as Sink
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FilesetManifestFile,
@@ -106,14 +107,6 @@ class FilesetPlatformHelper(Protocol):
         An item that is embargoed, restricted or gone is returned with its platform_status, where
         there are metadata to tell.
         """
-        ...
-
-
-class Sink(Protocol):
-    """Takes the bytes of a file one after the other."""
-
-    def write(self, data: bytes) -> object:
-        """Take some more."""
         ...
 
 

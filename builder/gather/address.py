@@ -88,18 +88,36 @@ class Guard:
         """
         if port not in self.ports:
             raise NotHad("port-refused", f"{host}:{port}")
-        try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else None
-            raise NotHad("dns", f"{host}: {reason or error}") from error
-        every = [
-            (family, address)
-            for family, _, _, _, address in found
-            if family in {socket.AF_INET, socket.AF_INET6}
-        ]
+        every = _found(host, port)
         good = [(f, a) for f, a in every if is_public(str(a[0]), self.allowed)]
         if not good:
             listed = ", ".join(sorted({str(a[0]) for _, a in every}))
             raise NotHad("address-refused", host if host == listed else f"{host} is {listed}")
-        return list(dict.fromkeys(good))  # type: ignore[arg-type]
+        return good
+
+
+@dataclass(frozen=True, slots=True)
+class Anywhere:
+    """All addresses may be connected to: for what the operator names, and nobody else."""
+
+    def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
+        """Return the addresses of a host. Raises NotHad where there is none."""
+        found = _found(host, port)
+        if not found:
+            raise NotHad("dns", f"{host}: no address")
+        return found
+
+
+def _found(host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
+    """Return the addresses of a host, each once. Raises NotHad."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise NotHad("dns", f"{host}: {reason or error}") from error
+    every = [
+        (family, address)
+        for family, _, _, _, address in found
+        if family in {socket.AF_INET, socket.AF_INET6}
+    ]
+    return list(dict.fromkeys(every))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The wire: one request over HTTP/1.1 and its answer, on a connection of its own.
+"""The wire: one request over HTTP/1.1 and its answer, on a connection of its own or a kept one.
 
 The connection is made here, to an address that was checked, so that no library follows a proxy, a
 redirect or a second look-up of the name. Every read and write is held to the budget.
@@ -6,6 +6,7 @@ redirect or a second look-up of the name. Every read and write is held to the bu
 
 import contextlib
 import re
+import select
 import socket
 import ssl
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,6 +59,66 @@ def ask(
 
     The body's bytes come without their transfer coding; they are counted by the budget.
     """
+    origin, request = _request(url, {**headers, "Connection": "close"})
+    connection = httpcore2.HTTPConnection(
+        origin, ssl_context=tls, network_backend=_Backend(guard, budget)
+    )
+    with contextlib.closing(connection):
+        with _told("bad-answer"):
+            response = connection.handle_request(request)
+        yield _answer(response, budget)
+
+
+class Line:
+    """A line to one server after the other, kept for the next request where the server lets it."""
+
+    def __init__(self, guard: Addresses, tls: ssl.SSLContext) -> None:
+        self._guard = guard
+        self._tls = tls
+        self._backend: _Backend | None = None
+        self._kept: tuple[httpcore2.Origin, httpcore2.HTTPConnection] | None = None
+
+    @contextmanager
+    def ask(self, url: str, headers: Mapping[str, str], budget: Budget) -> Iterator[Answer]:
+        """Give the answer to a GET of `url`, as the function `ask` does."""
+        origin, request = _request(url, headers)
+        try:
+            response = self._response(origin, request, budget)
+            yield _answer(response, budget)
+            response.close()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End the connection, if there is one."""
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept[1].close()
+
+    def _response(
+        self, origin: httpcore2.Origin, request: httpcore2.Request, budget: Budget
+    ) -> httpcore2.Response:
+        if self._kept is not None and self._backend is not None and self._kept[0] == origin:
+            connection = self._kept[1]
+            if connection.is_available() and not connection.has_expired():
+                self._backend.budget = budget
+                budget.connected()
+                # The server may have ended it meanwhile.
+                with contextlib.suppress(NotHad), _told("bad-answer"):
+                    return connection.handle_request(request)
+        self.close()
+        self._backend = _Backend(self._guard, budget)
+        connection = httpcore2.HTTPConnection(
+            origin, ssl_context=self._tls, network_backend=self._backend
+        )
+        self._kept = origin, connection
+        with _told("bad-answer"):
+            return connection.handle_request(request)
+
+
+def _request(url: str, headers: Mapping[str, str]) -> tuple[httpcore2.Origin, httpcore2.Request]:
+    """Return where a GET of `url` goes to, and what it says. Raises NotHad."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     if parts.port == 0:  # httpcore takes it for none
@@ -71,19 +132,16 @@ def ask(
     request = httpcore2.Request(
         "GET",
         httpcore2.URL(scheme=parts.scheme, host=host, port=port, target=target),
-        headers=[("Host", shown), *headers.items(), ("Connection", "close")],
+        headers=[("Host", shown), *headers.items()],
     )
-    origin = httpcore2.Origin(parts.scheme.encode(), host.encode(), port)
-    connection = httpcore2.HTTPConnection(
-        origin, ssl_context=tls, network_backend=_Backend(guard, budget)
-    )
-    with contextlib.closing(connection):
-        with _told("bad-answer"):
-            response = connection.handle_request(request)
-        budget.answered()
-        raw = tuple((name.decode("latin-1"), _text(value)) for name, value in response.headers)
-        reason = _text(response.extensions.get("reason_phrase", b""))
-        yield Answer(response.status, _first(raw), _body(response, budget), reason, raw)
+    return httpcore2.Origin(parts.scheme.encode(), host.encode(), port), request
+
+
+def _answer(response: httpcore2.Response, budget: Budget) -> Answer:
+    budget.answered()
+    raw = tuple((name.decode("latin-1"), _text(value)) for name, value in response.headers)
+    reason = _text(response.extensions.get("reason_phrase", b""))
+    return Answer(response.status, _first(raw), _body(response, budget), reason, raw)
 
 
 def _body(response: httpcore2.Response, budget: Budget) -> Iterator[bytes]:
@@ -130,7 +188,7 @@ class _Backend(httpcore2.NetworkBackend):
 
     def __init__(self, guard: Addresses, budget: Budget) -> None:
         self._guard = guard
-        self._budget = budget
+        self.budget = budget
 
     def connect_tcp(
         self,
@@ -145,7 +203,7 @@ class _Backend(httpcore2.NetworkBackend):
         for left, (family, address) in zip(range(len(addresses), 0, -1), addresses, strict=True):
             plain = socket.socket(family, socket.SOCK_STREAM)
             try:
-                plain.settimeout(self._budget.left() / left)
+                plain.settimeout(self.budget.left() / left)
                 plain.connect(address)
                 plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except OSError as error:
@@ -155,7 +213,7 @@ class _Backend(httpcore2.NetworkBackend):
                 plain.close()
                 raise
             else:
-                return _Stream(plain, self._budget)
+                return _Stream(plain, self)
         code = "connect-timeout" if isinstance(failed, TimeoutError) else "connect"
         raise NotHad(code, f"{host}:{port}: {(failed and failed.strerror) or failed}") from failed
 
@@ -163,14 +221,14 @@ class _Backend(httpcore2.NetworkBackend):
 class _Stream(httpcore2.NetworkStream):
     """A connection whose every wait ends with the budget."""
 
-    def __init__(self, connected: socket.socket, budget: Budget) -> None:
+    def __init__(self, connected: socket.socket, backend: _Backend) -> None:
         self._socket = connected
-        self._budget = budget
+        self._backend = backend
         self._waits = False
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         while True:
-            self._socket.settimeout(min(self._budget.left(), _STEP))
+            self._socket.settimeout(min(self._backend.budget.left(), _STEP))
             try:
                 return self._socket.recv(max_bytes)
             except TimeoutError:
@@ -184,9 +242,9 @@ class _Stream(httpcore2.NetworkStream):
         view = memoryview(buffer)
         if not self._waits:
             self._waits = True
-            self._budget.connected()
+            self._backend.budget.connected()
         while view:
-            self._socket.settimeout(min(self._budget.left(), _STEP))
+            self._socket.settimeout(min(self._backend.budget.left(), _STEP))
             try:
                 view = view[self._socket.send(view) :]
             except TimeoutError:
@@ -203,7 +261,7 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        self._socket.settimeout(self._budget.left())
+        self._socket.settimeout(self._backend.budget.left())
         try:
             secured = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname)
         except TimeoutError as error:
@@ -212,7 +270,9 @@ class _Stream(httpcore2.NetworkStream):
         except (OSError, ValueError) as error:
             self.close()
             raise NotHad("tls", f"{server_hostname}: {_line(error)}") from error
-        return _Stream(secured, self._budget)
+        return _Stream(secured, self._backend)
 
     def get_extra_info(self, info: str) -> Any:
+        if info == "is_readable":  # while nothing was asked: the server has ended it
+            return bool(select.select([self._socket], [], [], 0)[0])
         return None

@@ -5,6 +5,8 @@
 <name>/part-<run>-<n>.parquet rows of harvest.row.ROW in the order in which they came
 <name>/part-<run>-<n>.jsonl   the same as JSON lines, where that was asked for
 <name>/part-<run>-<n>.xml     the same as <records> of raw record elements, likewise
+<name>/sets.json              [setSpec, setName] of the repository's sets, where it has any
+<name>/seen.sqlite            an index of what was seen; it is made again where it is not there
 
 There is one harvest for each base URL, prefix and set. Of rows with one identifier the last counts.
 """
@@ -14,6 +16,8 @@ import re
 from urllib.parse import urlsplit
 
 STATE = "harvest.json"
+SETS = "sets.json"
+SEEN = "seen.sqlite"
 FORMS = ("parquet", "jsonl", "xml")
 _PART = re.compile(r"part-([0-9]{6})-([0-9]{6})\.(parquet|jsonl|xml)")
 _ODD = re.compile(r"[^a-z0-9.]+")
@@ -35,3 +39,9 @@ def part(run: int, number: int, form: str) -> str:
 def is_part(file: str) -> bool:
     """Tell whether a file of that name is a part."""
     return _PART.fullmatch(file) is not None
+
+
+def run(file: str) -> int:
+    """Return the number of the run that a part is of."""
+    match = _PART.fullmatch(file)
+    return int(match[1]) if match else 0

@@ -62,12 +62,7 @@ def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda
     `dictionary` gives the first bytes of a zstd file, where its frames may need what these hold.
     Raises NoDocument, Unread, and what it raises.
     """
-    head = _exactly(stream, 4)
-    packed = head.startswith(_GZIP) or ZSTD.match(head)
-    tape = _tape(head, cast(BinaryIO, _Behind(head, stream)), dictionary)
-    if not tape.next_section() or not begins_record(tape.peek(HEAD)):
-        raise NoDocument("no record begins there")
-    tape.skip_newlines()
+    tape, packed = opened(stream, dictionary)
     if tape.peek(5).upper() == b"WARC/":
         record, _ = warc.read_header(tape)
     else:
@@ -86,6 +81,20 @@ def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda
     block.taken = b""
     block.noting = False
     return Document(record, message, fields, place, block, first)
+
+
+def opened(stream: BinaryIO, dictionary: Callable[[], bytes] = lambda: b"") -> tuple[Tape, bool]:
+    """Return a tape that is at the record which a stream begins with, and whether it is packed.
+
+    Raises NoDocument, Unread, and what `dictionary` raises (see `read`).
+    """
+    head = _exactly(stream, 4)
+    packed = head.startswith(_GZIP) or ZSTD.match(head) is not None
+    tape = _tape(head, cast(BinaryIO, _Behind(head, stream)), dictionary)
+    if not tape.next_section() or not begins_record(tape.peek(HEAD)):
+        raise NoDocument("no record begins there")
+    tape.skip_newlines()
+    return tape, packed
 
 
 class _Noted(Block):

@@ -36,8 +36,16 @@ FIELDS: Mapping[str, Callable[[Capture], str | None]] = {
     "offset": lambda c: _text(c.offset),
     "filename": lambda c: _text(c.filename),
     "identifier": lambda c: c.identifier,
+    "media_type": lambda c: c.mime or c.detected,
+    "size": lambda c: _text(c.length),
 }
-"""Fields of a line, and what a capture has of each; None where nothing is known."""
+"""Fields of a line, and what a capture has of each; None where nothing is known.
+
+What restores a site asks for the last two, which no other index has: the media type also of a
+revisit, and the bytes of the payload.
+"""
+
+_USUAL = tuple(FIELDS)[:-2]
 
 ALIASES: Mapping[str, str] = {"original": "url", "mimetype": "mime", "statuscode": "status"}
 """Names that the Internet Archive's server has for some."""
@@ -93,11 +101,11 @@ def _cdx(capture: Capture, names: Sequence[str]) -> str:
 
 
 FORMS: Mapping[str, Form] = {
-    "cdxj": Form("text/x-cdxj", _cdxj, tuple(FIELDS)),
+    "cdxj": Form("text/x-cdxj", _cdxj, _USUAL),
     "json": Form(
         "application/x-ndjson",
         _table,
-        tuple(FIELDS),
+        _USUAL,
         key=lambda key: json.dumps({"resumeKey": key}) + "\n",
     ),
     "cdx": Form("text/plain", _cdx, _CDX, _HEAD, is_fixed=True),

@@ -49,7 +49,7 @@ def opened(archives: Archives, capture: Capture) -> Iterator[Found]:
                 continue
             yield Found(address, found)
             return
-    raise _worst(failures, capture)
+    raise worst(failures, capture)
 
 
 def where(capture: Capture) -> str:
@@ -59,7 +59,7 @@ def where(capture: Capture) -> str:
 
 def _read(archives: Archives, stream: BinaryIO, address: str, capture: Capture) -> Document:
     try:
-        found = document.read(stream, capture.offset or 0, lambda: _dictionary(archives, address))
+        found = document.read(stream, capture.offset or 0, lambda: dictionary(archives, address))
     except NoDocument as error:
         raise ContentError("damaged", f"{where(capture)}: {error}") from error
     except Unread as error:
@@ -70,7 +70,7 @@ def _read(archives: Archives, stream: BinaryIO, address: str, capture: Capture) 
     return found
 
 
-def _dictionary(archives: Archives, address: str) -> bytes:
+def dictionary(archives: Archives, address: str) -> bytes:
     """Return the first frame of a zstd file where it holds a dictionary, none elsewhere."""
     with archives.open(address, 0, 8) as stream:
         head = stream.read(8)
@@ -84,7 +84,7 @@ def _dictionary(archives: Archives, address: str) -> bytes:
         return data
 
 
-def _worst(failures: Sequence[ContentError], capture: Capture) -> ContentError:
+def worst(failures: Sequence[ContentError], capture: Capture) -> ContentError:
     """Return what to tell: what is wrong with a file says more than that there is none."""
     for error in failures:
         if error.code != "not-at-hand":

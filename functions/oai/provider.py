@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from functions.oai import identity
+from functions.oai import harvested, identity
 from functions.oai.answer import (
     Answer,
     Content,
@@ -37,6 +37,7 @@ from functions.oai.request import (
     parse,
 )
 from functions.oai.setlist import SetLister, configured
+from functions.oai.version import DOCUMENT
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
@@ -151,6 +152,9 @@ class Provider:
         if record is None:
             raise error(NO_ITEM, f"There is no item {shown(request.identifier)}.")
         formats = self._formats.of_kind(record.kind)
+        if record.kind == harvested.KIND and not record.deleted:
+            full = self._repository.record(manifest, request.identifier, fields=(DOCUMENT,))
+            formats = tuple(f for f in formats if full and harvested.having([full], f.prefix))
         if not formats:
             raise error(NO_FORMATS, f"Items such as {shown(request.identifier)} have no format.")
         return FormatList(formats)

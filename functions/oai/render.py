@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from functions.oai import about, text
+from functions.oai import about, harvested, text
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES, Format, folders
 from functions.oai.page import runs
@@ -20,8 +20,8 @@ from functions.oai.version import DOCUMENT
 from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
 
-RECORD = "oai/record.xml"
-"""The template of a record; it includes a crosswalk."""
+_RECORD = "oai/record.xml"
+_RECORDS = {harvested.KIND: "oai/harvested.xml"}
 _PLACE = "\x00items\x00"
 _LOG = logging.getLogger("sheaf")
 
@@ -75,7 +75,7 @@ class Renderer:
 
     def record(self, record: Record, row: Format, base_url: str, repository_name: str) -> str:
         """Return one record in a format. Raises ConfigurationError, with file and line."""
-        loop = self.templates.loop(RECORD, f"crosswalks/{row.crosswalks[record.kind]}")
+        loop = self.templates.loop(template(record.kind), _crosswalk(row, record.kind))
         try:
             return "".join(loop.render([record], _constants(row, base_url, repository_name)))
         except FAULTS as error:
@@ -86,9 +86,7 @@ class Renderer:
 
     def fields(self, row: Format) -> frozenset[str]:
         """Return the columns that are needed of a record in a format, and perhaps others."""
-        loops = [
-            self.templates.loop(RECORD, f"crosswalks/{name}") for name in row.crosswalks.values()
-        ]
+        loops = [self.templates.loop(template(k), _crosswalk(row, k)) for k in row.crosswalks]
         needed = frozenset(name for loop in loops for name in loop.names)
         if schema.DOCUMENTED & {*row.crosswalks}:
             needed |= {DOCUMENT}
@@ -116,7 +114,9 @@ class Renderer:
         constants = _constants(row, base_url, self._name)
         parts: list[str] = []
         for kind, run in runs(records):
-            loop = self.templates.loop(RECORD, f"crosswalks/{row.crosswalks[kind]}")
+            loop = self.templates.loop(template(kind), _crosswalk(row, kind))
+            if kind == harvested.KIND:
+                run = harvested.having(run, row.prefix)
             try:
                 parts += loop.render(run, constants, since)
             except FAULTS:
@@ -151,8 +151,18 @@ class Renderer:
         return made
 
 
+def template(kind: str) -> str:
+    """Return the template of a record of that kind; it includes a crosswalk."""
+    return _RECORDS.get(kind, _RECORD)
+
+
+def _crosswalk(row: Format, kind: str) -> str:
+    return f"crosswalks/{row.crosswalks[kind]}"
+
+
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:
     return {
+        "prefix": row.prefix,
         "schema_location": f"{row.namespace} {row.schema_url(base_url)}",
         "repository_name": repository_name,
     }

@@ -15,7 +15,7 @@ import jinja2
 import jinja2.meta
 import jinja2.nodes
 
-from functions.oai import datacite, include, redif, text
+from functions.oai import datacite, harvested, include, redif, text
 from functions.oai.about import Container
 from functions.oai.page import HEADER, Page
 from functions.oai.program import Program, Unsuited
@@ -39,7 +39,7 @@ _EXPECTED_TABLE = (
     'expected lookup("t"), with the name of its table in quotes, and not within map; '
     "in any other form a change of the table would not be noticed"
 )
-_CONSTANT = frozenset({"schema_location", "repository_name"})
+_CONSTANT = frozenset({"prefix", "schema_location", "repository_name"})
 """What a crosswalk knows besides the columns of an item: it is the same for all of a page."""
 
 Abouts = Mapping[str, Container]
@@ -97,6 +97,7 @@ class Templates:
             utc=text.utc,
             **redif.FILTERS,
             **datacite.FILTERS,
+            **harvested.FILTERS,
         )
         self._environment.tests["uri"] = is_uri
         self._loops: dict[tuple[str, str], Loop] = {}

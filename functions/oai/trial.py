@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from functions.oai import about, schemas, text
+from functions.oai import about, harvested, schemas, text
 from functions.oai.format import Format, Formats, load
 from functions.oai.lazily import Lazily
-from functions.oai.render import RECORD, Renderer
+from functions.oai.render import Renderer, template
 from functions.oai.repository import Record
 from functions.snapshot import schema
 from functions.snapshot.configuration import Configuration
@@ -101,9 +101,11 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
             f"there are {', '.join(schema.KINDS)}"
         )
     crosswalk = f"crosswalks/{row.crosswalks[kind]}"
-    renderer.templates.check(RECORD, crosswalk, [column.name for column in columns])
+    renderer.templates.check(template(kind), crosswalk, [column.name for column in columns])
     where = renderer.templates.path(crosswalk)
     full = {column.name: sample(column) for column in columns}
+    if kind == harvested.KIND:
+        full["records"] = harvested.sample(row.prefix, row.namespace)
     # What is a list or a table of counts is never NULL, but may be empty.
     empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}
     empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
@@ -119,7 +121,7 @@ def check(renderer: Renderer, row: Format, kind: str) -> None:
 def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[str, Any]) -> None:
     """Try a crosswalk on markup in every text of a record, then in one column after the other."""
     where = renderer.templates.path(f"crosswalks/{row.crosswalks[kind]}")
-    every = {name: _hostile(value) for name, value in full.items()}
+    every = {n: v if n in harvested.RAW else _hostile(v) for n, v in full.items()}
     for values, name, of in (
         (every, _MARKUP, "of texts full of markup"),
         (full, _MARKUP, "of markup in repository_name"),

@@ -75,6 +75,15 @@ def dataset_identity(platform: str, domain: str, id_: str) -> str:
     return ",".join(["dataset", *(quote(part, safe=_WITHIN) for part in (platform, domain, id_))])
 
 
+def harvested(namespace: str, host: str, id_: str) -> str:
+    """Return the identifier of an item that was harvested from a host, and cannot keep its own.
+
+    The parts are escaped as those of `dataset` are.
+    """
+    parts = ["harvested", *(quote(part, safe=_WITHIN) for part in (host, id_))]
+    return to_oai(namespace, ",".join(parts))
+
+
 def is_prefix(text: str) -> bool:
     """Tell whether `text` may stand before handles: `oai:` alone, or with a namespace."""
     head, _, rest = text.partition(":")

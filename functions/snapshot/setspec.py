@@ -92,6 +92,12 @@ def _made_name(levels: Sequence[str]) -> str:
         return f"RePEc {of} {':'.join(levels[1:])}" if levels[1:] else "RePEc"
     if levels[0] == "type":
         return "Templates of " + (f"type {levels[1]}" if levels[1:] else "all types")
+    if levels[0] == "repository":
+        return "Harvested from " + (" / ".join(levels[1:]) or "other repositories")
+    if levels[0] == "from":
+        if len(levels) > 2:
+            return f"{levels[1]}: {' / '.join(levels[2:])}"
+        return "Sets of " + (levels[1] if levels[1:] else "other repositories")
     if levels[0] in _DATASETS and len(levels) <= 2:
         of = _DATASETS[levels[0]]
         return of.format(levels[1]) if levels[1:] else f"Datasets by {levels[0]}"

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from builder.filesets import bundle, record
+from builder import bundle
+from builder.filesets import record
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.place import place
 from builder.filesets.seam import FilesetError

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.filesets import coding, wall
+from builder.filesets import wall
+from builder.gather import coding
 from builder.gather.failure import NotHad
 
 FORMS = {"gzip": 31, "deflate": 15, "raw": -15}

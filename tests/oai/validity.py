@@ -26,6 +26,7 @@ _OFFICIAL = {
     "http://oai.dlib.vt.edu/OAI/metadata/toolkit": "toolkit.xsd",
     "http://www.loc.gov/mods/v3": "mods.xsd",
     "http://schema.datacite.org/oai/oai-1.1/": "oai_datacite.xsd",
+    "http://www.loc.gov/MARC21/slim": "MARC21slim.xsd",
 }
 # What no answer of ours has, and libxml2 takes amiss: it stands in derived types a second time.
 _TWICE = '<xs:attributeGroup ref="IDAttributeGroup"/>'
@@ -42,7 +43,7 @@ class _Offline(etree.Resolver):
             return self.resolve_string(text, context, base_url=str(MODS / name))
         if name == "xlink.xsd":
             return self.resolve_filename(str(MODS / "xlink-loc.xsd"), context)
-        paths = (folder / name for folder in (OWN, MADE, OFFICIAL, DATACITE / "include"))
+        paths = (folder / name for folder in (OWN, MADE, OFFICIAL, DATACITE / "include", MODS))
         path = next((path for path in paths if path.is_file()), None)
         return self.resolve_filename(str(path), context) if path else None
 

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets import bundle
-from builder.filesets.bundle import PART, Bundle, Member, Open
+from builder import bundle
+from builder.bundle import PART, Bundle, Member, Open
 from builder.filesets.path import safe
 from builder.filesets.seam import FilesetError
 

@@ -11,8 +11,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-
-from builder.filesets.seam import Sink
+from typing import Protocol
 
 PART = 8 << 20
 """Bytes of a member that are in memory until it is known whether it is larger."""
@@ -32,6 +31,14 @@ _UNIX = 3 << 8
 _UTF8, _DESCRIBED = 1 << 11, 1 << 3
 _FIRST, _ZIP64 = 20, 45  # versions needed
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
+
+
+class Sink(Protocol):
+    """Takes the bytes of a file one after the other."""
+
+    def write(self, data: bytes) -> object:
+        """Take some more."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

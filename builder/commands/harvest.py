@@ -1,0 +1,235 @@
+"""`sheaf harvest`."""
+
+import argparse
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from functools import partial
+from importlib import metadata
+from itertools import product
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.gather.budget import Limits
+from builder.gather.polite import Hosts
+from builder.gather.polite import Manners as Pace
+from builder.harvest import account, stamp
+from builder.harvest.crew import Crew
+from builder.harvest.exchange import Exchange, Manners, Means
+from builder.harvest.layout import FORMS
+from builder.harvest.session import Order, Outcome, Session
+from builder.harvest.window import Asked
+from builder.progress import Records
+from builder.terminal import visible
+from functions.snapshot.errors import SheafError
+
+_MEGABYTE = 1_000_000
+_CONNECT = 30.0
+_DAY = 86_400.0
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("url", nargs="+", metavar="URL", help="base URLs of repositories")
+    parser.add_argument("dir", metavar="DIR", help="the folder where what is harvested is kept")
+    parser.add_argument(
+        "--prefix", action="append", metavar="PREFIX",
+        help="metadataPrefix; may be given more than once (default: oai_dc)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", metavar="SPEC", help="setSpec; may be given more than once"
+    )
+    parser.add_argument(
+        "--from", dest="since", metavar="DATE", help="from a datestamp, 2026-11-22 or with a time, "
+        "2026-11-22T10:00:00Z (default: from the last run on, less an overlap)",
+    )  # fmt: skip
+    parser.add_argument("--until", metavar="DATE", help="up to a datestamp (default: all)")
+    parser.add_argument(
+        "--full", action="store_true", help="ask for everything once more, not for what is newer"
+    )
+    parser.add_argument(
+        "--format", choices=FORMS, default="parquet",
+        help="rows as Parquet, as JSON lines, or raw record elements as XML (default: parquet)",
+    )  # fmt: skip
+    _add_manners(parser)
+
+
+def _add_manners(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("manners")
+    group.add_argument(
+        "--per-host", type=_number, default=1, metavar="N",
+        help="connections to a host at a time (default: 1)",
+    )  # fmt: skip
+    group.add_argument(
+        "--delay", type=_seconds, default=0.0, metavar="S",
+        help="seconds between two requests to a host (default: 0)",
+    )  # fmt: skip
+    group.add_argument(
+        "--overlap", type=_seconds, metavar="S",
+        help="seconds by which a run begins before the end of the last one (default: an hour, a "
+        "day where datestamps are days)",
+    )  # fmt: skip
+    group.add_argument(
+        "--retries", type=_number_or_none, default=5, metavar="N",
+        help="times that a request is tried again (default: 5)",
+    )  # fmt: skip
+    group.add_argument(
+        "--rest", type=_seconds, default=1.0, metavar="S",
+        help="seconds before the first time; each is twice as long (default: 1)",
+    )  # fmt: skip
+    group.add_argument(
+        "--max-wait", type=_seconds, default=600.0, metavar="S",
+        help="the longest that a repository may ask to wait (default: 600)",
+    )  # fmt: skip
+    group.add_argument(
+        "--timeout", type=_seconds, default=300.0, metavar="S",
+        help="seconds in which an answer must begin, and go on (default: 300)",
+    )  # fmt: skip
+    group.add_argument(
+        "--max-page", type=_number, default=256, metavar="MB",
+        help="the largest answer, unpacked (default: 256)",
+    )  # fmt: skip
+    group.add_argument(
+        "--every", type=_seconds, default=5.0, metavar="S",
+        help="seconds after which what came is made last (default: 5; a twentieth of a longer run)",
+    )  # fmt: skip
+    group.add_argument(
+        "--header", action="append", default=[], type=_header, metavar="'NAME: VALUE'",
+        help="a header to send, such as a key; it is written down nowhere",
+    )  # fmt: skip
+    group.add_argument("--contact", metavar="MAIL", help="an address to tell repositories")
+
+
+def run(context: Context) -> int:
+    """Harvest OAI-PMH repositories into a folder; given again, it goes on or brings up to date.
+
+    Whatever ends it, nothing is lost and nothing is kept twice. `sheaf ingest DIR` takes what was
+    harvested, for one's own repository.
+    """
+    arguments = context.arguments
+    orders = list(dict.fromkeys(_orders(arguments)))
+    asked = _asked(arguments)
+    home = Path(arguments.dir)
+    if home.exists() and not home.is_dir():
+        raise UsageError(f"{home} is no folder")
+    stop = threading.Event()
+    outcomes: list[Outcome] = []
+    errors: list[SheafError] = []
+    with Records() as bar:
+        work = partial(_work, context, home, asked, _means(arguments, stop, bar), bar)
+        crew = Crew(work, arguments.per_host, stop)
+        with closing(crew.outcomes(orders)) as found:
+            for one in found:
+                if isinstance(one, Outcome):
+                    outcomes.append(one)
+                else:
+                    errors.append(one)
+    for fault in errors:
+        if isinstance(fault, UsageError):
+            raise fault
+        context.say(f"sheaf: {fault}")
+    outcomes.sort(key=lambda one: orders.index(one.order))
+    context.result("\n".join(map(account.text, outcomes)), list(map(account.told, outcomes)))
+    return 1 if errors or account.failed(outcomes) else 0
+
+
+def _work(
+    context: Context, home: Path, asked: Asked, means: Means, bar: Records, order: Order
+) -> Outcome:
+    """Carry out one harvest."""
+    with closing(Exchange(order.base_url, means)) as exchange:
+        session = Session(
+            order, home, asked, exchange.ask, context.now, time.monotonic, means.say,
+            partial(bar, order.named), context.arguments.every, context.arguments.overlap,
+        )  # fmt: skip
+        return session.carry_out()
+
+
+def _means(arguments: argparse.Namespace, stop: threading.Event, bar: Records) -> Means:
+    limits = Limits(
+        connect=_CONNECT,
+        first_byte=arguments.timeout,
+        total=_DAY,
+        rate=1.0,
+        bytes=arguments.max_page * _MEGABYTE,
+    )
+    contact = f" (mailto:{arguments.contact})" if arguments.contact else ""
+    agent = f"Sheaf/{metadata.version('sheaf')}{contact}"
+    return Means(
+        agent=agent.encode("ascii", "replace").decode(),
+        limits=limits,
+        hosts=Hosts(Pace(arguments.delay, arguments.per_host, rest=0.0), stop),
+        stop=stop,
+        say=lambda text: bar.print(visible(text)),
+        manners=Manners(arguments.retries, arguments.rest, arguments.max_wait),
+        headers=_headers(arguments.header),
+    )
+
+
+def _headers(given: list[tuple[str, str]]) -> Mapping[str, str]:
+    return dict(given)
+
+
+def _orders(arguments: argparse.Namespace) -> Iterator[Order]:
+    """Yield a harvest for each URL, prefix and set. Raises UsageError."""
+    urls = [_base_url(url) for url in arguments.url]
+    prefixes, sets = arguments.prefix or ["oai_dc"], arguments.set or [None]
+    for url, prefix, set_ in product(urls, prefixes, sets):
+        yield Order(url, prefix, set_, arguments.format)
+
+
+def _base_url(text: str) -> str:
+    """Return a base URL as it is asked. Raises UsageError."""
+    try:
+        parts = urlsplit(text)
+        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
+    except ValueError:
+        known = False
+    if not known or not text.isascii() or not text.isprintable() or " " in text:
+        raise UsageError(f"{text!r} is not the http or https URL of a repository")
+    if parts.username is not None:
+        raise UsageError("a URL with a password would be written down: use --header")
+    query = "&".join(q for q in parts.query.split("&") if q and not q.startswith("verb="))
+    return parts._replace(query=query, fragment="").geturl()
+
+
+def _asked(arguments: argparse.Namespace) -> Asked:
+    for name, text in (("--from", arguments.since), ("--until", arguments.until)):
+        if text is not None and stamp.moment(text) is None:
+            raise UsageError(f"{name} {text}: expected 2026-11-22 or 2026-11-22T10:00:00Z")
+    since, until = arguments.since, arguments.until
+    if since and until and stamp.is_before(until, since) and until[:10] != since[:10]:
+        raise UsageError(f"--until {until} is before --from {since}")
+    return Asked(since, until, arguments.full)
+
+
+def _header(text: str) -> tuple[str, str]:
+    match = _HEADER.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text.partition(':')[0]!r}: expected 'Name: value'")
+    return match[1], match[2].strip()
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1_000_000):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
+    return int(text)
+
+
+def _number_or_none(text: str) -> int:
+    return 0 if text == "0" else _number(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 10 * _DAY * 365:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected seconds")
+    return found

@@ -1,0 +1,177 @@
+"""`sheaf restore`."""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.progress import Files, Phase
+from builder.rebuild import moment, opening, scope, status
+from builder.rebuild.account import Account
+from builder.rebuild.errors import RebuildError
+from builder.rebuild.folder import Folder
+from builder.rebuild.manifest import Entries, of_file
+from builder.rebuild.name import MANIFEST
+from builder.rebuild.plan import Plan
+from builder.rebuild.seam import Choice, Held, Source
+from builder.rebuild.session import Order, Session
+from builder.tally import tally
+from builder.terminal import visible
+
+_JOBS = 4
+_LARGEST = 1 << 31
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "source", metavar="SOURCE", help="a store, or the address of one that is served"
+    )
+    parser.add_argument("dir", metavar="DIR", help="the folder; one that is there is gone on with")
+    parser.add_argument("--set", metavar="SPEC", help="captures of this set alone")
+    parser.add_argument(
+        "--url",
+        action="append",
+        dest="urls",
+        default=[],
+        metavar="URL",
+        help="URLs that begin so; a host for all of it, *.host for those below as well; "
+        "may be repeated",
+    )
+    parser.add_argument("--as-of", metavar="DATE", help="as it was then (default: as it was last)")
+    parser.add_argument(
+        "--status",
+        default=status.USUAL,
+        metavar="LIST",
+        help="statuses of which the last capture counts (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--convert-links", action="store_true", help="have pages lead to the files beside them"
+    )
+    parser.add_argument(
+        "--adjust-extension",
+        action="store_true",
+        help="add .html and such to names that lack it; --convert-links does so as well",
+    )
+    parser.add_argument(
+        "--hardlink", action="store_true", help="keep files with the same bytes once"
+    )
+    parser.add_argument("--jobs", type=int, default=_JOBS, metavar="N", help="files at once")
+    parser.add_argument(
+        "--max-bytes",
+        type=int,
+        default=_LARGEST,
+        metavar="N",
+        help="bytes of the largest file that is restored (default: %(default)s)",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done")
+    parser.add_argument("--list", action="store_true", help="list what would be restored")
+
+
+def run(context: Context) -> int:
+    """Restore a site out of the archive onto disk; given again, it goes on.
+
+    Of each URL the last capture is taken, redirects are followed, bytes are verified. What became
+    of each URL is in manifest.jsonl.
+    """
+    arguments = context.arguments
+    if arguments.jobs < 1 or arguments.max_bytes < 0:
+        raise UsageError("--jobs must be from 1, and --max-bytes from 0")
+    for url in arguments.urls:
+        scope.parse(url)  # what is wrong with it is told of before anything is asked
+    until = moment.until(arguments.as_of) if arguments.as_of else moment.LAST
+    choice = Choice(arguments.set, tuple(arguments.urls), until)
+    accepts = status.accepting(arguments.status)
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sheaf-restore-")))
+        source = stack.enter_context(closing(_source(context)))
+        plan = stack.enter_context(closing(Plan(scratch, accepts)))
+        _choose(source, choice, plan)
+        plan.settle(extended=arguments.convert_links or arguments.adjust_extension)
+        if arguments.list or arguments.dry_run:
+            return _foretold(context, source, plan)
+        folder = stack.enter_context(closing(Folder(Path(arguments.dir))))
+        entries = stack.enter_context(closing(Entries(scratch)))
+        order = Order(
+            arguments.jobs, arguments.max_bytes, arguments.convert_links, arguments.hardlink
+        )
+        with Files(plan.count()[0]) as advance:
+            account = Session(source, plan, folder, entries, order, advance).restore()
+    return _told(context, source, account)
+
+
+def _source(context: Context) -> Source:
+    arguments = context.arguments
+    if arguments.store is not None:
+        raise UsageError("--store is named as SOURCE here")
+    if opening.is_endpoint(arguments.source):
+        return opening.source(context, arguments.source)
+    own = argparse.Namespace(**{**vars(arguments), "store": arguments.source})
+    return opening.source(Context(own, context.environment), arguments.source)
+
+
+def _choose(source: Source, choice: Choice, plan: Plan) -> None:
+    """Have the plan choose of what the source has; RebuildError where that is nothing at all."""
+    with Phase("choosing", None, " captures") as advance:
+
+        def counted(found: Iterable[Held]) -> Iterator[Held]:
+            for held in found:
+                advance(1)
+                yield held
+
+        seen = plan.add(counted(source.captures(choice)))
+        plan.follow(lambda url: counted(source.of_url(url, choice.until)))
+    if not seen:
+        raise RebuildError(f"{source.address}: no capture is of that choice")
+
+
+def _foretold(context: Context, source: Source, plan: Plan) -> int:
+    arguments, account = context.arguments, Account()
+    for file in plan.files():
+        entry = of_file(file)
+        account.add(replace(entry, size=max(file.length or 0, 0)))
+        if arguments.list and arguments.json:
+            known = {name: value for name, value in asdict(entry).items() if value is not None}
+            print(json.dumps(known, ensure_ascii=False))
+        elif arguments.list:
+            print(visible(f"{file.stamp}  {file.status or '---'}  {file.url}  {file.path}"))
+    account.redirects = sum(1 for _ in plan.redirects())
+    if not arguments.list:
+        text = (
+            f"{source.address}: {tally(account.restored, 'file')} would be restored, declared to "
+            f"have {tally(account.bytes, 'byte')}; {tally(account.redirects, 'redirect')}, "
+            f"{tally(account.renamed.total(), 'file')} under another name"
+        )
+        document = account.document()
+        context.result(text, {"source": source.address, "dry_run": True, **document})
+    return 0
+
+
+def _told(context: Context, source: Source, account: Account) -> int:
+    arguments = context.arguments
+    for what in ("renamed", "missing"):
+        told = account.told.get(what, [])
+        for url, text in told:
+            context.say(visible(f"{what}: {url}: {text}"))
+        more = getattr(account, what).total() - len(told)
+        if more:
+            context.say(f"{what}: {more:,} more, see {MANIFEST}")
+    parts = [
+        f"{tally(account.restored, 'file')} restored",
+        f"{account.linked:,} linked" if account.linked else "",
+        f"{account.converted:,} converted" if account.converted else "",
+        tally(account.kept, "was there", "were there") if account.kept else "",
+        f"{account.removed:,} removed" if account.removed else "",
+        tally(account.redirects, "redirect") if account.redirects else "",
+        f"{account.renamed.total():,} renamed" if account.renamed else "",
+        f"{account.missing.total():,} missing" if account.missing else "",
+    ]
+    text = f"{arguments.dir}: {', '.join(filter(None, parts))} ({tally(account.bytes, 'byte')})"
+    document = {"source": source.address, "dir": arguments.dir, **account.document()}
+    context.result(text, document)
+    return 1 if account.missing else 0

@@ -1,0 +1,99 @@
+"""The crew: several harvests side by side, with so many at a time of each host."""
+
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from builder.gather.failure import Deferred
+from builder.harvest.session import Order, Outcome
+from functions.snapshot.errors import SheafError
+
+_TICK = 0.2
+_MOST = 32
+"""Threads, however many hosts there are."""
+
+
+@dataclass(slots=True)
+class Crew:
+    """Carries out harvests by `work`, which raises SheafError, `per_host` of a host at a time.
+
+    `stop` ends those at work, which keep what came.
+    """
+
+    work: Callable[[Order], Outcome]
+    per_host: int
+    stop: threading.Event
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _active: dict[str, int] = field(init=False, default_factory=dict)
+
+    def outcomes(self, orders: Sequence[Order]) -> Generator[Outcome | SheafError, None, None]:
+        """Yield what comes of each, or why nothing did, as it comes.
+
+        Whoever closes it early ends all threads, once each has kept what came.
+        """
+        waiting = deque(orders)
+        done: queue.Queue[Outcome | BaseException | None] = queue.Queue()
+        crew = [
+            threading.Thread(target=self._turns, args=(waiting, done), name=f"harvest-{number}")
+            for number in range(min(_MOST, len(waiting)))
+        ]
+        for thread in crew:
+            thread.start()
+        try:
+            left = len(crew)
+            while left:
+                try:
+                    found = done.get(timeout=_TICK)
+                except queue.Empty:
+                    continue
+                if found is None:
+                    left -= 1
+                elif isinstance(found, Outcome | SheafError):
+                    yield found
+                else:
+                    raise found
+        finally:
+            self.stop.set()
+            for thread in crew:
+                thread.join()
+
+    def _turns(
+        self, waiting: deque[Order], done: "queue.Queue[Outcome | BaseException | None]"
+    ) -> None:
+        try:
+            while not self.stop.is_set() and waiting:
+                order = self._next(waiting)
+                if order is None:
+                    self.stop.wait(_TICK)
+                    continue
+                try:
+                    done.put(self.work(order))
+                except Deferred:
+                    return
+                except SheafError as error:
+                    done.put(error)
+                finally:
+                    with self._lock:
+                        self._active[_host(order)] -= 1
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            done.put(error)
+        finally:
+            done.put(None)
+
+    def _next(self, waiting: deque[Order]) -> Order | None:
+        """Take the first harvest whose host has a place free; None where there is none now."""
+        with self._lock:
+            for order in waiting:
+                host = _host(order)
+                if self._active.get(host, 0) < self.per_host:
+                    waiting.remove(order)
+                    self._active[host] = self._active.get(host, 0) + 1
+                    return order
+        return None
+
+
+def _host(order: Order) -> str:
+    return urlsplit(order.base_url).hostname or ""

@@ -1,0 +1,176 @@
+"""Folders of harvests: one process at a time adds parts to one, and each commit is whole or is not.
+
+A part counts once the state names it, which is replaced at once and for good. So whatever ends the
+process, what is there is what the last commit left; what it does not name is removed.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from builder.errors import UsageError
+from builder.harvest import layout, part, state
+from builder.harvest.errors import HarvestError
+from builder.harvest.row import Harvested
+from builder.harvest.seen import Seen, Sight
+from builder.harvest.state import Part, State
+from builder.temporary import sync
+
+_DRAFT = ".draft"
+
+
+def read(folder: Path) -> State | None:
+    """Return the state of a harvest's folder, None where there is none. Raises HarvestError."""
+    path = folder / layout.STATE
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise HarvestError(f"{path} cannot be read: {error.strerror}") from error
+    found = state.parsed(data, str(path))
+    for one in found.parts:
+        if not layout.is_part(one.name):
+            raise HarvestError(f"{path} names what is no part: {one.name[:100]!r}")
+        file = folder / one.name
+        if not file.is_file() or file.stat().st_size != one.size:
+            raise HarvestError(
+                f"{file} is not what it was: take {layout.STATE} away to harvest anew"
+            )
+    return found
+
+
+def rows(folder: Path, found: State) -> Iterator[Harvested]:
+    """Yield all rows of a harvest in the order in which they came. Raises HarvestError."""
+    for one in found.parts:
+        yield from part.rows(folder / one.name, layout.run(one.name))
+
+
+class Folder:
+    """The folder of one harvest, which is this process's; what comes of it goes here."""
+
+    def __init__(self, path: Path, found: State, seen: Seen, remade: bool) -> None:
+        self.path = path
+        self.state = found
+        self.seen = seen
+        self.remade = remade
+        self._writer: part.Writer | None = None
+        self._name = ""
+        self._rows = 0
+
+    def add(self, row: Harvested) -> Sight:
+        """Keep a row, unless it was seen. Raises HarvestError."""
+        sight = self.seen.add(row.run, row.identifier, row.datestamp, row.record, row.deleted)
+        if sight in (Sight.SAME, Sight.AGAIN):
+            return sight
+        if self._writer is None:
+            number = sum(layout.run(one.name) == row.run for one in self.state.parts)
+            self._name = layout.part(row.run, number, self.state.form)
+            self._writer, self._rows = part.writer(self.path / self._name, self.state.form), 0
+        self._writer.append(row)
+        self._rows += 1
+        return sight
+
+    def has(self, identifier: str, stamp: str) -> bool:
+        """Tell whether that version of an item came last. Raises HarvestError."""
+        return self.seen.has(identifier, stamp)
+
+    @property
+    def pending(self) -> int:
+        """How many rows were kept since the last commit."""
+        return self._rows if self._writer is not None else 0
+
+    def commit(self) -> None:
+        """Make what came, and the state, last. Raises HarvestError."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+            size = (self.path / self._name).stat().st_size
+            self.state.parts.append(Part(self._name, self._rows, size))
+        self.state.commit += 1
+        self.seen.commit(self.state.commit)
+        self.write(layout.STATE, self.state.document())
+
+    def keep_sets(self, sets: Sequence[tuple[str, str]]) -> None:
+        """Write down the repository's sets: setSpec and setName of each."""
+        text = json.dumps(sets, ensure_ascii=False, indent=1)
+        self.write(layout.SETS, text.encode("utf-8", "replace"))
+
+    def write(self, name: str, data: bytes) -> None:
+        """Replace a file at once and for good. Raises HarvestError."""
+        draft = self.path / f"{name}{_DRAFT}"
+        with _told(self.path):
+            with draft.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self.path / name)
+            sync(self.path)
+
+
+@contextmanager
+def opened(path: Path, fresh: State) -> Iterator[Folder]:
+    """Give the folder of a harvest; its state is `fresh` where it has none.
+
+    Raises UsageError if another process has it, or it holds another form; HarvestError if it is
+    damaged.
+    """
+    with _locked(path):
+        found = read(path) or fresh
+        if found.form != fresh.form:
+            raise UsageError(f"{path} holds {found.form}: --format {fresh.form} needs another DIR")
+        _sweep(path, found)
+        seen = Seen.opened(path / layout.SEEN, found.commit)
+        remade = seen is None
+        if seen is None:
+            seen = _made(path, found)
+        with contextlib.closing(seen):
+            yield Folder(path, found, seen, remade and bool(found.parts))
+
+
+def _made(path: Path, found: State) -> Seen:
+    """Make the index of what was seen of the parts."""
+    seen, run = Seen.made(path / layout.SEEN), 0
+    for row in rows(path, found):
+        if row.run != run:
+            run = row.run
+            seen.begin()
+        seen.add(row.run, row.identifier, row.datestamp, row.record, row.deleted)
+    return seen
+
+
+def _sweep(path: Path, found: State) -> None:
+    """Remove what a process left that was cut off. Files of others stay."""
+    named = {one.name for one in found.parts}
+    with _told(path):
+        for file in path.iterdir():
+            left = layout.is_part(file.name) and file.name not in named
+            if left or file.name.endswith(_DRAFT):
+                file.unlink()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with _told(path):
+        path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"another process harvests into {path}: let it end first") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HarvestError(f"{path} cannot be written: {error.strerror or error}") from error

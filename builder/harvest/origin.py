@@ -1,0 +1,106 @@
+"""Origins: where a record was taken from, by its own account (guidelines for provenance).
+
+A provenance container says it of the last place, and in it of the place before that, and so on.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from builder.harvest.piece import Piece
+from builder.harvest.stamp import moment
+
+NAMESPACE = "http://www.openarchives.org/OAI/2.0/provenance"
+_ORIGIN = f"{NAMESPACE} originDescription"
+_FIELDS = {
+    f"{NAMESPACE} baseURL": "base_url",
+    f"{NAMESPACE} identifier": "identifier",
+    f"{NAMESPACE} datestamp": "datestamp",
+    f"{NAMESPACE} metadataNamespace": "namespace",
+}
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[!#$&-;=?-\[\]_a-z~%]+")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_DEEPEST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a record was taken from, and when; `altered` tells whether it was changed since.
+
+    `harvested` and `datestamp` are days or seconds of UTC.
+    """
+
+    harvested: str
+    altered: bool
+    base_url: str
+    identifier: str
+    datestamp: str
+    namespace: str
+
+
+def is_provenance(piece: Piece) -> bool:
+    """Tell whether an about container's content is one of provenance."""
+    return (piece.namespace, piece.name) == (NAMESPACE, "provenance")
+
+
+def origins(piece: Piece) -> tuple[Origin, ...]:
+    """Return what a provenance container says, the last place first; up to what is faulty."""
+    reader = _Reader()
+    parser = expat.ParserCreate("UTF-8", " ")
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.take
+    parser.Parse(piece.text.encode(), True)  # it was parsed when it was cut out
+    found: list[Origin] = []
+    for values in reader.found[:_DEEPEST]:
+        if (origin := _origin(values)) is None:
+            break
+        found.append(origin)
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads the first line of descriptions, each within the one before it."""
+
+    found: list[dict[str, str]] = field(default_factory=list)
+    _depth: int = 0
+    _open: int = 0
+    _field: str = ""
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        if name == _ORIGIN and self._depth == len(self.found) + 2 == self._open + 2:
+            self.found.append(dict(attributes))
+            self._open += 1
+        inner = self._depth == self._open + 2 and self._open == len(self.found)
+        self._field = _FIELDS.get(name, "") if inner else ""
+
+    def end(self, name: str) -> None:
+        if name == _ORIGIN and self._depth == self._open + 1:
+            self._open -= 1
+        self._depth -= 1
+        self._field = ""
+
+    def take(self, text: str) -> None:
+        if self._field:
+            values = self.found[-1]
+            values[self._field] = values.get(self._field, "") + text
+
+
+def _origin(values: Mapping[str, str]) -> Origin | None:
+    """Return the origin that the values tell; None where one is missing or wrong."""
+    said = {name: text.strip() for name, text in values.items()}
+    harvested, altered = said.get("harvestDate", ""), _BOOLEANS.get(said.get("altered", ""))
+    base_url, identifier = said.get("base_url", ""), said.get("identifier", "")
+    datestamp, namespace = said.get("datestamp", ""), said.get("namespace", "")
+    dated = moment(harvested) is not None and moment(datestamp) is not None
+    if altered is None or not dated or not all(map(is_uri, (base_url, identifier, namespace))):
+        return None
+    return Origin(harvested, altered, base_url, identifier, datestamp, namespace)
+
+
+def is_uri(text: str) -> bool:
+    """Tell whether a text is an absolute URI of ASCII (RFC 3986, in short)."""
+    return _URI.fullmatch(text) is not None

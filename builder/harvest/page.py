@@ -1,0 +1,242 @@
+"""Pages: what one answer of OAI-PMH 2.0 says, its records as they are written and as they read.
+
+The tree is built by the standard library in C, which is what makes it fast; it forgets how things
+were written, so the records' elements are found in the bytes as well, where markup alone can begin
+with a less-than sign. The envelope is known by its local names: some leave its namespace out.
+"""
+
+import mmap
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from builder.harvest.errors import Broken
+from builder.harvest.row import DC
+
+_DC_NAMES = {f"{{http://purl.org/dc/elements/1.1/}}{name}": name for name in DC}
+_UNBOUND = 27  # XML_ERROR_UNBOUND_PREFIX
+_NAME = rb"[^\s<>/:=\"'!?]+"
+_TAG = re.compile(rb"<(?:(%s):)?%s((?:\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*)?)>" % (_NAME, _NAME))
+_DECLARED = re.compile(rb"\sxmlns(?::(%s))?\s*=\s*(?:\"([^\"]*)\"|'([^']*)')" % _NAME)
+_ELEMENT = rb"<(?:(?P<end>/?)%srecord(?=[\s/>])(?:[^>\"']|\"[^\"]*\"|'[^']*')*>"
+_APART = rb"|!--.*?-->|!\[CDATA\[.*?\]\]>|\?.*?\?>|(?P<type>!DOCTYPE))"
+_LISTS = frozenset({"ListRecords", "GetRecord"})
+_DOCTYPE = "a document type is declared, which no answer of OAI-PMH has"
+
+_Scope = list[tuple[bytes, bytes, str]]
+"""Of each namespace of the surroundings: how its declaration and its use begin, and the former."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record, or the header of one where identifiers are listed, which has no `text`.
+
+    `text` is its element with the namespaces that it needs; `start` and `end` are where it lay in
+    the answer's bytes. `fault` is what was mended in it.
+    """
+
+    identifier: str
+    datestamp: str
+    deleted: bool
+    sets: tuple[str, ...]
+    dc: Mapping[str, tuple[str, ...]]
+    text: str = ""
+    start: int = 0
+    end: int = 0
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer. `token` is None where there is no such element, and "" where it is empty.
+
+    `rows` are the fields of sets and formats, and of Identify in one row. `lost` are identifiers
+    with the words for it of records that could not be read; `torn` says that the list breaks off.
+    """
+
+    date: str | None = None
+    errors: tuple[tuple[str, str], ...] = ()
+    entries: tuple[Entry, ...] = ()
+    rows: tuple[Mapping[str, str], ...] = ()
+    token: str | None = None
+    size: int | None = None
+    lost: tuple[tuple[str, str], ...] = ()
+    torn: bool = False
+
+
+def read(data: bytes) -> Page:
+    """Read an answer in UTF-8, whatever it declares. Raises Broken."""
+    root = _tree(data)
+    if _local(root.tag) != "OAI-PMH":
+        raise Broken(f"no OAI-PMH, but a document <{_local(root.tag)[:40]}>")
+    date: str | None = None
+    errors: list[tuple[str, str]] = []
+    verb, listed = "", None
+    for child in root:
+        name = _local(child.tag)
+        if name == "responseDate":
+            date = _text(child)
+        elif name == "error":
+            errors.append((child.get("code", ""), " ".join(_text(child).split())))
+        elif name != "request":
+            verb, listed = name, child
+    if listed is None:
+        return Page(date, tuple(errors))
+    token = next((one for one in listed if _local(one.tag) == "resumptionToken"), None)
+    return Page(
+        date=date,
+        errors=tuple(errors),
+        entries=_entries(verb, listed, data),
+        rows=_rows(verb, listed),
+        token=None if token is None else _text(token),
+        size=None if token is None else _size(token.get("completeListSize", "").strip()),
+    )
+
+
+def records(file: mmap.mmap) -> Iterator[Entry]:
+    """Yield the elements `record` that lie in a file, each with its namespaces. Raises Broken."""
+    for start, end in _spans(file, rb"(?:%s:)?" % _NAME):
+        element = file[start:end]
+        yield _entry(_tree(element), element.decode(), start, end)
+
+
+def _tree(data: bytes) -> Element:
+    parser = ElementTree.XMLParser(encoding="utf-8")
+    try:
+        parser.feed(data)
+        return parser.close()
+    except ElementTree.ParseError as error:
+        raise Broken(f"no XML: {error}", unbound=error.code == _UNBOUND) from error
+    except UnicodeDecodeError as error:  # of which expat takes some
+        raise Broken(f"no XML: not UTF-8: {error.reason}") from error
+
+
+def _entries(verb: str, listed: Element, data: bytes) -> tuple[Entry, ...]:
+    if verb == "ListIdentifiers":
+        headers = (one for one in listed if _local(one.tag) == "header")
+        return tuple(_entry([header], "", 0, 0) for header in headers)
+    if verb not in _LISTS:
+        return ()
+    found = [one for one in listed if _local(one.tag) == "record"]
+    first = _TAG.search(data)
+    spans = list(_spans(data, b"%s:" % first[1] if first and first[1] else b""))
+    if len(spans) != len(found):  # some prefix their records as they like
+        spans = list(_spans(data, rb"(?:%s:)?" % _NAME))
+    if len(spans) != len(found):
+        raise Broken(f"{len(found):,} records, of which {len(spans):,} are to be found")
+    scope = _scope(data[: spans[0][0]] if spans else b"")
+    return tuple(
+        _entry(record, _needing(data[start:end], scope), start, end)
+        for record, (start, end) in zip(found, spans, strict=True)
+    )
+
+
+def _entry(record: Element | list[Element], text: str, start: int, end: int) -> Entry:
+    values: dict[str, list[str]] = {}
+    dc: dict[str, list[str]] = {}
+    deleted = False
+    for part in record:
+        name = _local(part.tag)
+        if name == "header":
+            deleted = part.get("status", "").strip().lower() == "deleted"
+            for one in part:
+                values.setdefault(_local(one.tag), []).append(_text(one))
+        elif name == "metadata":
+            for one in part:
+                _take(one, dc)
+    return Entry(
+        identifier=values.get("identifier", [""])[0],
+        datestamp=values.get("datestamp", [""])[0],
+        deleted=deleted,
+        sets=tuple(values.get("setSpec", ())),
+        dc={name: tuple(some) for name, some in dc.items()},
+        text=text,
+        start=start,
+        end=end,
+    )
+
+
+def _take(metadata: Element, dc: dict[str, list[str]]) -> None:
+    for one in metadata:
+        name = _DC_NAMES.get(one.tag)
+        if name is not None and (text := _text(one)):
+            dc.setdefault(name, []).append(text)
+
+
+def _rows(verb: str, listed: Element) -> tuple[Mapping[str, str], ...]:
+    if verb == "Identify":
+        return (_fields(listed),)
+    if verb in ("ListSets", "ListMetadataFormats"):
+        return tuple(_fields(one) for one in listed if _local(one.tag) != "resumptionToken")
+    return ()
+
+
+def _fields(row: Element) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in row:
+        if not len(one):
+            found.setdefault(_local(one.tag), _text(one))
+    return found
+
+
+def _text(element: Element) -> str:
+    return ("".join(element.itertext()) if len(element) else element.text or "").strip()
+
+
+@cache
+def _local(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def _size(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def _spans(data: bytes | mmap.mmap, prefix: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where outermost elements `record` begin and end in what is well-formed."""
+    depth = start = 0
+    for match in _scanner(prefix)(data):
+        if match["type"]:
+            raise Broken(_DOCTYPE)
+        if match["end"] is None:
+            continue
+        if match["end"]:
+            depth -= 1
+        else:
+            start = start if depth else match.start()
+            depth += data[match.end() - 2 : match.end() - 1] != b"/"
+        if not depth:
+            yield start, match.end()
+
+
+@cache
+def _scanner(prefix: bytes) -> Callable[[bytes | mmap.mmap], Iterator[re.Match[bytes]]]:
+    return re.compile(_ELEMENT % prefix + _APART, re.DOTALL).finditer
+
+
+def _scope(head: bytes) -> _Scope:
+    """Return the namespaces that are declared by what begins before the first record."""
+    found: dict[bytes, str] = {}
+    for tag in _TAG.finditer(head):
+        for prefix, double, single in _DECLARED.findall(tag[2]):
+            uri = (double or single).replace(b'"', b"&quot;")
+            name = b"xmlns:" + prefix if prefix else b"xmlns"
+            found[prefix] = (b' %s="%s"' % (name, uri)).decode()
+    return [
+        (b"xmlns:" + prefix if prefix else b"xmlns", prefix and prefix + b":", text)
+        for prefix, text in found.items()
+    ]
+
+
+def _needing(element: bytes, scope: _Scope) -> str:
+    """Return an element with the namespaces of its surroundings that it needs."""
+    tag = _TAG.match(element)
+    if tag is None:
+        return element.decode()
+    own = {b"xmlns:" + one[0] if one[0] else b"xmlns" for one in _DECLARED.findall(tag[2])}
+    added = "".join(text for name, use, text in scope if name not in own and use in element)
+    at = tag.start(2)
+    return element[:at].decode() + added + element[at:].decode()

@@ -1,0 +1,148 @@
+"""Parts: files of rows, written and read, in each of the forms of layout.FORMS."""
+
+import json
+import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from builder.harvest.errors import HarvestError
+from builder.harvest.page import records
+from builder.harvest.row import DC, ROW, Harvested
+from builder.parquet import RowWriter, read_rows
+from builder.temporary import sync
+from functions.snapshot.errors import StoreError
+
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<records>\n'
+_FOOT = "</records>\n"
+_BATCH = 2048
+
+
+class Writer(Protocol):
+    """Writes a part."""
+
+    def append(self, row: Harvested) -> None:
+        """Add a row. Raises HarvestError."""
+        ...
+
+    def close(self) -> None:
+        """End the file, for good. Raises HarvestError."""
+        ...
+
+
+def writer(path: Path, form: str) -> Writer:
+    """Return what writes a part of that form. Raises HarvestError."""
+    with _told(path):
+        if form == "parquet":
+            return _Parquet(path)
+        return _Lines(path) if form == "jsonl" else _Elements(path)
+
+
+def rows(path: Path, run: int) -> Iterator[Harvested]:
+    """Yield the rows of a part of that run, in order. Raises HarvestError.
+
+    Of raw XML they have what stands in it: neither `harvested` nor `fault`.
+    """
+    with _told(path):
+        if path.suffix == ".parquet":
+            for values in read_rows(path, ROW, _BATCH):
+                yield _row(dict(zip((column.name for column in ROW), values, strict=True)))
+        elif path.suffix == ".jsonl":
+            with path.open(encoding="utf-8") as file:
+                for line in file:
+                    yield _row(json.loads(line))
+        else:
+            yield from _elements(path, run)
+
+
+def _elements(path: Path, run: int) -> Iterator[Harvested]:
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        for one in records(data):
+            yield Harvested(
+                one.identifier, one.datestamp, one.deleted, one.sets, one.dc, one.text, "", run
+            )
+
+
+def _row(document: dict[str, Any]) -> Harvested:
+    names = {name: document.get(f"dc_{name}") for name in DC}
+    return Harvested(
+        identifier=document["identifier"],
+        datestamp=document["datestamp"],
+        deleted=document["deleted"],
+        sets=tuple(document["sets"]),
+        dc={name: tuple(some) for name, some in names.items() if some is not None},
+        record=document["record"],
+        harvested=document["harvested"],
+        run=document["run"],
+        fault=document.get("fault"),
+    )
+
+
+class _Parquet:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows = RowWriter(path, ROW, _BATCH)
+
+    def append(self, row: Harvested) -> None:
+        dc = row.dc
+        values = (
+            row.identifier, row.datestamp, row.deleted, row.sets, *map(dc.get, DC),
+            row.record, row.harvested, row.run, row.fault,
+        )  # fmt: skip
+        with _told(self._path):
+            self._rows.append(values)
+
+    def close(self) -> None:
+        with _told(self._path):
+            self._rows.close()
+            sync(self._path)
+
+
+class _Lines:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("w", encoding="utf-8")
+
+    def append(self, row: Harvested) -> None:
+        document = {name: value for name, value in row.document().items() if value is not None}
+        with _told(self._path):
+            self._file.write(json.dumps(document, ensure_ascii=False) + "\n")
+
+    def close(self) -> None:
+        with _told(self._path):
+            self._file.close()
+            sync(self._path)
+
+
+class _Elements:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("w", encoding="utf-8")
+        self._file.write(_HEAD)
+
+    def append(self, row: Harvested) -> None:
+        with _told(self._path):
+            self._file.write(row.record + "\n")
+
+    def close(self) -> None:
+        with _told(self._path):
+            self._file.write(_FOOT)
+            self._file.close()
+            sync(self._path)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with a part into an error of a harvest."""
+    try:
+        yield
+    except StoreError as error:
+        raise HarvestError(str(error)) from error
+    except OSError as error:
+        raise HarvestError(f"{path} cannot be used: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise HarvestError(f"{path} is damaged: {error!r}"[:300]) from error

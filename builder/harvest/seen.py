@@ -1,0 +1,168 @@
+"""What was seen: of each item the version that came last, so that nothing is kept twice.
+
+It is an index beside the parts, which can be made of them again; memory is bounded, whatever is
+harvested. An item is known by a hash of 64 bits; two of one hash would each look changed, no more.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Self
+
+from builder.harvest.errors import HarvestError
+
+_CACHE = 64_000  # KiB
+_SCHEMA = """
+CREATE TABLE items (item INTEGER PRIMARY KEY, version BLOB, stamp TEXT, run INTEGER,
+    deleted INTEGER);
+CREATE TABLE former (item INTEGER, version BLOB, PRIMARY KEY (item, version)) WITHOUT ROWID;
+CREATE TABLE commits (number INTEGER);
+"""
+
+
+class Sight(Enum):
+    """How a version stands to what was seen."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    SAME = "same"
+    AGAIN = "again"
+    ANOTHER = "another"
+    """Another version of what came in the same run."""
+
+
+class Seen:
+    """The index, in a file that is this process's. Not safe to use from threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _told(path):
+            self._base = sqlite3.connect(path, isolation_level=None)
+            self._base.executescript(
+                f"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
+                f"PRAGMA cache_size = -{_CACHE};"
+            )
+
+    @classmethod
+    def opened(cls, path: Path, commit: int) -> Self | None:
+        """Return the index as it was at that commit; None where it is not, and must be made."""
+        if not path.exists():
+            return None
+        try:
+            seen = cls(path)
+        except HarvestError:
+            return None
+        try:
+            rows = seen._base.execute("SELECT number FROM commits").fetchall()
+        except sqlite3.Error:
+            rows = []
+        if rows != [(commit,)]:
+            seen.close()
+            return None
+        seen._base.execute("BEGIN")
+        return seen
+
+    @classmethod
+    def made(cls, path: Path) -> Self:
+        """Return an index of nothing in a new file."""
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        seen = cls(path)
+        with _told(path):
+            seen._base.executescript(_SCHEMA)
+            seen._base.execute("BEGIN")
+        return seen
+
+    def begin(self) -> None:
+        """Begin a run: what its versions were before is forgotten."""
+        with _told(self._path):
+            self._base.execute("DELETE FROM former")
+
+    def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
+        """Take note of a version in a run, and tell how it stands. Raises HarvestError."""
+        item = _item(identifier)
+        version = hashlib.blake2b(f"{stamp}\0{text}".encode(), digest_size=16).digest()
+        with _told(self._path):
+            added = self._base.execute(
+                "INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)",
+                (item, version, stamp, run, deleted),
+            )
+            if added.rowcount:
+                return Sight.NEW
+            found = self._base.execute(
+                "SELECT version, run FROM items WHERE item = ?", (item,)
+            ).fetchone()
+            before, when = found
+            if before == version:
+                if when == run:
+                    return Sight.AGAIN
+                self._base.execute("UPDATE items SET run = ? WHERE item = ?", (run, item))
+                return Sight.SAME
+            return self._changed(item, version, stamp, run, deleted, found)
+
+    def _changed(
+        self,
+        item: int,
+        version: bytes,
+        stamp: str,
+        run: int,
+        deleted: bool,
+        found: tuple[bytes, int],
+    ) -> Sight:
+        before, when = found
+        known = self._base.execute(
+            "SELECT 1 FROM former WHERE item = ? AND version = ?", (item, version)
+        ).fetchone()
+        if known is not None:
+            return Sight.AGAIN
+        if when == run:
+            self._base.execute("INSERT OR IGNORE INTO former VALUES (?, ?)", (item, before))
+        self._base.execute(
+            "UPDATE items SET version = ?, stamp = ?, run = ?, deleted = ? WHERE item = ?",
+            (version, stamp, run, deleted, item),
+        )
+        return Sight.CHANGED if when != run else Sight.ANOTHER
+
+    def has(self, identifier: str, stamp: str) -> bool:
+        """Tell whether the version of that datestamp is the last that came of an item."""
+        with _told(self._path):
+            found = self._base.execute(
+                "SELECT 1 FROM items WHERE item = ? AND stamp = ?", (_item(identifier), stamp)
+            ).fetchone()
+        return found is not None
+
+    def unlisted(self, run: int) -> int:
+        """Return how many items that are not deleted did not come in a run."""
+        with _told(self._path):
+            (many,) = self._base.execute(
+                "SELECT count(*) FROM items WHERE run < ? AND NOT deleted", (run,)
+            ).fetchone()
+        return int(many)
+
+    def commit(self, number: int) -> None:
+        """Make what was noted last, as that commit."""
+        with _told(self._path):
+            self._base.execute("DELETE FROM commits")
+            self._base.execute("INSERT INTO commits VALUES (?)", (number,))
+            self._base.execute("COMMIT")
+            self._base.execute("BEGIN")
+
+    def close(self) -> None:
+        """End it; what was not committed is forgotten."""
+        self._base.close()
+
+
+def _item(identifier: str) -> int:
+    digest = hashlib.blake2b(identifier.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise HarvestError(f"{path} cannot be used: {error}") from error

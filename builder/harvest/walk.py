@@ -1,0 +1,293 @@
+"""Walks: a run's list from page to page to its end, whatever becomes of it on the way.
+
+A list that breaks off is begun again at the last datestamp that came, where lists are in the order
+of datestamps, else at its start; what came before is known and is not kept twice. Where that brings
+nothing new, records are asked for one by one.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from builder.harvest import window
+from builder.harvest.errors import HarvestError, Refused, Unanswered
+from builder.harvest.page import Entry, Page
+from builder.harvest.row import Harvested
+from builder.harvest.seen import Sight
+from builder.harvest.stamp import earlier, is_before, moment
+from builder.harvest.state import COMPLETE, PARTIAL, Going, State
+
+_IDLE = 50
+"""Pages in a row that may bring nothing."""
+_ENDED = frozenset({"noRecordsMatch"})
+_FINAL = frozenset({"cannotDisseminateFormat", "noSetHierarchy", "badVerb"})
+_REFUSALS = frozenset({400, 404, 422, 500})
+NO_STAMP = "its datestamp is none of OAI-PMH"
+
+
+class Kept(Protocol):
+    """Keeps what comes; builder.harvest.folder.Folder does."""
+
+    state: State
+
+    def add(self, row: Harvested) -> Sight:
+        """Keep a row, unless it was seen."""
+        ...
+
+    def has(self, identifier: str, stamp: str) -> bool:
+        """Tell whether that version of an item came last."""
+        ...
+
+
+class Loop(HarvestError):
+    """A list has no end."""
+
+
+@dataclass(slots=True)
+class Walk:
+    """A walk through a run's list. `ask` and `kept` raise HarvestError.
+
+    `overlap` is in seconds; `advance` is told of records that came and of the list's size;
+    `paused` is called between pages.
+    """
+
+    ask: Callable[[Mapping[str, str]], Page]
+    kept: Kept
+    going: Going
+    overlap: float
+    now: str
+    advance: Callable[[int, int | None], None]
+    paused: Callable[[], None]
+    idle: int = _IDLE
+    _date: str = field(init=False, default="")
+
+    def to_end(self) -> str:
+        """Walk to the list's end and return COMPLETE, or PARTIAL where something is missing.
+
+        Raises Unanswered where the repository cannot be asked now, and Refused for good.
+        """
+        while True:
+            try:
+                ended = self._page()
+            except Loop:
+                if (status := self._looped()) is not None:
+                    return status
+                continue
+            except (Refused, Unanswered) as trouble:
+                if not self._recovered(trouble):
+                    return PARTIAL
+                continue
+            if ended and self._is_whole():
+                return PARTIAL if self.going.counts.lost else COMPLETE
+            self.paused()
+
+    def _page(self) -> bool:
+        """Ask for a page and take what is in it; tell whether the list is at its end."""
+        going = self.going
+        page = self.ask(self._question())
+        going.counts.pages += 1
+        going.began = going.began or window.beginning(page.date, self.now)
+        self._date = page.date or ""
+        if page.errors:
+            code, text = page.errors[0]
+            if code in _ENDED:
+                return True
+            raise Refused(code, text)
+        if going.size is None and not going.fell and going.verb == "ListRecords":
+            going.size = page.size
+        before = going.gained
+        for entry in page.entries:
+            self._take(entry)
+        for identifier, why in page.lost:
+            self._fetch(identifier, why)
+        self.advance(len(page.entries), going.size)
+        if page.torn and not page.token:
+            raise Unanswered("the answer breaks off")
+        if not page.token:
+            return True
+        self._watch(page.token, going.gained > before)
+        going.token = page.token
+        self._back_to_lists()
+        return False
+
+    def _question(self) -> dict[str, str]:
+        going, state = self.going, self.kept.state
+        if going.token is not None:
+            return {"verb": going.verb, "resumptionToken": going.token}
+        given = {"from": going.begin, "until": going.until, "set": state.set}
+        named = {name: value for name, value in given.items() if value is not None}
+        return {"verb": going.verb, "metadataPrefix": state.prefix, **named}
+
+    def _take(self, entry: Entry) -> None:
+        """Keep a record, or ask for the one of a header."""
+        going = self.going
+        if moment(entry.datestamp) is not None:
+            if going.last and is_before(entry.datestamp, going.last):
+                going.ordered = False
+            going.moved = going.moved or (going.last not in ("", entry.datestamp))
+            going.last = entry.datestamp
+        if going.verb == "ListRecords":
+            self._keep(entry)
+        elif not self._is_had(entry):
+            going.bad = max(going.bad, entry.datestamp)
+        if not going.high or is_before(going.high, going.last):
+            going.high = going.last
+
+    def _is_had(self, entry: Entry) -> bool:
+        """Tell whether the record of a header is had, before or now."""
+        known = self.kept.has(entry.identifier, entry.datestamp)
+        return known or self._fetch(entry.identifier, "")
+
+    def _keep(self, entry: Entry) -> None:
+        going, counts = self.going, self.going.counts
+        if not entry.identifier:
+            going.lose("", "it has no identifier")
+            return
+        fault = entry.fault
+        if moment(entry.datestamp) is None:
+            fault = NO_STAMP if fault is None else f"{fault}; {NO_STAMP}"
+        row = Harvested(
+            entry.identifier, entry.datestamp, entry.deleted, entry.sets, entry.dc, entry.text,
+            self._date, going.number, fault,
+        )  # fmt: skip
+        sight = self.kept.add(row)
+        setattr(counts, sight.value, getattr(counts, sight.value) + 1)
+        if sight is Sight.AGAIN:
+            return
+        going.gained += 1
+        if sight is not Sight.SAME:
+            counts.deleted += entry.deleted
+            counts.mended += fault is not None
+
+    def _fetch(self, identifier: str, why: str) -> bool:
+        """Ask for one record and keep it; what cannot be had is lost. Tell whether it is not."""
+        if not identifier:
+            self.going.lose("", why)
+            return False
+        prefix = self.kept.state.prefix
+        asked = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
+        try:
+            page = self.ask(asked)
+        except Unanswered as error:
+            if error.later:
+                raise
+            self.going.lose(identifier, why or str(error))
+            return False
+        if page.errors and page.errors[0][0] == "idDoesNotExist":
+            return True
+        if page.entries:
+            self._keep(page.entries[0])
+            return True
+        said = ": ".join(page.errors[0]) if page.errors else "an answer without a record"
+        self.going.lose(identifier, why or said)
+        return False
+
+    def _watch(self, token: str, gained: bool) -> None:
+        """Raise Loop where pages go round: the same token comes again, or too many bring nothing.
+
+        After Brent: the token of one page is kept, of a later one each time that as many came.
+        """
+        going = self.going
+        if gained:
+            going.idle, going.mark = 0, ""
+            return
+        if token in (going.token, going.mark):
+            raise Loop("a token came again")
+        going.idle += 1
+        if going.idle & (going.idle - 1) == 0:
+            going.mark = token
+        known = going.counts.pages if going.fell or going.rewound or going.stage else 0
+        if going.idle > self.idle + known:
+            raise Loop(f"{going.idle} pages brought nothing")
+
+    def _looped(self) -> str | None:
+        """Return how a run ends whose list goes round; None where it is begun again to find out."""
+        going, counts = self.going, self.going.counts
+        going.note("the list goes round: its tokens have no end")
+        if going.size is not None and counts.distinct >= going.size:
+            return PARTIAL if counts.lost else COMPLETE
+        if not going.ordered or not going.moved:
+            going.note("whether all of it came cannot be told")
+            return PARTIAL
+        if going.stage and not going.gained:  # what is later than the last one came, too
+            return PARTIAL if counts.lost else COMPLETE
+        going.stage, going.gained = 1, 0
+        self._begin(self._fallen(self.overlap))
+        return None
+
+    def _recovered(self, trouble: Refused | Unanswered) -> bool:
+        """Begin the list anew where that may help. Raises what is for good, or for now."""
+        going = self.going
+        if isinstance(trouble, Unanswered) and trouble.later:
+            raise trouble
+        if going.token is None and going.verb == "ListRecords" and self._eased(trouble):
+            return True
+        if isinstance(trouble, Refused) and (trouble.code in _FINAL or not going.counts.distinct):
+            raise trouble
+        going.stage = 1 if going.gained else going.stage + 1
+        going.gained = 0
+        falls = going.ordered and going.moved
+        if going.stage <= (2 if falls else 1):
+            begin = self._fallen(0 if going.stage == 2 else self.overlap) if falls else going.since
+            self._begin(begin)
+            where = f"at {begin}" if falls else "at its start"
+            going.note(f"a list broke off ({trouble}) and was begun again {where}")
+        elif going.verb == "ListRecords":
+            self._begin(going.begin)
+            going.verb = "ListIdentifiers"
+            going.note("records were asked for one by one, where lists of them could not be had")
+        else:
+            going.note(f"the list could not be had to its end: {trouble}")
+            return False
+        return True
+
+    def _eased(self, trouble: HarvestError) -> bool:
+        """Ask for another window where this one was refused."""
+        going = self.going
+        refused = isinstance(trouble, Refused) or (
+            isinstance(trouble, Unanswered)
+            and trouble.status in _REFUSALS
+            and not going.counts.distinct
+        )
+        if not refused or (isinstance(trouble, Refused) and trouble.code in _FINAL):
+            return False
+        earliest = self.kept.state.identify.get("earliestDatestamp", "")
+        found = window.easier(going.begin, going.until, earliest, self.now)
+        if found is None or found == (going.begin, going.until):
+            return False
+        going.note(f"the dates were refused ({trouble}), and others asked for")
+        going.until = found[1]
+        self._begin(found[0])
+        return True
+
+    def _fallen(self, overlap: float) -> str | None:
+        """Return the datestamp at which a list in order goes on, so much before the last one."""
+        going = self.going
+        going.fell = True
+        found = earlier(going.high, overlap, self.kept.state.granularity)
+        return going.since if going.since is not None and is_before(found, going.since) else found
+
+    def _begin(self, begin: str | None) -> None:
+        going = self.going
+        going.begin, going.token, going.verb = begin, None, "ListRecords"
+        going.last, going.idle, going.mark = "", 0, ""
+
+    def _back_to_lists(self) -> None:
+        """List records again behind one that could not be had, where datestamps tell where."""
+        going = self.going
+        if going.verb == "ListIdentifiers" and going.ordered and going.moved:
+            begin = self._fallen(self.overlap)
+            if going.gained and begin is not None and is_before(going.bad, begin):
+                self._begin(begin)
+
+    def _is_whole(self) -> bool:
+        """Tell whether the list may be at its end; where datestamps misled, it is begun again."""
+        going, counts = self.going, self.going.counts
+        short = going.size is not None and counts.distinct + counts.lost < going.size
+        if going.fell and not going.rewound and (short or not going.ordered):
+            going.rewound = True
+            self._begin(going.since)
+            return False
+        if short:
+            going.note(f"the list ended after {counts.distinct:,} of {going.size:,} records")
+        return True

@@ -1,0 +1,93 @@
+"""Windows: from which datestamp to which one a run asks, and what it made of what is covered. Pure.
+
+A run without dates asks from what is covered already, less an overlap, and without an end: what is
+changed meanwhile comes at the end of its list, or in the next run, which begins before it.
+"""
+
+from dataclasses import dataclass
+
+from builder.harvest.stamp import DAY, SECOND, earlier, is_before, moment, written
+from builder.harvest.state import State
+
+Covered = tuple[str | None, str]
+
+_OVERLAP = {DAY: 86_400}
+_OVERLAP_OF_SECONDS = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a person asked for: dates, each of which may be None, and whether from the start."""
+
+    since: str | None = None
+    until: str | None = None
+    full: bool = False
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is left to what came before."""
+        return self.since is None and self.until is None and not self.full
+
+
+def overlap(asked: float | None, granularity: str) -> float:
+    """Return by how many seconds lists overlap, by default an hour, or a day of days."""
+    return _OVERLAP.get(granularity, _OVERLAP_OF_SECONDS) if asked is None else asked
+
+
+def planned(state: State, asked: Asked, seconds: float) -> tuple[str | None, str | None]:
+    """Return `from` and `until` of a run's requests, in the repository's granularity."""
+    since = asked.since
+    if since is None and not asked.full and state.covered is not None:
+        since = earlier(state.covered[1], seconds, state.granularity)
+    return shaped(since, state.granularity), shaped(asked.until, state.granularity)
+
+
+def shaped(text: str | None, granularity: str) -> str | None:
+    """Return a datestamp in the granularity where that is days; a day stays one (2.7.1)."""
+    return text[:10] if text is not None and granularity == DAY else text
+
+
+def covering(
+    before: Covered | None, since: str | None, until: str | None, began: str
+) -> Covered | None:
+    """Return what is covered after a whole run, of which the first page came at `began`.
+
+    A window that does not touch what was covered is not counted: a gap would be forgotten.
+    """
+    end = until if until is not None and is_before(until, began) else began
+    if before is None:
+        return since, end
+    first, last = before
+    after = since is not None and is_before(last, since)
+    if after or (first is not None and is_before(end, first)):
+        return before
+    if first is None or since is None:
+        low = None
+    else:
+        low = since if is_before(since, first) else first
+    return low, end if is_before(last, end) else last
+
+
+def easier(
+    begin: str | None, until: str | None, earliest: str, now: str
+) -> tuple[str | None, str | None] | None:
+    """Return a window that a repository may take that refused this one; None for no other.
+
+    It holds all that this one holds, and may hold more.
+    """
+    if begin is not None and moment(earliest) is not None and is_before(begin, earliest):
+        return earliest[: len(begin)] if len(begin) <= len(earliest) else earliest, until
+    if until is not None and not is_before(until, now):
+        return begin, None
+    if 20 in (len(begin or ""), len(until or "")):
+        return begin and begin[:10], until and until[:10]
+    return (None, until) if begin is not None else None
+
+
+def beginning(response_date: str | None, now: str) -> str:
+    """Return when a list began by the repository's clock, in seconds.
+
+    Where it does not tell, it is a day before ours, `now`, for theirs may be slow.
+    """
+    found = moment(response_date or "")
+    return earlier(now, _OVERLAP[DAY], SECOND) if found is None else written(found, SECOND)

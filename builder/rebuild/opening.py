@@ -1,0 +1,57 @@
+"""Opening: the source of a restore by its address."""
+
+from contextlib import ExitStack
+from importlib import metadata
+
+from builder import recovery
+from builder.context import Context
+from builder.gather.budget import Limits
+from builder.rebuild import endpoint
+from builder.rebuild.endpoint import EndpointSource
+from builder.rebuild.exchange import Exchange
+from builder.rebuild.seam import Source
+from builder.rebuild.store import StoreSource
+from functions.content import opening
+from functions.content.search import Search
+from functions.oai.duck import DuckRepository
+from functions.oai.present import Present
+from functions.snapshot.errors import NothingPublished
+
+_DAY = 86_400.0
+_LIMITS = Limits(connect=30.0, first_byte=120.0, total=_DAY, rate=64.0, bytes=1 << 62)
+"""A file may take a day: what ends it is that nothing comes."""
+
+
+def is_endpoint(address: str) -> bool:
+    """Tell whether an address is that of a server, and not of a store."""
+    return address.startswith(("http://", "https://"))
+
+
+def source(context: Context, address: str) -> Source:
+    """Return the source at an address: http(s) for an endpoint, else the store that lies there.
+
+    `context` is the store's. Raises SheafError.
+    """
+    if is_endpoint(address):
+        agent = f"Sheaf/{metadata.version('sheaf')} (sheaf restore)"
+        return EndpointSource(endpoint.base(address), Exchange(agent, _LIMITS))
+    return _store(context)
+
+
+def _store(context: Context) -> Source:
+    with ExitStack() as stack:
+        repository = DuckRepository(context.reader)
+        stack.callback(repository.close)
+        if repository.pointer().newest() is None:
+            recovery.check_store(context.store)
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        settings = context.configuration
+        present = Present(repository, context.now, 0.0, settings["serve.clock_allowance"])
+        manifest = repository.manifest(present.reading().entry.snapshot)
+        base = context.configuration_path.parent
+        contents = opening.contents(
+            repository, context.reader.address, base, settings, context.environment
+        )
+        search = Search(repository.catalogue, repository.files)
+        closing = stack.pop_all().close
+    return StoreSource(context.reader.address, manifest, repository, search, contents, closing)

@@ -1,0 +1,66 @@
+"""The package: what a WACZ file says of itself, and the digest of that (WACZ 1.1.1, section 5)."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from functions.snapshot import instant
+
+NAME, DIGEST_NAME = "datapackage.json", "datapackage-digest.json"
+_VERSION = "1.1.1"
+_LABEL = "sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A file of the package: its path, SHA-256 in hexadecimal digits, and size."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What there is to say of the whole. `main` is the URL of the page to begin with, if any."""
+
+    title: str
+    description: str
+    software: str
+    created: datetime
+    main: str | None = None
+
+
+def document(about: About, resources: Sequence[Resource], main: str | None = None) -> bytes:
+    """Return datapackage.json, which is a data package of Frictionless as well.
+
+    `main` is the date (RFC 3339) of the page that About.main is the URL of, where it is there.
+    """
+    told: dict[str, object] = {
+        "profile": "data-package",
+        "resources": [
+            {
+                "name": resource.path.rpartition("/")[2],
+                "path": resource.path,
+                "hash": _LABEL + resource.sha256,
+                "bytes": resource.bytes,
+            }
+            for resource in resources
+        ],
+        "wacz_version": _VERSION,
+        "title": about.title,
+        "description": about.description,
+        "software": about.software,
+        "created": instant.to_text(about.created),
+    }
+    if main is not None:
+        told["mainPageUrl"], told["mainPageDate"] = about.main, main
+    return json.dumps(told, indent=1, ensure_ascii=False).encode() + b"\n"
+
+
+def digest(package: bytes) -> bytes:
+    """Return datapackage-digest.json, of the bytes of datapackage.json."""
+    told = {"path": NAME, "hash": _LABEL + hashlib.sha256(package).hexdigest()}
+    return json.dumps(told, indent=1).encode() + b"\n"

@@ -1,0 +1,173 @@
+"""The folder: whatever lies in it, or is put there meanwhile, nothing is written beside it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from builder.rebuild.errors import Missing, RebuildError
+from builder.rebuild.folder import WORK, Folder
+from builder.rebuild.name import MANIFEST
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "precious").write_text("precious")
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Folder]:
+    made = Folder(tmp_path / "site")
+    yield made
+    made.close()
+
+
+def put(folder: Folder, path: str, body: bytes = b"new", *, over: bool = False) -> None:
+    with folder.written() as (out, name):
+        out.write(body)
+        out.flush()
+        folder.place(name, path, over=over)
+
+
+def untouched(outside: Path) -> None:
+    assert [path.name for path in outside.iterdir()] == ["precious"]
+    assert (outside / "precious").read_text() == "precious"
+
+
+def test_a_file_takes_its_place_whole(folder: Folder, tmp_path: Path) -> None:
+    put(folder, "a.cz/x/y.html")
+    assert (tmp_path / "site/a.cz/x/y.html").read_bytes() == b"new"
+    size, modified = folder.state("a.cz/x/y.html") or (0, 0)
+    assert size == 3
+    assert modified == (tmp_path / "site/a.cz/x/y.html").stat().st_mtime_ns
+    assert list((tmp_path / "site" / WORK).iterdir()) == []
+
+
+def test_what_takes_no_place_is_removed(folder: Folder, tmp_path: Path) -> None:
+    with pytest.raises(ValueError), folder.written() as (out, _):  # noqa: PT012
+        out.write(b"half")
+        raise ValueError
+    assert list((tmp_path / "site" / WORK).iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["a.cz/x", "a.cz/x/y", "a.cz/x/y/z"])
+def test_a_planted_link_leads_nowhere(
+    folder: Folder, tmp_path: Path, outside: Path, path: str
+) -> None:
+    (tmp_path / "site/a.cz").mkdir()
+    (tmp_path / "site/a.cz/x").symlink_to(outside)
+    for over in (False, True) if path != "a.cz/x" else (False,):
+        with pytest.raises(Missing) as told:
+            put(folder, path, over=over)
+        assert told.value.code == "in-the-way"
+    assert folder.state(path) is None
+    untouched(outside)
+
+
+def test_a_link_in_the_place_of_a_file_of_ours_is_replaced_itself(
+    folder: Folder, tmp_path: Path, outside: Path
+) -> None:
+    (tmp_path / "site/a.cz").mkdir()
+    (tmp_path / "site/a.cz/x").symlink_to(outside / "precious")
+    put(folder, "a.cz/x", over=True)
+    assert not (tmp_path / "site/a.cz/x").is_symlink()
+    untouched(outside)
+
+
+def test_the_folder_of_a_host_may_be_no_link(folder: Folder, tmp_path: Path, outside: Path) -> None:
+    (tmp_path / "site/a.cz").symlink_to(outside)
+    with pytest.raises(Missing):
+        put(folder, "a.cz/precious", over=True)
+    with pytest.raises(Missing):
+        folder.remove("a.cz/precious")
+    untouched(outside)
+
+
+@pytest.mark.parametrize("name", [WORK, MANIFEST])
+def test_its_own_files_may_be_no_links(tmp_path: Path, outside: Path, name: str) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / name).symlink_to(outside if name == WORK else outside / "precious")
+    with pytest.raises(RebuildError):  # noqa: PT012
+        folder = Folder(tmp_path / "site")
+        try:
+            folder.manifest()
+        finally:
+            folder.close()
+    untouched(outside)
+
+
+def test_a_pipe_in_the_place_of_the_manifest_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    os.mkfifo(tmp_path / "site" / MANIFEST)
+    folder = Folder(tmp_path / "site")
+    with pytest.raises(RebuildError, match="no file"):
+        folder.manifest()
+    folder.close()
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside/precious", "a/../../outside/precious", "/x", "a//b", "."]
+)
+def test_a_path_that_leads_out_is_none(folder: Folder, outside: Path, path: str) -> None:
+    with pytest.raises(Missing):
+        put(folder, path, over=True)
+    with pytest.raises(Missing):
+        folder.remove(path)
+    assert folder.state(path) is None
+    untouched(outside)
+
+
+def test_what_is_there_stays(folder: Folder, tmp_path: Path) -> None:
+    there = tmp_path / "site/a.cz"
+    there.mkdir()
+    (there / "file").write_text("theirs")
+    (there / "folder").mkdir()
+    for path in ("a.cz/file", "a.cz/file/below", "a.cz/folder", "a.cz"):
+        with pytest.raises(Missing) as told:
+            put(folder, path)
+        assert told.value.code == "in-the-way"
+    assert (there / "file").read_text() == "theirs"
+    put(folder, "a.cz/file", over=True)
+    assert (there / "file").read_text() == "new"
+    assert not folder.is_free("a.cz/folder")
+    assert folder.is_free("a.cz/none/at/all")
+
+
+def test_removing_takes_empty_folders_along(folder: Folder, tmp_path: Path) -> None:
+    put(folder, "a.cz/x/y/z")
+    put(folder, "a.cz/w")
+    folder.remove("a.cz/x/y/z")
+    assert [path.name for path in (tmp_path / "site/a.cz").iterdir()] == ["w"]
+
+
+def test_one_file_may_have_two_names(folder: Folder, tmp_path: Path) -> None:
+    put(folder, "a.cz/x")
+    assert folder.link("a.cz/x", "b.cz/y", over=False)
+    assert (tmp_path / "site/a.cz/x").samefile(tmp_path / "site/b.cz/y")
+    with pytest.raises(Missing):
+        folder.link("a.cz/x", "b.cz/y", over=False)
+    assert not folder.link("b.cz", "b.cz/z", over=False)
+
+
+def test_one_process_at_a_time_works_in_it(folder: Folder, tmp_path: Path) -> None:
+    with pytest.raises(RebuildError, match="another restore is at work"):
+        Folder(tmp_path / "site")
+
+
+def test_what_an_ended_process_left_is_swept(tmp_path: Path) -> None:
+    (tmp_path / "site" / WORK).mkdir(parents=True)
+    (tmp_path / "site" / WORK / "1.part").write_text("half")
+    folder = Folder(tmp_path / "site")
+    put(folder, "a.cz/x")
+    folder.close()
+    assert [path.name for path in (tmp_path / "site").iterdir()] == ["a.cz"]
+
+
+def test_what_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(RebuildError, match="cannot be written to"):
+        Folder(tmp_path / "file" / "site")
