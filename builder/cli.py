@@ -32,7 +32,8 @@ COMMANDS = {
     "restore": "Restore a site out of the archive onto disk; given again, it goes on.",
     "redif": "Read ReDIF: a JSON line for each template, and a summary of what is wrong.",
     "obi": "Tell the history of a template or file in the obi store, or what the store holds.",
-    "demo": "Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest.",
+    "demo": "Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest, "
+    "restore.",
 }
 """Each command, as the help has them, and what it does; its module is imported to carry it out."""
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from builder.crop import Crop, Field
 from builder.demo import papers
-from builder.demo.harvester import HarvestSummary, harvest, record
 from builder.demo.outline import outline
 from builder.exhibit import Exhibit, Taken
 from builder.obi.row import TEMPLATE, Incidence
@@ -21,8 +21,7 @@ class Sequel:
     """What happened, what a harvester was told of it, and the answers to it as lines."""
 
     incidences: tuple[Incidence, ...]
-    since: str
-    harvested: HarvestSummary
+    harvested: Crop
     answers: tuple[str, ...]
 
     def problem(self) -> str | None:
@@ -39,7 +38,7 @@ class Sequel:
 
     def lines(self) -> list[str]:
         """Return what happened for people."""
-        deleted = self.harvested.deleted
+        harvested = self.harvested
         return [
             "  then        an abstract and a full text were changed, a template and a full text "
             "taken away:",
@@ -47,8 +46,8 @@ class Sequel:
                 f"    {row.what:10}{'template' if row.kind == TEMPLATE else 'file':10}{row.id}"
                 for row in self.incidences
             ),
-            f"  harvested   {tally(self.harvested.records, 'record')} since {self.since}, "
-            f"{deleted} of them deleted",
+            f"  harvested   {tally(harvested.records, 'record')} since {harvested.since}, "
+            f"{harvested.deleted} of them deleted",
             "",
             *(f"  {line}" for line in self.answers),
         ]
@@ -57,21 +56,16 @@ class Sequel:
         """Return what happened as --json prints it."""
         return {
             "incidences": [[row.what, row.kind, row.id] for row in self.incidences],
-            "since": self.since,
+            "since": self.harvested.since,
             "harvested": self.harvested.records,
             "deleted": self.harvested.deleted,
         }
 
 
 def sequel(
-    shown: Exhibit,
-    publish: Callable[[], Built],
-    base: str,
-    earlier: HarvestSummary,
-    prefix: str,
-    dataset: str,
+    shown: Exhibit, publish: Callable[[], Built], field: Field, prefix: str, dataset: str
 ) -> Sequel:
-    """Change the archive, take it in, publish, and harvest from `base` what is new since `earlier`.
+    """Change the archive, take it in, publish, and harvest what is new since the last harvest.
 
     `prefix` is that of the templates' identifiers, `dataset` the identifier of a dataset that is
     shown besides. Raises HarvestError and StoreError.
@@ -79,14 +73,14 @@ def sequel(
     shown.change()
     taken: Taken = shown.take_in()
     publish()
-    news = harvest(base, since=earlier.began)
+    news = field.harvest()
     answers: list[str] = []
     changed = identifier.template(prefix, papers.CHANGED)
     for format_ in _FORMATS:
-        header, *rest = outline(record(base, changed, format_))
+        header, *rest = outline(field.record(changed, format_))
         answers += [f"{format_:12}{header}" if not answers else format_, *rest]
-    (header,) = outline(record(base, identifier.template(prefix, papers.REMOVED), "oai_dc"))
+    (header,) = outline(field.record(identifier.template(prefix, papers.REMOVED), "oai_dc"))
     answers.append(f"{'deleted':12}{header}")
-    header, *rest = outline(record(base, dataset, _DATASET))
+    header, *rest = outline(field.record(dataset, _DATASET))
     answers += [f"{'dataset':12}{header}", _DATASET, *rest]
-    return Sequel(taken.incidences, earlier.began, news, tuple(answers))
+    return Sequel(taken.incidences, news, tuple(answers))

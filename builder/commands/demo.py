@@ -3,38 +3,36 @@
 import argparse
 import shutil
 import sys
-import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from builder import ingest, intake, stretch, work
 from builder.context import Context
+from builder.crop import Crop, Field
 from builder.demo import papers, record
-from builder.demo.harvester import HarvestSummary, harvest
 from builder.depot import archived
 from builder.errors import UsageError
 from builder.exhibit import Exhibit, Taken, exhibit
 from builder.filesets.entry import entry
 from builder.filesets.item import Outcome
+from builder.keepsake import Keepsake, keepsake
 from builder.obi.run import Outside
 from builder.progress import Progress
 from builder.publish import publish
 from builder.revision import Built
 from builder.sequel import Sequel, sequel
-from builder.server import LocalServer
 from builder.sources import domain
 from builder.sources.event import Rules
+from builder.stall import served
 from builder.store import FolderStore
 from builder.stretch import File
 from builder.surroundings import Surroundings
 from builder.tally import tally
 from functions.oai import trial
-from functions.oai.duck import DuckRepository
-from functions.oai.handler import Application
 from functions.snapshot import configuration, layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.identifier import to_oai
@@ -49,10 +47,13 @@ _SETTINGS = {
     "serve.clock_allowance": 1,  # one machine has one clock
     "fileset.backend": "s3",  # files of datasets as objects of the store, not within a WARC
     "fileset.host_seconds": 0,  # the host is this machine
+    "content.serve": True,
     "sets.names": {"collection:demo": "Collection of the demonstration"},
 }
 
 
+_HOST = "www.example.org"
+"""The host of the recorded site that is restored."""
 _PAUSE = 2.0
 """Seconds after which a `responseDate`, less the clocks' allowance, is behind the publish."""
 
@@ -76,15 +77,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest.
+    """Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest, restore.
 
-    Without files of your own a small RePEc archive comes along, and is changed then.
+    Without files of your own a small RePEc archive comes along, and is changed then; and a site is
+    restored out of the archive.
     """
     arguments = context.arguments
     sources = list(arguments.sources)
     paths = stretch.find(sources)  # a fault of the user is told before anything is made
     folder = _folder(Path(arguments.folder))
-    (folder / "sheaf.toml").write_text(configuration.template(_SETTINGS), "utf-8")
+    places = list(dict.fromkeys(str(path.resolve().parent) for path in paths))
+    given = {**_SETTINGS, "content.archives": places or [str((folder / "crawl").resolve())]}
+    (folder / "sheaf.toml").write_text(configuration.template(given), "utf-8")
     settings = configuration.parse((folder / "sheaf.toml").read_text("utf-8"), {})
     store = FolderStore((folder / "store").resolve())
     if not sources:
@@ -103,6 +107,7 @@ def run(context: Context) -> int:
 
 
 def _shown(context: Context, demo: Demo, shown: Exhibit | None) -> int:
+    arguments = context.arguments
     taken: Taken | None = None
     dataset: Outcome | None = None
     if shown:
@@ -113,24 +118,28 @@ def _shown(context: Context, demo: Demo, shown: Exhibit | None) -> int:
     context.say("publishing ...")
     publish_ = partial(_published, context, demo)
     built = publish_()
-    with _served(context, demo) as (base, thread):
+    with served(demo.store, demo.settings, context.now, arguments.port) as (base, thread):
         try:
             if shown:
                 context.sleep(_PAUSE)
             context.say(f"harvesting {base}/oai ...")
-            harvested = harvest(f"{base}/oai")
+            field = Field(f"{base}/oai", demo.folder / "harvest", context.now)
+            harvested = field.harvest()
             told: Sequel | None = None
+            kept: Keepsake | None = None
             if shown and built.manifest and dataset:
                 context.say("changing the archive, and all of that once more ...")
                 prefix = built.manifest.prefix
                 name = to_oai(built.manifest.namespace, entry(dataset).identity or "")
-                told = sequel(shown, publish_, f"{base}/oai", harvested, prefix, name)
-            account = Account(demo, built, harvested, taken, told, dataset)
-            context.result(account.text(base, once=context.arguments.once), account.document(base))
+                told = sequel(shown, publish_, field, prefix, name)
+                context.say(f"restoring {_HOST} ...")
+                kept = keepsake(base, _HOST, demo.folder / "site")
+            account = Account(demo, built, harvested, taken, told, dataset, kept)
+            context.result(account.text(base, once=arguments.once), account.document(base))
             if problem := account.problem():
                 context.say(f"sheaf: {problem}")
                 return 1
-            if not context.arguments.once:
+            if not arguments.once:
                 thread.join()
         except KeyboardInterrupt:
             context.say("stopped")
@@ -165,35 +174,20 @@ def _published(context: Context, demo: Demo) -> Built:
     return publish(demo.store, demo.settings, outside, trial.digests(demo.settings))
 
 
-@contextmanager
-def _served(context: Context, demo: Demo) -> Iterator[tuple[str, threading.Thread]]:
-    """Serve the store while the block runs; gives the address and the thread that serves."""
-    repository = DuckRepository(demo.store)
-    application = Application(repository, demo.settings, context.now)
-    server = LocalServer(application.unpacked, "127.0.0.1", context.arguments.port, threads=4)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    try:
-        yield server.url, thread
-    finally:
-        server.close()
-        thread.join()
-        repository.close()
-
-
 @dataclass(frozen=True, slots=True)
 class Account:
     """What the demo came to; `taken` and `told` are of the RePEc archive, where there is one.
 
-    So is `dataset`, what came of asking for one.
+    So is `dataset`, what came of asking for one, and `kept`, what was restored.
     """
 
     demo: Demo
     built: Built
-    harvested: HarvestSummary
+    harvested: Crop
     taken: Taken | None
     told: Sequel | None
     dataset: Outcome | None = None
+    kept: Keepsake | None = None
 
     def problem(self) -> str | None:
         """Return what is not as it should be, None if all is."""
@@ -202,7 +196,9 @@ class Account:
             return f"{published} published, {self.harvested.records} harvested"
         if self.dataset and self.dataset.status != "success":
             return f"the dataset is {self.dataset.status}: {self.dataset.detail}"
-        return self.told.problem() if self.told else None
+        if self.told and (found := self.told.problem()):
+            return found
+        return self.kept.problem() if self.kept else None
 
     def text(self, base: str, *, once: bool) -> str:
         """Return it for people."""
@@ -233,8 +229,11 @@ class Account:
             f"  sets        {self._sets():,}",
             f"  harvested   {tally(harvested.records, 'record')}, each once, "
             f"in {tally(harvested.pages, 'page')} and {harvested.seconds:.2f} s over HTTP",
-            "",
         ]
+        if self.kept:
+            files = tally(self.kept.account.restored, "file")
+            lines.append(f"  restored    {self.kept.host}: {files} verified, links led within it")
+        lines.append("")
         if self.told:
             lines += [*self.told.lines(), ""]
         return "\n".join([*lines, *self._next(base, once=once)])
@@ -246,6 +245,8 @@ class Account:
         asks = [f'  ask         {sheaf} query {store} "SELECT url, title FROM captures"']
         if self.told:
             asks.append(f"  look back   {sheaf} obi {store} {papers.CHANGED}")
+        if self.kept:
+            asks.append(f"  look at     {self.kept.page.resolve().as_uri()}")
         if once:
             return [f"  serve       {sheaf} serve --config {folder}/sheaf.toml", *asks]
         return [
@@ -277,6 +278,8 @@ class Account:
             }
         if self.dataset:
             document["dataset"] = self.dataset.status
+        if self.kept:
+            document["restored"] = self.kept.account.document()
         return document
 
     def _captures(self) -> int:

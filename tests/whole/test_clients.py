@@ -9,8 +9,8 @@ import pytest
 from oaipmh_scythe import Scythe
 from sickle import Sickle
 
-from builder.demo.harvester import harvest
 from tests.oai.validity import OAI, valid
+from tests.whole.harvester import harvest
 
 from .conftest import ARCHIVES, Home, make_home, sheaf, warc
 

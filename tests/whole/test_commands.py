@@ -48,7 +48,7 @@ def test_three_commands_from_files_to_an_endpoint(home: Home, tmp_path: Path) ->
     assert published.code == 0, published.err
     assert "5 records" in published.out  # with both collections'
     with home.served() as url:
-        from builder.demo.harvester import harvest
+        from tests.whole.harvester import harvest
 
         assert harvest(url).records == 5
         assert harvest(url, set="collection:serials").records == 5

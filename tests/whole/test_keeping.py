@@ -108,7 +108,7 @@ def test_a_later_schema_is_no_damage(kept: Home) -> None:
 
 
 def test_a_copy_serves_like_the_store(kept: Home, tmp_path: Path) -> None:
-    from builder.demo.harvester import harvest
+    from tests.whole.harvester import harvest
 
     kept("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
     copy = tmp_path / "copy"

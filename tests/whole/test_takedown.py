@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.demo.harvester import harvest
+from tests.whole.harvester import harvest
 
 from .conftest import Home, warc
 

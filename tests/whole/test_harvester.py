@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from builder.demo.harvester import HarvestError, harvest, record
 from functions.snapshot.errors import SheafError
+from tests.whole.harvester import HarvestError, harvest, record
 
 DELETED = ' status="deleted"'
 Answer = Callable[[dict[str, str]], tuple[int, str]]
