@@ -5,6 +5,9 @@ READY := $(VENV)/.ready
 
 # Half of the suite's time is waiting, so that more processes than cores are of use.
 SIDE_BY_SIDE := -n 4 --dist worksteal
+# Where no bytecode is written, each of these processes compiles every test, and each command that a
+# test runs compiles Sheaf: a minute of two processors.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test prove-aws clients check bench format clean
 

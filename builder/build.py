@@ -6,13 +6,13 @@ small runs before it are merged (see compaction), and the files of sets that are
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
 
 from builder import compaction, listing, merge, tie, urls
 from builder.compaction import LOOKUP_RATIO, Rewrite
 from builder.listing import Index, NewRun
+from builder.selection import rows_of
 from builder.snapshot import Draft, Query
 from builder.surroundings import Advance, Progress
 from functions.oai import engine
@@ -50,7 +50,30 @@ _OWN_TIES = {
 }
 _TIES_EACH = 2  # rows of a record, of most
 _OWN_URLS = urls.rows(_OWN_RECORDS.format(urls.CAPTURE))
+_UNRESOLVED = f"{tie.REVISIT} AND refers_to IS NULL"
+_ASKED = ("deleted", tie.ORIGINAL, tie.REVISIT, _UNRESOLVED, urls.CAPTURE)
+_COUNTS = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in _ASKED)
 _THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """How many versions there are: in groups, by these, sorted; of all, by a condition of _ASKED.
+
+    To count anew for each question would be to read and bind the whole view as often.
+    """
+
+    groups: Mapping[tuple[object, ...], int]
+    meeting: Mapping[str, int]
+
+    @staticmethod
+    def of(connection: engine.Connection, table: str, *by: str) -> "_Counts":
+        sql = f"SELECT {', '.join(by)}, count(*), {_COUNTS} FROM {table} GROUP BY ALL ORDER BY ALL"
+        with engine.reading("the merge"):
+            rows = connection.execute(sql).fetchall()
+        first = len(by) + 1
+        met = {name: sum(row[n] for row in rows) for n, name in enumerate(_ASKED, first)}
+        return _Counts({row[: len(by)]: row[len(by)] for row in rows}, met)
 
 
 class Build:
@@ -62,6 +85,8 @@ class Build:
         self._before = before
         self._base = before.last_position + 1
         self._number = len(before.sequences) + 1
+        self._fresh = _Counts.of(connection, "fresh", "kind")
+        self._superseded = _Counts.of(connection, "superseded", "sequence", "kind")
 
     def items(self, progress: Progress) -> Manifest:
         """Write what `fresh` and `superseded` ask for; return the manifest with a new sequence.
@@ -106,15 +131,14 @@ class Build:
             emptied=emptied,
             tombstones=self._before.tombstones + self._more("deleted"),
             revisits=self._before.revisits + self._more(tie.REVISIT),
-            unresolved=self._before.unresolved + self._more(f"{tie.REVISIT} AND refers_to IS NULL"),
+            unresolved=self._before.unresolved + self._more(_UNRESOLVED),
             tables=self._draft.tables,
         )
 
     def _sequences(self) -> list[Sequence]:
         """Return the earlier sequences, less the versions that are superseded now."""
-        rows = self._counted("SELECT sequence, kind, count(*) FROM superseded GROUP BY ALL")
-        gone = {(sequence, kind): count for sequence, kind, count in rows}
-        touched = {sequence for sequence, _, _ in rows}
+        gone = self._superseded.groups
+        touched = {sequence for sequence, _ in gone}
         return [
             replace(s, records={k: n - gone.get((s.number, k), 0) for k, n in s.records.items()})
             if s.number in touched
@@ -123,8 +147,7 @@ class Build:
         ]
 
     def _sequence(self) -> Sequence:
-        rows = self._counted("SELECT kind, count(*) FROM fresh GROUP BY kind ORDER BY kind")
-        kinds = dict(rows)
+        kinds = {str(kind): count for (kind,), count in self._fresh.groups.items()}
         last = self._base + sum(kinds.values()) - 1
         starts = dict(zip(kinds, accumulate(kinds.values(), initial=self._base), strict=False))
         several = starts if len(starts) > 1 else {}
@@ -132,11 +155,7 @@ class Build:
 
     def _more(self, condition: str) -> int:
         """Return how many more listed records there are than before that meet a condition."""
-        new, gone = (
-            self._counted(f"SELECT count(*) FROM {table} WHERE {condition}")[0][0]
-            for table in ("fresh", "superseded")
-        )
-        return int(new) - int(gone)
+        return self._fresh.meeting[condition] - self._superseded.meeting[condition]
 
     def _gone(self, plan: Iterable[Rewrite]) -> None:
         """Make `gone`: the superseded positions of what is rewritten, and of this publish."""
@@ -218,8 +237,8 @@ class Build:
         """Add the keys by which revisits and originals that are published now find each other."""
         values = {"records": records, "base": own.first}
         for table, (sql, condition, most) in _OWN_TIES.items():
-            ((count,),) = self._counted(f"SELECT count(*) FROM fresh WHERE {condition}")
-            self._append(table, own, most * count, (sql, values), each=_TIES_EACH)
+            most_rows = most * self._fresh.meeting[condition]
+            self._append(table, own, most_rows, (sql, values), each=_TIES_EACH)
 
     def _urls(self, own: Span, records: list[str]) -> None:
         """Add by what captures are found; where earlier ones have nothing, that is for a publish.
@@ -227,12 +246,13 @@ class Build:
         It does so for all of them at once (urls.build).
         """
         if self._before.is_indexed:
-            ((count,),) = self._counted(f"SELECT count(*) FROM fresh WHERE {urls.CAPTURE}")
+            count = self._fresh.meeting[urls.CAPTURE]
             query = (_OWN_URLS, {"records": records, "base": own.first})
             self._append(urls.TABLE, own, count, query)
 
     def _dead(self, own: Span, live: int) -> None:
-        ((rows,),) = self._counted(f"SELECT count(*) FROM ({_OWN_DEAD})")
+        with engine.reading("the merge"):
+            rows = rows_of(self._connection, f"({_OWN_DEAD})")
         self._append("dead", own, rows, (_OWN_DEAD, {}), live)
 
     def _append(
@@ -268,7 +288,3 @@ class Build:
 
     def _paths(self, leaves: Iterable[LeafReference]) -> list[str]:
         return self._draft.paths(self._draft.files(leaves))
-
-    def _counted(self, sql: str) -> list[Any]:
-        with engine.reading("the merge"):
-            return self._connection.execute(sql).fetchall()

@@ -136,7 +136,9 @@ class Connection(HTTPChannel):
 
     def task_class(self, connection: Any, request: Any) -> _Task:  # type: ignore[override]
         """Return the answer to a request: the one that was left, or a new one."""
-        return self.left or _Task(connection, request)
+        # It is taken: another thread may be at the next request before this one is done.
+        left, self.left = self.left, None
+        return left or _Task(connection, request)
 
     def service(self) -> None:
         """Answer a request, or go on with it."""
@@ -144,7 +146,6 @@ class Connection(HTTPChannel):
             self.left.close()
         try:
             super().service()
-            self.left = None
         except _Later:
             self._wait()
 

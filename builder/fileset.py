@@ -12,8 +12,9 @@ from datetime import datetime
 
 from builder.filesets.entry import DELETE
 from builder.filesets.status import STATUSES
-from builder.merge import LEFT, find, narrowed
+from builder.merge import find, narrowed
 from builder.offer import LISTED, offer
+from builder.precedence import LEFT
 from builder.replacement import put
 from builder.selection import rows_of
 from builder.snapshot import Draft

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from builder.listing import NAMED
-from builder.merge import LEFT, find
+from builder.merge import find
+from builder.precedence import LEFT
 from builder.selection import rows_of
 from builder.snapshot import Draft
 from functions.oai import engine

@@ -17,33 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.inheritance import OWN
+from builder.precedence import COLUMNS, DESCRIBED, FOLDED, REVISED, SPECIFIC
 from builder.snapshot import Draft, Query
 from functions.oai import engine
 from functions.snapshot import identifier, schema
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup
 
-_CAPTURE = tuple(column.name for column in schema.CAPTURE)
-_COLUMNS = ", ".join(_CAPTURE)
-_PUBLISHED = f"{_COLUMNS}, NULL::VARCHAR AS document"
-_DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
+_PUBLISHED = f"{COLUMNS}, NULL::VARCHAR AS document"
 WITHIN_KIND = "url_surtkey, fetch_date NULLS LAST, identifier"
 NATURAL_ORDER = f"kind, {WITHIN_KIND}"
-
-# Lists of sets, the leading copy's first, folded into one; then without sets above others.
-_FOLDED = (
-    "list_reduce({lists}, lambda have, more: list_concat(have, list_filter(more, "
-    "lambda s: starts_with(s, 'collection:') OR NOT list_contains("
-    "list_transform(have, lambda h: split_part(h, ':', 1)), split_part(s, ':', 1)))))"
-)
-_SPECIFIC = (
-    "list_sort(list_filter(list_distinct({sets}), lambda s: NOT coalesce(list_bool_or("
-    "list_transform({sets}, lambda o: starts_with(o, s || ':'))), false)))"
-)
-LEFT = (
-    f"list_filter({_SPECIFIC.format(sets='{earlier}')}, lambda s: NOT coalesce(list_bool_or("
-    "list_transform({now}, lambda t: t = s OR starts_with(t, s || ':'))), false))"
-)
-"""The most specific of the `earlier` sets that a version in the sets `now` is not in, sorted."""
 
 _GIVEN = (
     "SELECT 'oai:' || $namespace || ':' || identity AS identifier, * EXCLUDE (identity), "
@@ -63,14 +45,13 @@ WHERE hash(identity) IN (SELECT hash FROM suspect)
 GROUP BY identity HAVING count(*) > 1
 """
 # What is as its file has it is never copied: the larger part by far is read, sorted and written.
-_INCOMING = f"""
-CREATE VIEW incoming AS
-SELECT identifier, sets, {_COLUMNS}
+_ALONE = f"""
+SELECT identifier, sets, {COLUMNS}
 FROM (SELECT 'oai:' || getvariable('namespace') || ':' || identity AS identifier,
           * EXCLUDE (identity), NULL::VARCHAR AS refers_to, []::VARCHAR[] AS inherited
-      FROM {_INTAKE}) ANTI JOIN apart USING (identifier)
-UNION ALL SELECT identifier, sets, {_COLUMNS} FROM apart
+      FROM {_INTAKE})
 """
+_UNITED = f"{_ALONE} ANTI JOIN apart USING (identifier) UNION ALL FROM apart"
 _NEW = (
     "SELECT identifier, 'capture' AS kind, false AS deleted, NULL::VARCHAR AS reason, sets, "
     f"[]::VARCHAR[] AS left_sets, {_PUBLISHED} FROM incoming"
@@ -83,7 +64,7 @@ NONE_UNALTERED = "CREATE VIEW unaltered AS SELECT * FROM altered WHERE false"
 _COPIES = f"""
 CREATE TABLE copies AS
 SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
-    {", ".join(f"first_value({n} IGNORE NULLS) OVER copy AS {n}" for n in _DESCRIBED)},
+    {", ".join(f"first_value({n} IGNORE NULLS) OVER copy AS {n}" for n in DESCRIBED)},
     {", ".join(sorted(schema.LOCATION))}
 FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identifier FROM repeated)
 WINDOW copy AS (
@@ -134,21 +115,20 @@ def merge(
 
     `fresh` is what the table `altered` has, which others may change, and where the snapshot has
     nothing of the intake, `unaltered`: the whole of `incoming`, a view too, of the intake's files
-    and of the table `apart`, which has the rows that are not to be as their files have them.
+    and, where something came repeatedly, of the table `apart`, which has the rows that are not to
+    be as their files have them.
     """
     with engine.reading("the intake"):
-        _gather(connection, captures, before.namespace)
+        several = _gather(connection, captures, before.namespace)
         (given,) = _row(connection, f"SELECT count(*) FROM {_INTAKE}")
-        (incoming,) = _row(connection, "SELECT count(*) FROM incoming")
+        (incoming,) = _row(connection, "SELECT count(*) FROM incoming") if several else (given,)
     with engine.reading("the last snapshot"):
         find(connection, draft, "incoming")
         (known,) = _row(connection, "SELECT count(*) FROM old WHERE reason IS NOT NULL")
         values = {"files": captures, "namespace": before.namespace}
         connection.execute(*((_HUSHED, values) if known else (_NOTHING_HUSHED, {})))
     with engine.reading("the merge of both"):
-        _revise(connection)
-        counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
-        (matched, changed) = _row(connection, counts)
+        matched, changed = _revise(connection)
     return Merged(incoming - matched, changed, matched - changed, given - incoming)
 
 
@@ -224,71 +204,61 @@ def _holds(group: RowGroup, keys: Sequence[Any]) -> bool:
     return place < len(keys) and keys[place] <= group.last
 
 
-def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> None:
-    """Make `incoming`: one row for each identity of the intake."""
-    values = {"files": captures, "namespace": namespace}
+def _gather(connection: engine.Connection, captures: list[str], namespace: str) -> bool:
+    """Make `incoming`: one row for each identity of the intake; tell whether some came repeatedly.
+
+    Where none did, which is usual, nothing has to be united.
+    """
     connection.execute("SET VARIABLE intake = $files", {"files": captures})
     connection.execute("SET VARIABLE namespace = $namespace", {"namespace": namespace})
     connection.execute(_REPEATED, {"namespace": namespace})
+    (repeated,) = _row(connection, "SELECT count(*) FROM repeated")
+    if repeated:
+        _unite(connection, captures, namespace)
+    connection.execute(f"CREATE VIEW incoming AS {_UNITED if repeated else _ALONE}")
+    return repeated > 0
+
+
+def _unite(connection: engine.Connection, captures: list[str], namespace: str) -> None:
+    """Make `apart`: one row for each identity that came several times."""
     # A bucket's files have names on this machine that say nothing of their order.
     connection.execute(
         "CREATE TABLE parts AS SELECT unnest($files) AS part, unnest(range(len($files))) AS number",
         {"files": captures},
     )
-    connection.execute(_COPIES, values)
-    united = _SPECIFIC.format(sets=_FOLDED.format(lists="lists"))
+    connection.execute(_COPIES, {"files": captures, "namespace": namespace})
+    united = SPECIFIC.format(sets=FOLDED.format(lists="lists"))
     connection.execute(
-        f"CREATE TABLE apart AS SELECT identifier, {united} AS sets, {_COLUMNS} FROM copies "
+        f"CREATE TABLE apart AS SELECT identifier, {united} AS sets, {COLUMNS} FROM copies "
         "WHERE rank = 1"
     )
     connection.execute("DROP TABLE copies; DROP TABLE parts;")
-    connection.execute(_INCOMING)
 
 
-def _revise(connection: engine.Connection) -> None:
-    """Make `revised`, `altered`, `fresh` and `superseded` out of `incoming` and `old`."""
-    leads = (
-        "(o.deleted OR CASE WHEN (i.content_length IS NULL) != (o.content_length IS NULL) "
-        "THEN o.content_length IS NULL ELSE i.warc_filename = o.warc_filename "
-        "AND i.warc_record_offset IS NOT DISTINCT FROM o.warc_record_offset "
-        "OR o.warc_record_type = 'revisit' AND i.warc_record_type != 'revisit' END)"
-    )
-    connection.execute(_OWN)
-    columns = [
-        f"CASE WHEN {leads} THEN coalesce(i.{n}, o.{n}) ELSE coalesce(o.{n}, i.{n}) END AS {n}"
-        if n in _DESCRIBED
-        else f"CASE WHEN {leads} THEN i.{n} ELSE o.{n} END AS {n}"
-        for n in _CAPTURE
-    ]
-    # A tombstone does not say whether its set of a media type was its original's.
-    earlier = (
-        "CASE WHEN o.deleted AND i.warc_record_type = 'revisit' THEN "
-        "list_filter(o.sets, lambda s: NOT starts_with(s, 'mime:')) ELSE o.sets END"
-    )
-    lists = f"CASE WHEN {leads} THEN [i.sets, {earlier}] ELSE [{earlier}, i.sets] END"
-    sets = _SPECIFIC.format(sets=_FOLDED.format(lists=f"({lists})"))
-    differs = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in ("sets", *_DESCRIBED))
-    left = LEFT.format(earlier="list_concat(o.published, o.left_sets)", now="n.sets")
-    connection.execute(
-        "CREATE TABLE revised AS WITH n AS (SELECT o.position AS old_position, o.identifier, "
-        f"{sets} AS sets, {', '.join(columns)} FROM incoming i JOIN own o USING (identifier)) "
-        "SELECT n.*, CASE WHEN n.sets = o.published THEN o.left_sets "
-        f"ELSE {left} END AS left_sets, o.reason IS NULL AND (o.deleted OR {differs}) AS changed "
-        "FROM n JOIN own o ON o.position = n.old_position"
-    )
-    (known,) = _row(connection, "SELECT count(*) FROM old")
-    unknown = "WHERE identifier NOT IN (SELECT identifier FROM old)" if known else "WHERE false"
-    connection.execute(
-        f"CREATE TABLE altered AS {_NEW} {unknown} UNION ALL "
-        f"SELECT identifier, 'capture', false, NULL, sets, left_sets, {_PUBLISHED} FROM revised "
-        "WHERE changed"
-    )
-    connection.execute(NONE_UNALTERED if known else f"CREATE VIEW unaltered AS {_NEW}")
+def _revise(connection: engine.Connection) -> tuple[int, int]:
+    """Make `altered`, `fresh` and `superseded`; return how many were there, how many change."""
+    matched = changed = 0
+    if _row(connection, "SELECT count(*) FROM old") != (0,):
+        connection.execute(_OWN)
+        connection.execute(REVISED)
+        counts = "SELECT count(*), count(*) FILTER (WHERE changed) FROM revised"
+        (matched, changed) = _row(connection, counts)
+        connection.execute(
+            f"CREATE TABLE altered AS {_NEW} WHERE identifier NOT IN (SELECT identifier FROM old) "
+            f"UNION ALL SELECT identifier, 'capture', false, NULL, sets, left_sets, {_PUBLISHED} "
+            "FROM revised WHERE changed"
+        )
+        connection.execute(NONE_UNALTERED)
+        replaced = "position IN (SELECT old_position FROM revised WHERE changed)"
+    else:
+        connection.execute(f"CREATE TABLE altered AS {_NEW} WHERE false")
+        connection.execute(f"CREATE VIEW unaltered AS {_NEW}")
+        replaced = "false"
     connection.execute(FRESH)
     connection.execute(
-        f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old "
-        "WHERE position IN (SELECT old_position FROM revised WHERE changed)"
+        f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old WHERE {replaced}"
     )
+    return matched, changed
 
 
 def _row(

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from builder import collection, fileset, revisit, template
 from builder.build import Build
 from builder.expire import snapshots
-from builder.merge import FRESH, LEFT, NONE_UNALTERED, find
+from builder.merge import FRESH, NONE_UNALTERED, find
+from builder.precedence import LEFT
 from builder.preview import Preview, preview
 from builder.revision import Base, Built, revise
 from builder.selection import NothingSelected, Selection, gather, names_of, rows_of

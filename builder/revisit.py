@@ -14,8 +14,9 @@ where it does they are changes as well.
 
 from builder import tie
 from builder.inheritance import INHERITED, OWN, TAKEN
-from builder.merge import LEFT, narrowed
+from builder.merge import narrowed
 from builder.original import Search, living
+from builder.precedence import LEFT
 from builder.selection import rows_of
 from builder.snapshot import Draft, Query
 from functions.oai import engine

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.merge import LEFT, find
+from builder.merge import find
 from builder.obi import fold, key
 from builder.obi.history import DOCUMENTS, Committed, history
 from builder.obi.row import SOURCE, TEMPLATE
+from builder.precedence import LEFT
 from builder.revision import Base
 from builder.snapshot import Draft
 from functions.oai import engine

@@ -19,6 +19,7 @@ TABLES = {
     "collections": ("records", "dead", "documents"),
     "tallies": ("tallies",),
     "templates": ("records", "dead"),
+    "harvested": ("records", "dead"),
     **{table: (table,) for table in obi.TABLES},
     "filesets": ("records", "dead"),
     **{table: (table,) for table in fileset.TABLES},

@@ -9,7 +9,9 @@ from builder import finding as findings
 from builder import views
 from builder.cli import COMMANDS
 from builder.filesets.status import STATUSES
+from builder.harvest.row import ROW
 from builder.obi.outcome import OUTCOMES
+from builder.rebuild import errors as rebuild
 from builder.redif import fault as redif
 from builder.sources.fault import CODES
 from builder.sources.redif import diagnostic
@@ -42,8 +44,18 @@ def test_every_outcome_of_gathering_is_described() -> None:
     assert rows("docs/gather.md") == set(OUTCOMES)
 
 
+def test_every_code_of_a_restore_is_described() -> None:
+    codes = rows("docs/restore.md") - {"escaped", "long-name", "long-path", "folder", "twin"}
+    assert {code for code in codes if not code.startswith("--")} == set(rebuild.CODES)
+
+
 def test_every_status_of_filesets_is_described() -> None:
     assert set(STATUSES) <= rows("docs/filesets.md")
+
+
+def test_every_column_of_harvests_is_described() -> None:
+    columns = {column.name for column in ROW if not column.name.startswith("dc_")}
+    assert columns <= rows("docs/harvest.md")
 
 
 def test_every_finding_is_described() -> None:

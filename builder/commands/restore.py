@@ -2,7 +2,7 @@
 
 import argparse
 import json
-import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import asdict, replace
@@ -22,6 +22,7 @@ from builder.rebuild.seam import Choice, Held, Source
 from builder.rebuild.session import Order, Session
 from builder.tally import tally
 from builder.terminal import visible
+from functions.store.scratch import Scratch
 
 _JOBS = 4
 _LARGEST = 1 << 31
@@ -88,11 +89,12 @@ def run(context: Context) -> int:
     choice = Choice(arguments.set, tuple(arguments.urls), until)
     accepts = status.accepting(arguments.status)
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sheaf-restore-")))
-        source = stack.enter_context(closing(_source(context)))
+        scratch, stop = stack.enter_context(closing(Scratch())).path, threading.Event()
+        source = stack.enter_context(closing(_source(context, stop)))
         plan = stack.enter_context(closing(Plan(scratch, accepts)))
         _choose(source, choice, plan)
-        plan.settle(extended=arguments.convert_links or arguments.adjust_extension)
+        links = arguments.convert_links
+        plan.settle(extended=links or arguments.adjust_extension, sought=links)
         if arguments.list or arguments.dry_run:
             return _foretold(context, source, plan)
         folder = stack.enter_context(closing(Folder(Path(arguments.dir))))
@@ -101,16 +103,17 @@ def run(context: Context) -> int:
             arguments.jobs, arguments.max_bytes, arguments.convert_links, arguments.hardlink
         )
         with Files(plan.count()[0]) as advance:
-            account = Session(source, plan, folder, entries, order, advance).restore()
+            session = Session(source, plan, folder, entries, order, advance, stop)
+            account = session.restore()
     return _told(context, source, account)
 
 
-def _source(context: Context) -> Source:
+def _source(context: Context, stop: threading.Event) -> Source:
     arguments = context.arguments
     if arguments.store is not None:
         raise UsageError("--store is named as SOURCE here")
     if opening.is_endpoint(arguments.source):
-        return opening.source(context, arguments.source)
+        return opening.source(context, arguments.source, stop)
     own = argparse.Namespace(**{**vars(arguments), "store": arguments.source})
     return opening.source(Context(own, context.environment), arguments.source)
 

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from builder import log, recovery
 from builder.context import Context
@@ -92,8 +91,4 @@ def _handler(
         write,
         gzipped,
     )
-
-    def answer(event: dict[str, Any]) -> dict[str, Any]:
-        return (content if content.takes(event) else metadata).unpacked(event)
-
-    return answer, 2 * places
+    return assembly.beside(content, metadata.unpacked), 2 * places

@@ -39,9 +39,7 @@ _FEW, _PATIENT = 2, 20
 """Times that is asked again what is unlikely to pass, and where the server says when to."""
 _LONGEST_REST = 60.0
 _LASTING = frozenset({"dns", "tls", "content-coding", "too-large", "bad-redirect", "too-many-hops"})
-_OF_ANSWERS = frozenset(
-    {"content-coding", "too-large", "too-long", "too-slow", "cut-short", "bad-answer"}
-)
+_UNREACHED = frozenset({"dns", "connect", "connect-timeout", "tls"})
 _GZIP = b"\x1f\x8b"
 
 
@@ -138,9 +136,8 @@ class Exchange:
         try:
             status, headers, data = self._come(self._url(arguments))
         except NotHad as failure:
-            return _Trouble(
-                str(failure), min(retries, _FEW) if failure.code in _LASTING else retries
-            )
+            often = min(retries, _FEW) if failure.code in _LASTING else retries
+            return _Trouble(str(failure), often, later=failure.code in _UNREACHED)
         rest = wait.asked(headers, status, self._means.wall())
         if rest is not None and (status in _PASSING or status == 403):
             return _Trouble(

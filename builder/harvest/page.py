@@ -97,11 +97,10 @@ def read(data: bytes) -> Page:
 
 
 def records(file: mmap.mmap) -> Iterator[Entry]:
-    """Yield the records of a document of theirs, `<records>`, one by one. Raises Broken."""
-    scope = _scope(file[: 1 << 12])
-    for start, end in _spans(file, b""):
-        element = _needing(file[start:end], scope)
-        yield _entry(_tree(element.encode()), element, start, end)
+    """Yield the elements `record` that lie in a file, each with its namespaces. Raises Broken."""
+    for start, end in _spans(file, rb"(?:%s:)?" % _NAME):
+        element = file[start:end]
+        yield _entry(_tree(element), element.decode(), start, end)
 
 
 def _tree(data: bytes) -> Element:

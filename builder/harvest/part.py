@@ -14,10 +14,7 @@ from builder.parquet import RowWriter, read_rows
 from builder.temporary import sync
 from functions.snapshot.errors import StoreError
 
-_HEAD = (
-    '<?xml version="1.0" encoding="UTF-8"?>\n'
-    '<records xmlns="http://www.openarchives.org/OAI/2.0/">\n'
-)
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<records>\n'
 _FOOT = "</records>\n"
 _BATCH = 2048
 

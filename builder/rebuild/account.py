@@ -6,8 +6,8 @@ from typing import Any
 
 from builder.rebuild.manifest import Entry
 
-_SHOWN = 20
-"""Files of which a person is told by name; the manifest names all."""
+_SHOWN, _LONGEST = 10, 120
+"""Files of which a person is told by name, and characters of each text; the manifest has all."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Account:
     def _tell(self, what: str, url: str, text: str) -> None:
         some = self.told.setdefault(what, [])
         if len(some) < _SHOWN:
-            some.append((url, text))
+            some.append((_short(url), _short(text)))
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -62,3 +62,7 @@ class Account:
             "renamed": dict(sorted(self.renamed.items())),
             "missing": dict(sorted(self.missing.items())),
         }
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 30]}...{text[-27:]}"

@@ -166,7 +166,7 @@ def base(url: str) -> str:
     Raises RebuildError for what is no address of a server.
     """
     parts = urlsplit(url)
-    if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
+    if not parts.hostname or {"?", "#"} & set(url) or parts.username is not None:
         raise RebuildError(f"{url}: expected the address of an endpoint, as https://host/oai")
     return url.rstrip("/").removesuffix("/oai").rstrip("/")
 

@@ -73,7 +73,7 @@ class Exchange:
                 except Deferred as error:
                     raise Unanswered("the restore was ended") from error
                 else:
-                    if answer.status not in _PASSING or self._is_meant(answer):
+                    if answer.status not in _PASSING or TOLD in answer.headers:
                         yield answer
                         return
                     why = f"HTTP status {answer.status}"
@@ -107,9 +107,6 @@ class Exchange:
         with self._lock:
             for line in self._lines:
                 line.close()
-
-    def _is_meant(self, answer: wire.Answer) -> bool:
-        return TOLD in answer.headers and "retry-after" not in answer.headers
 
     def _followed(
         self, stack: contextlib.ExitStack, url: str, headers: Mapping[str, str]

@@ -99,7 +99,7 @@ def _held(found: Mapping[str, Any], *, revisit: bool) -> Held | None:
         redirect=str(found.get("redirect") or "") or None,
         digest=str(found.get("digest") or ""),
         media_type=str(found.get("mime") or ""),
-        length=_number(found.get("length")),
+        length=None if revisit else _number(found.get("length")),
         revisit=revisit,
     )
 

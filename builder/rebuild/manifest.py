@@ -6,15 +6,20 @@ which files are its own.
 """
 
 import json
-import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from builder.rebuild import database
 from builder.rebuild.plan import Led, Planned
 
+_TABLES = """
+CREATE TABLE entry (path TEXT PRIMARY KEY, sha256 TEXT, line BLOB) WITHOUT ROWID;
+CREATE INDEX digests ON entry (sha256) WHERE sha256 IS NOT NULL;
+"""
+_MEMORY = 8192  # KiB that the database takes
 _LONGEST = 1 << 20
 """Bytes of a line; a URL may be long, but no longer than that."""
 
@@ -94,12 +99,7 @@ class Entries:
 
     def __init__(self, folder: Path) -> None:
         self._lock = threading.Lock()
-        self._database = sqlite3.connect(folder / "entries.sqlite", check_same_thread=False)
-        self._database.executescript(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -8192;"
-            "CREATE TABLE entry (path TEXT PRIMARY KEY, sha256 TEXT, line BLOB) WITHOUT ROWID;"
-            "CREATE INDEX digests ON entry (sha256) WHERE sha256 IS NOT NULL;"
-        )
+        self._database = database.opened(folder / "entries.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
         """Let go of the database."""

@@ -109,6 +109,8 @@ def within(path: str) -> str:
 
 def folded(path: str) -> str:
     """Return what paths have in common that some disk takes for one: by case or form of letters."""
+    if path.isascii():
+        return path.lower()
     text = unicodedata.normalize("NFKC", path).casefold()
     return unicodedata.normalize("NFKC", text)
 

@@ -1,5 +1,6 @@
 """Opening: the source of a restore by its address."""
 
+import threading
 from contextlib import ExitStack
 from importlib import metadata
 
@@ -27,14 +28,15 @@ def is_endpoint(address: str) -> bool:
     return address.startswith(("http://", "https://"))
 
 
-def source(context: Context, address: str) -> Source:
+def source(context: Context, address: str, stop: threading.Event | None = None) -> Source:
     """Return the source at an address: http(s) for an endpoint, else the store that lies there.
 
-    `context` is the store's. Raises SheafError.
+    `context` is the store's; `stop` ends what an endpoint is waited for. Raises SheafError.
     """
     if is_endpoint(address):
         agent = f"Sheaf/{metadata.version('sheaf')} (sheaf restore)"
-        return EndpointSource(endpoint.base(address), Exchange(agent, _LIMITS))
+        exchange = Exchange(agent, _LIMITS, stop=stop or threading.Event())
+        return EndpointSource(endpoint.base(address), exchange)
     return _store(context)
 
 

@@ -5,33 +5,33 @@ what is chosen alone, whatever the order in which captures came.
 """
 
 import hashlib
-import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
-from builder.rebuild import name
+from builder.rebuild import database, name
 from builder.rebuild.seam import Held
 from functions.snapshot import surt
 
 MOST = 10
 """Redirects that are followed, one behind the other."""
 _BATCH = 1000
-_PAGES = -16_384  # KiB of memory that the database takes
+_KNOWN = 1 << 14
+_MEMORY = 16_384  # KiB that the database takes
 _TABLES = """
 CREATE TABLE chosen (
     key TEXT PRIMARY KEY, url TEXT, surt TEXT, stamp TEXT, identifier TEXT, status INTEGER,
-    digest TEXT, media_type TEXT, length INTEGER, goal TEXT, followed INTEGER,
-    path TEXT, fold TEXT, why TEXT NOT NULL DEFAULT ''
+    digest TEXT, media_type TEXT, length INTEGER, goal TEXT, followed INTEGER
 ) WITHOUT ROWID;
 CREATE TABLE asked (key TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE file (key TEXT PRIMARY KEY, path TEXT, fold TEXT, why TEXT) WITHOUT ROWID;
 CREATE TABLE folder (fold TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE placed (key TEXT PRIMARY KEY, path TEXT, fold TEXT, why TEXT) WITHOUT ROWID;
-CREATE INDEX folds ON chosen (fold) WHERE fold IS NOT NULL;
+CREATE TABLE moved (key TEXT PRIMARY KEY, path TEXT, fold TEXT, why TEXT) WITHOUT ROWID;
 CREATE INDEX goals ON chosen (goal) WHERE goal IS NOT NULL;
 """
 _ADD = """
@@ -49,14 +49,18 @@ SELECT goal, min(followed) FROM chosen WHERE goal IS NOT NULL AND followed < ?
 GROUP BY goal ORDER BY goal LIMIT ?
 """
 _TWINS = """
-SELECT key, url, path, fold, why FROM chosen WHERE goal IS NULL AND (
-    fold IN (SELECT fold FROM folder)
-    OR fold IN (SELECT fold FROM chosen WHERE goal IS NULL GROUP BY fold HAVING count(*) > 1)
-) ORDER BY fold, why = 'folder', stamp DESC, key
+SELECT file.key, url, path, fold, why FROM file JOIN chosen ON chosen.key = file.key
+WHERE fold IN (SELECT fold FROM folder)
+    OR fold IN (SELECT fold FROM file GROUP BY fold HAVING count(*) > 1)
+ORDER BY fold, why = 'folder', stamp DESC, file.key
 """
 _FILES = """
-SELECT key, url, stamp, identifier, status, digest, media_type, length, path, why FROM chosen
-WHERE goal IS NULL ORDER BY key
+SELECT chosen.key, url, stamp, identifier, status, digest, media_type, length, path, why
+FROM file JOIN chosen ON chosen.key = file.key ORDER BY file.key
+"""
+_MOVE = """
+UPDATE file SET path = moved.path, fold = moved.fold, why = moved.why
+FROM moved WHERE file.key = moved.key
 """
 
 
@@ -95,11 +99,8 @@ class Plan:
         """Keep it in a folder; `accepts` tells of which captures the latest is wanted."""
         self._accepts = accepts
         self._lock = threading.Lock()
-        self._database = sqlite3.connect(folder / "plan.sqlite", check_same_thread=False)
-        self._database.executescript(
-            f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = {_PAGES};"
-        )
-        self._database.executescript(_TABLES)
+        self._known = lru_cache(_KNOWN)(self._sought)  # a site's pages lead to the same few
+        self._database = database.opened(folder / "plan.sqlite", _TABLES, _MEMORY)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -135,39 +136,41 @@ class Plan:
                 exact = (held for held in captures(_shown(goal)) if name.identity(held.url) == goal)
                 self.add(exact, followed + 1)
 
-    def settle(self, *, extended: bool) -> None:
-        """Give each file its path; with the extension of its media type, where that is wanted."""
-        self._name(extended=extended)
-        self._move_out_of_folders()
-        self._part_twins()
-        self._database.execute("CREATE INDEX surts ON chosen (surt)")
+    def settle(self, *, extended: bool, sought: bool = False) -> None:
+        """Give each file its path; with the extension of its media type, where that is wanted.
 
-    def _name(self, *, extended: bool) -> None:
-        last = ""
-        while rows := self._database.execute(
-            "SELECT key, url, media_type FROM chosen WHERE goal IS NULL AND key > ? "
-            "ORDER BY key LIMIT ?",
-            (last, _BATCH),
-        ).fetchall():
-            named = [(key, name.natural(url, kind if extended else "")) for key, url, kind in rows]
-            self._place((key, found.path, found.why) for key, found in named)
-            self._database.executemany(
-                "INSERT OR IGNORE INTO folder VALUES (?)",
-                ((name.folded(a),) for _, found in named for a in name.above(found.path)),
-            )
-            last = rows[-1][0]
+        Where it is to be `sought` in, `path` finds URLs by their SURTs too.
+        """
+        files = self._database.execute(
+            "SELECT key, url, media_type FROM chosen WHERE goal IS NULL ORDER BY key"
+        )
+        named = ((key, name.natural(url, kind if extended else "")) for key, url, kind in files)
+        self._put("file", ((key, found.path, found.why) for key, found in named))
+        self._database.execute("CREATE INDEX folds ON file (fold)")
+        self._database.executemany(
+            "INSERT OR IGNORE INTO folder VALUES (?)", ((fold,) for fold in self._folders())
+        )
+        self._move_out_of_folders()
+        self._move(self._parted())
+        if sought:
+            self._database.execute("CREATE INDEX surts ON chosen (surt)")
+
+    def _folders(self) -> Iterator[str]:
+        before = ""
+        for (path,) in self._database.execute("SELECT path FROM file ORDER BY key"):
+            inner = path.rpartition("/")[0]
+            if inner != before:  # files of one folder come together
+                yield from map(name.folded, name.above(path))
+            before = inner
 
     def _move_out_of_folders(self) -> None:
         rows = self._database.execute(
-            "SELECT key, path FROM chosen WHERE fold IN (SELECT fold FROM folder)"
+            "SELECT key, path FROM file WHERE fold IN (SELECT fold FROM folder)"
         )
-        self._place((key, name.within(path), "folder") for key, path in rows)
-
-    def _part_twins(self) -> None:
-        """Mark all that have the path of a folder, or of one that comes before them."""
-        self._place(self._parted())
+        self._move((key, name.within(path), "folder") for key, path in rows)
 
     def _parted(self) -> Iterator[tuple[str, str, str]]:
+        """Mark all that have the path of a folder, or of one that comes before them."""
         before = ""
         for key, url, path, fold, why in self._database.execute(_TWINS):
             if fold == before or self._is_folder(fold):
@@ -178,17 +181,17 @@ class Plan:
         found = self._database.execute("SELECT 1 FROM folder WHERE fold = ?", (fold,))
         return found.fetchone() is not None
 
-    def _place(self, rows: Iterable[tuple[str, str, str]]) -> None:
-        """Give files these paths, once all of the rows were read."""
+    def _move(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """Give files other paths, once all of the rows were read."""
+        self._put("moved", rows)
+        self._database.execute(_MOVE)
+        self._database.execute("DELETE FROM moved")
+
+    def _put(self, table: str, rows: Iterable[tuple[str, str, str]]) -> None:
         self._database.executemany(
-            "INSERT INTO placed VALUES (?, ?, ?, ?)",
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?)",
             ((key, path, name.folded(path), why) for key, path, why in rows),
         )
-        self._database.execute(
-            "UPDATE chosen SET path = placed.path, fold = placed.fold, why = placed.why "
-            "FROM placed WHERE chosen.key = placed.key"
-        )
-        self._database.execute("DELETE FROM placed")
 
     def count(self) -> tuple[int, int]:
         """Return how many files there are to be, and how many bytes their captures declare."""
@@ -220,6 +223,9 @@ class Plan:
 
     def path(self, url: str) -> str | None:
         """Return where a URL is kept, or what it leads to, or else one with the same SURT."""
+        return self._known(url)
+
+    def _sought(self, url: str) -> str | None:
         with self._lock:
             found = self._at(name.identity(url))
         if found is not None:
@@ -235,14 +241,16 @@ class Plan:
         """Tell whether a file of exactly that path is to be."""
         with self._lock:
             found = self._database.execute(
-                "SELECT 1 FROM chosen WHERE fold = ? AND path = ?", (name.folded(path), path)
+                "SELECT 1 FROM file WHERE fold = ? AND path = ?", (name.folded(path), path)
             ).fetchone()
         return found is not None
 
     def _at(self, key: str) -> str | None:
         for _ in range(MOST + 1):
             row = self._database.execute(
-                "SELECT path, goal FROM chosen WHERE key = ?", (key,)
+                "SELECT path, goal FROM chosen LEFT JOIN file ON file.key = chosen.key "
+                "WHERE chosen.key = ?",
+                (key,),
             ).fetchone()
             if row is None:
                 return None

@@ -1,5 +1,6 @@
 """A session: the files of a plan are put into a folder, those that are not there yet."""
 
+import errno
 import hashlib
 import os
 import threading
@@ -39,7 +40,10 @@ class Order:
 
 @dataclass(slots=True)
 class Session:
-    """Restores what is planned. `advance` is told of files since its last call."""
+    """Restores what is planned. `advance` is told of files since its last call.
+
+    `stop` is set when all that is under way is to end, that of the source as well.
+    """
 
     source: Source
     plan: Plan
@@ -47,8 +51,8 @@ class Session:
     entries: Entries
     order: Order
     advance: Callable[[int], None] = lambda many: None
+    stop: threading.Event = field(default_factory=threading.Event)
     account: Account = field(init=False, default_factory=Account)
-    _stop: threading.Event = field(init=False, default_factory=threading.Event)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
     _journal: BinaryIO = field(init=False)
     _mark: str | None = field(init=False, default=None)
@@ -98,7 +102,7 @@ class Session:
             while running:
                 self._done(running.popleft())
         finally:
-            self._stop.set()
+            self.stop.set()
             pool.shutdown(cancel_futures=True)
 
     def _done(self, future: Future[Entry]) -> None:
@@ -132,6 +136,10 @@ class Session:
             entry = lacking(entry, error.code, str(error))
             self._note(entry)
             return entry
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise
+            raise RebuildError(f"{file.path} cannot be written: {error.strerror}") from error
 
     def _written(self, file: Planned, entry: Entry, out: BinaryIO) -> Entry:
         with self.source.opened(file.identifier) as found:
@@ -157,7 +165,7 @@ class Session:
             size += len(data)
             if size > self.order.largest:
                 raise Missing("too-large", f"it has more than {self.order.largest:,} bytes")
-            if self._stop.is_set():
+            if self.stop.is_set():
                 raise RebuildError("the restore was ended")
             digest.update(data)
             out.write(data)

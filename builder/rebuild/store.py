@@ -109,6 +109,6 @@ def held_of(capture: Capture) -> Held:
         redirect=capture.redirect,
         digest=capture.digest or "",
         media_type=capture.mime or capture.detected or "",
-        length=capture.length,
+        length=None if capture.is_revisit else capture.length,
         revisit=capture.is_revisit,
     )

@@ -37,12 +37,14 @@ class Unread(ValueError):
 class Document:
     """A record: its header, its HTTP message where it has one, and its payload, not yet read.
 
-    `fields` are the message's, in their order and letters, what is beyond ASCII as Latin-1.
+    `head` are the bytes of the message's head, none without one; `fields` are what it holds, in
+    their order and letters, what is beyond ASCII as Latin-1.
     `place` is where the payload begins in the file, None where it is packed.
     """
 
     record: Record
     message: Message | None
+    head: bytes
     fields: tuple[tuple[str, str], ...]
     place: int | None
     _block: Block
@@ -77,10 +79,10 @@ def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda
         message, first, _ = read_message(block)
     size = len(block.taken) - len(first)
     place = None if packed else offset + tape.place() - len(first)
-    fields = _fields(block.taken[:size])
+    head = block.taken[:size]
     block.taken = b""
     block.noting = False
-    return Document(record, message, fields, place, block, first)
+    return Document(record, message, head, _fields(head), place, block, first)
 
 
 def opened(stream: BinaryIO, dictionary: Callable[[], bytes] = lambda: b"") -> tuple[Tape, bool]:

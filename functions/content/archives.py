@@ -54,7 +54,7 @@ class PlacedArchives:
 
     def open(self, address: str, offset: int, length: int | None) -> BinaryIO:
         """Return bytes of a file, by one range (see Archives.open)."""
-        if offset < 0 or (length is not None and length < 0):
+        if not 0 <= offset < wacz.FARTHEST or not 0 <= (length or 0) < wacz.FARTHEST:
             raise ContentError("damaged", f"{_shown(address)}: no bytes lie at {offset}")
         outer, within, inner = address.partition(WITHIN)
         slices, key = self._placed(outer)

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from functions.content import opening
-from functions.content.contents import ArchivedContents
 from functions.content.handler import ContentApplication
-from functions.content.holding import Objects
 from functions.content.seam import Archives, Content
 from functions.content.search import Search
 from functions.oai import event, gateway
@@ -19,6 +17,9 @@ from functions.store.bucket import LONGEST, PATIENCE, SILENCE
 from functions.store.connection import Connection
 from functions.store.signer import Signer
 from functions.store.slice import Slices
+
+Handler = Callable[[dict[str, Any]], dict[str, Any]]
+"""An event in, its answer out."""
 
 
 def application(
@@ -37,28 +38,30 @@ def application(
     `base` is the folder of the configuration; for the rest see ContentApplication. Raises
     StoreError for an address that is none.
     """
-    archives = opening.archives(repository, uri, base, settings, environment)
-    store = archives.own
+    contents = opening.contents(repository, uri, base, settings, environment)
     connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
     signer = Signer(connection, environment, settings["content.redirect_seconds"])
     return ContentApplication(
         repository,
-        ArchivedContents(
-            repository,
-            Objects(repository.catalogue, repository.files),
-            archives,
-            store,
-            settings["redif.identifier_prefix"],
-        ),
+        contents,
         Search(repository.catalogue, repository.files),
         settings,
         clock,
         log,
         compress=compress,
         largest=largest,
-        lying=lying(archives, store),
+        lying=lying(contents.archives, contents.archives.own),
         sign=signer.address,
     )
+
+
+def beside(content: ContentApplication, metadata: Handler) -> Handler:
+    """Return what answers for both, by the path of what is asked; bodies are as `unpacked` has."""
+
+    def answer(event: dict[str, Any]) -> dict[str, Any]:
+        return content.unpacked(event) if content.takes(event) else metadata(event)
+
+    return answer
 
 
 def of_lambda(opened: Opened) -> Answering:

@@ -26,8 +26,10 @@ LARGEST = 4_000_000
 """Bytes of an answer, about: Lambda gives 6 MB at most, and base64 adds a third."""
 
 PLAIN = "text/plain"
+_LONGEST = 6000
+"""Characters of a header; gateways take 10 KB of all. Where it is longer the key is told below."""
 _BATCH = 2048
-_SCANNED = 10
+_SCANNED = 5
 """How many times as many captures are looked at for an answer as it may have lines."""
 
 
@@ -87,16 +89,20 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
     if lines.end is not None:
         key = Key(lines.end, lines.mark if asked.collapse else "").to_text(manifest.namespace)
         more = None if asked.limit is None else asked.limit - len(texts) or asked.limit
-        headers["Link"] = f'<{_following(call, pairs, key, more, asked)}>; rel="next"'
-        if asked.shows_key:
+        link = f'<{_following(call, pairs, key, more, asked)}>; rel="next"'
+        is_told = len(link) <= _LONGEST
+        if is_told:
+            headers["Link"] = link
+        if asked.shows_key or not is_told:
             tail = [form.key(key)]
     body = "".join((*head, *texts, *tail)).encode()
     return Reply(200, form.type, body, headers, hashlib.sha256(body).hexdigest()[:32])
 
 
 def refusal(status: int, text: str) -> Reply:
-    """Return an answer of one line for people."""
-    return Reply(status, PLAIN, f"{text}\n".encode("utf-8", "replace"))
+    """Return an answer of one line for people, whatever it quotes."""
+    line = "".join(letter if letter.isprintable() else " " for letter in text)
+    return Reply(status, PLAIN, f"{line}\n".encode("utf-8", "replace"))
 
 
 def unavailable(error: NotIndexed, settings: Configuration) -> Reply:

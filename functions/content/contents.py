@@ -52,7 +52,7 @@ class ArchivedContents:
     ) -> None:
         self._repository = repository
         self._objects = objects
-        self._archives = archives
+        self.archives = archives
         self._store = store
         self._prefix = prefix
 
@@ -98,13 +98,15 @@ class ArchivedContents:
         capture = content.original or content.capture
         if capture is None:
             raise ContentError("no-content", f"{content.identifier} has no bytes of its own")
-        with record.opened(self._archives, capture) as found:
+        with record.opened(self.archives, capture) as found:
             message = found.document.message
             source = stream.verified(
                 found.document.payload(),
                 _declared(capture) if verified else None,
                 record.where(capture),
                 chunked=_is_chunked(message),
+                # A length is known of what was read: then the digest is ours, and no index's.
+                head=found.document.head if capture.length is None else None,
             )
             decoded = source if coded else _decoded(source, message)
             yield stream.proven(decoded, source)
@@ -143,11 +145,11 @@ class ArchivedContents:
     def _capture(self, manifest: Manifest, capture: Capture) -> Content:
         original = self._original(manifest, capture) if capture.is_revisit else None
         payload = original or capture
-        with record.opened(self._archives, payload) as found:
+        with record.opened(self.archives, payload) as found:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
-            undone, left = _codings(found.document.message)
-            told = {"coded": ", ".join(left)} if left else {}
+            bears, undone = _codings(found.document.message)
+            told = {"coded": ", ".join(bears)} if bears else {}
             if payload.truncated:
                 told["truncated"] = payload.truncated
             return Content(
@@ -163,7 +165,6 @@ class ArchivedContents:
                 original=original,
                 stretch=None if undone else self._stretch(found, payload),
                 told=told,
-                undone=tuple(undone),
             )
 
     def _original(self, manifest: Manifest, capture: Capture) -> Capture:
@@ -183,7 +184,7 @@ class ArchivedContents:
     def _own(self, capture: Capture) -> Document | None:
         """Return a revisit's own record, which may have a head; None where it cannot be read."""
         try:
-            with record.opened(self._archives, capture) as found:
+            with record.opened(self.archives, capture) as found:
                 return found.document
         except ContentError:
             return None  # its bytes are there all the same
@@ -191,7 +192,7 @@ class ArchivedContents:
     def _stretch(self, found: Found, capture: Capture) -> Stretch | None:
         if found.document.place is None or capture.length is None:
             return None
-        bucket, key = self._archives.bucket(found.address)
+        bucket, key = self.archives.bucket(found.address)
         return Stretch(found.address, found.document.place, capture.length, bucket, key)
 
 
@@ -231,14 +232,16 @@ def _is_chunked(message: Message | None) -> bool:
     return message is not None and "chunked" in message.tokens(b"transfer-encoding")
 
 
-def _codings(message: Message | None) -> tuple[list[str], list[str]]:
-    """Return the codings that a payload bears by its head: those that are undone, and others."""
+def _codings(message: Message | None) -> tuple[list[str], bool]:
+    """Return the codings that a payload bears by its head, the last applied last.
+
+    And whether any of them is undone: others pass as they are.
+    """
     if message is None:
-        return [], []
+        return [], False
     bears = [name for name in message.codings() if name not in _NO_CODING]
-    undone = ["chunked"] if _is_chunked(message) else []
-    undone += [name for name in bears if name in codings.KNOWN]
-    return undone, [name for name in bears if name not in codings.KNOWN]
+    undone = _is_chunked(message) or not codings.KNOWN.isdisjoint(bears)
+    return [*bears, "chunked"] if _is_chunked(message) else bears, undone
 
 
 def _decoded(source: codings.Pieces, message: Message | None) -> codings.Pieces:

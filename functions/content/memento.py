@@ -30,6 +30,7 @@ LINK = "application/link-format"
 _TIMEMAP, _TIMEGATE = "/timemap", "/timegate"
 _CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
+_LONGEST = 2000  # characters of a URL that headers tell of: gateways take 10 KB of them
 _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 _HELD = "-._~!$'()*+,;=:@"  # what an identifier may have in a path as it is
 
@@ -97,7 +98,7 @@ def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configu
     media_type, write = FORMS[form]
     body = write(part).encode()
     headers = {}
-    if part.following is not None:
+    if part.following is not None and len(part.original) <= _LONGEST:
         headers["Link"] = f'<{part.address(form, part.mementos[-1])}>; rel="next"'
     return Reply(200, media_type, body, headers, hashlib.sha256(body).hexdigest()[:32])
 
@@ -129,7 +130,9 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
         _link(part.base, chosen, "memento"),
     )
     location = address(call.base, chosen.identifier)
-    told = {"Location": location, "Link": ", ".join(links), **varied}
+    told = {"Location": location, **varied}
+    if len(part.original) <= _LONGEST:
+        told["Link"] = ", ".join(links)
     return Reply(302, cdx.PLAIN, f"{location}\n".encode(), told)
 
 
@@ -196,7 +199,7 @@ def _before(
 
 
 def _none(asked: Asked) -> Reply:
-    return cdx.refusal(404, f"There is no memento of {asked.url}.")
+    return cdx.refusal(404, f"There is no memento of {shown(asked.url)}.")
 
 
 def _date(capture: Capture) -> str:

@@ -32,8 +32,7 @@ class Representation:
         """Its ETag, by the digest of what is stored: strong, so that parts go together; or ""."""
         if not self.content.digest:
             return ""
-        left = self.content.told.get("coded", "")
-        form = "-coded" if self.coded else f"-{left}" if left else ""
+        form = "" if self.is_stored else "-plain"
         return f'"{_UNFIT.sub("", headers.plain(self.content.digest + form))}"'
 
     @property
@@ -77,16 +76,9 @@ class Representation:
             found[headers.DIGEST] = headers.plain(content.digest)
             if self.is_stored:
                 found.update(headers.repr_digest(content.digest))
-        for name, value in self._told().items():
+        for name, value in content.told.items():
             found[f"X-Archive-{name.capitalize()}"] = headers.plain(value)
         return found
-
-    def _told(self) -> Mapping[str, str]:
-        """Return what else there is to tell of it: `coded` are all the codings that it bears."""
-        told = dict(self.content.told)
-        if self.coded and self.content.undone:
-            told["coded"] = ", ".join((*self.content.undone, *filter(None, [told.get("coded")])))
-        return told
 
     def matches(self, given: Mapping[str, str]) -> bool:
         """Tell whether If-Match lets the call pass: it is strongly compared (section 13.1.1)."""

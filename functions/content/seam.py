@@ -135,9 +135,8 @@ class Content:
     original: Capture | None = None
     stretch: Stretch | None = None
     told: Mapping[str, str] = field(default_factory=dict)
-    """What else is known: `truncated` why bytes are missing, `coded` which codings are left."""
-    undone: Sequence[str] = ()
-    """The codings that are undone, `chunked` first and the others in the order of their making."""
+    """What else is known: `truncated` why bytes are missing, `coded` which codings the payload
+    bears as it is stored, by its head, the last applied last."""
 
 
 class Contents(Protocol):

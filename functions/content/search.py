@@ -7,7 +7,7 @@ one search reads is bounded: it may end before the range does, and says where it
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby, islice
 
@@ -58,7 +58,7 @@ class _Window:
     reverse: bool
     start: tuple[str, int, int]
     batch: int
-    left: int = field(default=GROUPS)
+    left: int
 
     @property
     def bounds(self) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -158,7 +158,7 @@ class Search:
         if after is None and reverse:
             start = (last[:_LONGEST], _HIGHEST, _HIGHEST)
         batch = min(max(limit, _FEW), _BATCH)
-        window = _Window(first, last, since, until, reverse, start, batch)
+        window = _Window(first, last, since, until, reverse, start, batch, GROUPS)
         candidates = self._merged(manifest, window)
         found: list[Capture] = []
         place: tuple[str, int, int] | None = None
@@ -193,15 +193,16 @@ class Search:
 
     def _run(self, leaves: Sequence[LeafReference], window: _Window) -> Iterator[_Candidate]:
         """Yield what one run has, in order; a mark where no more may be read of it."""
-        last: tuple[str, int, int] | None = None
-        is_begun = False
+        last, is_begun = window.start, False
         for file, group in self._groups(leaves, window):
             if is_begun and window.left <= 0:
-                yield _Candidate(_mark(group, last, reverse=window.reverse), mark=True)
-                return
+                mark = _mark(group, last, reverse=window.reverse)
+                if mark != window.start:  # else the next search would be this one again
+                    yield _Candidate(mark, mark=True)
+                    return
             window.left -= is_begun
             is_begun = True
-            for one in window.rows(self._files, file, group, last or window.start):
+            for one in window.rows(self._files, file, group, last):
                 last = one.place
                 yield one
 
@@ -266,16 +267,13 @@ def _within(positions: Sequence[int], first: object, last: object) -> Sequence[i
     return positions[bisect_left(positions, first) : bisect_left(positions, last + 1)]
 
 
-def _mark(
-    group: RowGroup, last: tuple[str, int, int] | None, *, reverse: bool
-) -> tuple[str, int, int]:
+def _mark(group: RowGroup, last: tuple[str, int, int], *, reverse: bool) -> tuple[str, int, int]:
     """Return the place from which on a run is not read: where a row group begins.
 
-    Rows that were given already lie before it, for a URL may have several captures of one second.
+    It is not before the `last` row that was given, for many captures may be of one second.
     """
     bound = group.last if reverse else group.first
     assert isinstance(bound, tuple)
-    place = (bound[0], bound[1], _HIGHEST if reverse else 0)
-    if last is None:
-        return place
-    return min(place, last) if reverse else max(place, last)
+    if reverse:
+        return min((bound[0], bound[1], _HIGHEST), last)
+    return max((bound[0], bound[1], 0), last)

@@ -20,34 +20,44 @@ def of(stream: BinaryIO) -> Pieces:
 
 
 def verified(
-    pieces: Pieces, declared: Declared | None, where: str, *, chunked: bool = False
+    pieces: Pieces,
+    declared: Declared | None,
+    where: str,
+    *,
+    chunked: bool = False,
+    head: bytes | None = None,
 ) -> Pieces:
     """Yield the pieces; raise ContentError damaged in the end if their digest is not `declared`.
 
-    A payload that is `chunked` may have it in the form that it had before, as some crawlers have
-    told it.
+    It may be that of a payload that is `chunked` in the form that it had before, as some crawlers
+    tell it; and with a `head`, that of the head and the payload, as some indexes do.
     """
     if declared is None:
         yield from pieces
         return
-    stored = hashlib.new(declared.algorithm, usedforsecurity=False)
-    plain = hashlib.new(declared.algorithm, usedforsecurity=False) if chunked else None
+    stored = _hash(declared)
+    plain = _hash(declared) if chunked else None
+    block = _hash(declared, head) if head else None
     decoder = Chunked()
     for piece in pieces:
         stored.update(piece)
         if plain is not None:
             plain.update(decoder.feed(piece))
+        if block is not None:
+            block.update(piece)
         yield piece
-    if stored.digest() == declared.value:
-        return
     if plain is not None:
         plain.update(decoder.flush())
-        if plain.digest() == declared.value:
-            return
+    if any(one is not None and one.digest() == declared.value for one in (stored, plain, block)):
+        return
     found = Declared(declared.algorithm, stored.digest()).text()
     raise ContentError(
         "damaged", f"{where}: the bytes there have the digest {found}, not {declared.text()}"
     )
+
+
+def _hash(declared: Declared, first: bytes = b"") -> Any:
+    return hashlib.new(declared.algorithm, first, usedforsecurity=False)
 
 
 def proven(decoded: Pieces, source: Pieces) -> BinaryIO:

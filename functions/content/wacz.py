@@ -11,6 +11,9 @@ from typing import Any, BinaryIO, cast
 from functions.content.errors import ContentError
 from functions.store.slice import Slices
 
+FARTHEST = 1 << 62
+"""No byte of any file lies there."""
+
 _LOCAL = struct.Struct("<4s22xHH")
 _NEAR = 1 << 16  # bytes of one read: most directories lie within as many from the end
 _DIRECTORY = 1 << 24  # bytes of a directory that is read
@@ -45,8 +48,10 @@ def members(slices: Slices, key: str) -> Mapping[str, Member]:
 
 def begins(slices: Slices, key: str, member: Member) -> int:
     """Return the offset in the zip of a member's first byte. Raises ContentError, StoreError."""
-    with slices.open(key, member.header, _LOCAL.size) as stream:
-        head = stream.read(_LOCAL.size)
+    head = b""
+    if 0 <= member.header < FARTHEST:
+        with slices.open(key, member.header, _LOCAL.size) as stream:
+            head = stream.read(_LOCAL.size)
     if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
         raise ContentError("damaged", f"{key} has no file at byte {member.header}")
     _, name, extra = _LOCAL.unpack(head)
@@ -71,7 +76,8 @@ class Inflated(io.RawIOBase):
         while not self._inflater.eof:
             self._packed = self._packed or self._stream.read(_STEP)
             try:
-                data = self._inflater.decompress(self._packed, self._skip or len(buffer))
+                most = min(self._skip, _STEP) or len(buffer)
+                data = self._inflater.decompress(self._packed, most)
             except zlib.error:
                 return 0
             ended = not self._packed and not data

@@ -6,7 +6,7 @@ The shipped ones lie under templates/; an operator's own folder, laid out alike,
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -25,6 +25,7 @@ SCHEMA_PATH = "schema/"
 
 PREFIX = re.compile(r"[A-Za-z0-9\-_.!~*'()]+")
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]*")
+_RAW = "harvested"
 _ROW = re.compile(r"\s*\[\[\s*format\s*\]\]")
 
 
@@ -91,7 +92,10 @@ def load(
         if not own.is_dir():
             raise ConfigurationError(f"formats.templates is {own}, expected a folder that is there")
         if (own / TABLE).exists():
+            shipped = rows.get(MANDATORY)
             rows |= {row.prefix: row for row in _rows(own / TABLE, places)}
+            if shipped is not None:
+                rows[MANDATORY] = _completed(rows[MANDATORY], shipped)
     if MANDATORY not in rows:
         raise ConfigurationError(f"{TABLE} has the prefixes {[*rows]}, expected {MANDATORY} too")
     if own is not None:
@@ -150,6 +154,18 @@ def _row(row: Any, where: str, places: Sequence[Path]) -> Format:
                 f"is there in {_tried(places, 'crosswalks')}"
             )
     return Format(**row)
+
+
+def _completed(row: Format, shipped: Format) -> Format:
+    """Return the mandatory format's row with what a row that was written earlier does not know.
+
+    What was harvested in that format is given as it came.
+    """
+    return replace(row, crosswalks={**_pick(shipped.crosswalks, _RAW), **row.crosswalks})
+
+
+def _pick(crosswalks: Mapping[str, str], kind: str) -> Mapping[str, str]:
+    return {kind: crosswalks[kind]} if kind in crosswalks else {}
 
 
 def _check_mandatory(row: Format, path: Path) -> None:

@@ -61,15 +61,15 @@ class FolderSlices:
         """Return bytes of a file (see Slices.open)."""
         path = self._path(key)
         try:
-            regular = stat.S_ISREG(path.stat().st_mode)  # a pipe would wait for who writes into it
+            found = path.stat()
         except OSError as error:
             if error.errno in _ABSENT:
                 raise MissingObject(f"{self._folder.root} has no {key}") from error
             raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-        if not regular:
+        if not stat.S_ISREG(found.st_mode):  # a pipe would wait for who writes into it
             raise MissingObject(f"{path} is no file")
         file = self._folder.open(key)
-        file.seek(offset)
+        file.seek(min(offset, found.st_size))
         return cast(BinaryIO, Bounded(file, sys.maxsize if length is None else length))
 
     def size(self, key: str) -> int:

@@ -39,6 +39,11 @@ SELECT identifier, datestamp, sets, document ->> '$.handle' AS handle, document 
     (document ->> '$.valid')::BOOLEAN AS valid, (document ->> '$.tist')::BIGINT AS tist, document ->> '$.source' AS source, document
 FROM records WHERE kind = 'template' AND NOT deleted;
 
+CREATE OR REPLACE TEMP VIEW harvested AS
+SELECT identifier, datestamp, sets, document ->> '$.base_url' AS base_url, document ->> '$.repository' AS repository,
+    document ->> '$.id' AS id, document
+FROM records WHERE kind = 'harvested' AND NOT deleted;
+
 CREATE OR REPLACE TEMP VIEW obi AS
 SELECT * FROM {obi_files};
 

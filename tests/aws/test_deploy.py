@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from botocore.exceptions import ClientError
@@ -28,6 +29,7 @@ PARAMETERS = {
     "RepositoryName": "Archiv",
     "AdminEmail": "keeper@archive.example.org",
     "Namespace": "archive.example.org",
+    "Content": "yes",
 }
 LEAKS = re.compile(rb"arn:aws|123456789012|000000000000|AccessDenied|sheaf-proof|not authorized")
 
@@ -128,6 +130,31 @@ def test_what_is_published_from_here_is_harvested_there(store: Archive, endpoint
     assert f"<baseURL>https://{endpoint.host}/oai</baseURL>" in identify
     assert "<repositoryName>Archiv</repositoryName>" in identify
     assert "<adminEmail>keeper@archive.example.org</adminEmail>" in identify
+
+
+def test_archived_bytes_are_had_from_where_they_lie(
+    cloud: Cloud, stack: Deployed, store: Archive, endpoint: Endpoint
+) -> None:
+    """By the role of the one function, and not by that of the other."""
+    bucket, _, prefix = stack.outputs["Store"].removeprefix("s3://").partition("/")
+    key = f"{prefix}/warcs/one.warc.gz"
+    cloud.client("s3").upload_file(str(store.folder / "one.warc.gz"), bucket, key)
+    (page,) = pages(0, 1).values()
+    (row,) = store.rows("SELECT identifier, url FROM captures WHERE url LIKE '%?a=0&b=%'")
+    got = Request(path=f"/content/{row['identifier']}")
+    until(lambda: endpoint.ask(got).status, 200)
+    answer = endpoint.ask(got)
+    assert answer.body == page
+    assert "sandbox" in answer.headers["content-security-policy"]
+    part = Request(path=got.path, headers={"range": "bytes=3-9"})
+    answer = endpoint.ask(part)
+    assert (answer.status, answer.body) == (206, page[3:10])
+    answer = endpoint.ask(Request("url=h1.example.cz&matchType=domain&limit=3", path="/cdx"))
+    assert (answer.status, answer.plain.count(b"\n")) == (200, 3)
+    gone = endpoint.ask(Request("url=www.h3.example.cz&matchType=host", path="/cdx"))
+    assert (gone.status, gone.body) == (200, b"")
+    assert endpoint.ask(Request(urlencode({"url": row["url"]}), path="/timemap/link")).status == 200
+    assert endpoint.ask(Request(path="/content/nobody")).status == 404
 
 
 @pytest.mark.parametrize("gzipped", [False, True])

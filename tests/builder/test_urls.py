@@ -3,6 +3,7 @@
 import pytest
 
 from builder import urls
+from builder.restore import restore
 from builder.selection import Selection
 from builder.verify import Means, verify
 from builder.withdraw import withdraw
@@ -108,6 +109,18 @@ def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.Monke
     assert "cz,example,h3)/000003" not in {surt for surt, _, _ in found}
     assert len(found) < len(held)
     assert len(everything(world)) == 39
+    assert damage(world) == set()
+
+
+def test_what_comes_back_is_found_again(world: World) -> None:
+    world.ingest([capture(n) for n in range(4)])
+    published(world)
+    identifier = f"oai:archive.example.org:{capture(3).identity}"
+    withdrawn(world, identifier)
+    assert len(everything(world)) == 3
+    selection = Selection(identifiers=(identifier,))
+    restore(world.store, world.configuration(), world.outside(), selection)
+    assert len(everything(world)) == len(rows(world)) == 4
     assert damage(world) == set()
 
 

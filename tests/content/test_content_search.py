@@ -1,6 +1,7 @@
 """The search: what is found of a store's captures by SURT and date, held against all of them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from random import Random
@@ -10,23 +11,16 @@ import pytest
 from builder.selection import Selection
 from builder.sources import event
 from builder.withdraw import withdraw
+from functions.content import search
 from functions.content.capture import Capture
-from functions.content.seam import NEWEST
+from functions.content.seam import NEWEST, Place
 from functions.content.search import Search
-from functions.oai import repository
-from functions.oai.duck import DuckRepository
+from functions.oai import engine, files, repository
 from functions.snapshot import identifier, layout, schema
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import World, capture
 
 _LONG = "x" * 600
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    world = World(tmp_path / "store")
-    yield world
-    world.close()
 
 
 def taken(surt: str, date: str | None, digest: str = "A", **changes: object) -> event.Capture:
@@ -51,67 +45,63 @@ def published(world: World) -> Manifest:
     return manifest
 
 
-def searching(world: World) -> Search:
-    repository = world.repository()
-    return Search(repository.catalogue, repository.files)
+@dataclass
+class Held:
+    """A store with a history, its newest snapshot, what finds in it, and all that is listed."""
 
+    world: World
+    manifest: Manifest
+    search: Search
+    listed: Sequence[Capture]
 
-def listed(world: World, manifest: Manifest) -> list[repository.Record]:
-    records: DuckRepository = world.repository()
-    selection = repository.Selection(("capture",), Span(1, manifest.last_position))
-    page = records.page(manifest, selection, 1_000_000, headers=False)
-    return [record for record in page if not record.deleted]
-
-
-def expected(
-    world: World, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
-) -> list[Capture]:
-    """Return what a search has to find, by a look at every record that is listed."""
-    captures = [
-        Capture.of(r.identifier, r.position, r.sets, r.fields) for r in listed(world, manifest)
-    ]
-    return sorted(
-        (c for c in captures if first <= c.surt < last and since <= number(c) <= until), key=place
-    )
-
-
-def number(capture: Capture) -> int:
-    return int(capture.stamp or "0")
+    def expected(self, first: str, last: str, since: int = 0, until: int = NEWEST) -> list[Capture]:
+        """Return what a search has to find, by a look at every capture."""
+        return [c for c in self.listed if first <= c.surt < last and since <= place(c)[1] <= until]
 
 
 def place(capture: Capture) -> tuple[str, int, int]:
-    return capture.surt[: schema.SURT_LONGEST], number(capture), capture.position
+    return capture.surt[: schema.SURT_LONGEST], int(capture.stamp or "0"), capture.position
 
 
-def stores(world: World, seed: int) -> Manifest:
-    """Publish several times, with changes, revisits of other URLs and withdrawals between."""
+def held(world: World, manifest: Manifest) -> Held:
+    duck = world.repository()
+    selection = repository.Selection(("capture",), Span(1, manifest.last_position))
+    page = duck.page(manifest, selection, 1_000_000, headers=False)
+    found = (Capture.of(r.identifier, r.position, r.sets, r.fields) for r in page if not r.deleted)
+    return Held(world, manifest, Search(duck.catalogue, duck.files), sorted(found, key=place))
+
+
+def history(world: World, seed: int) -> Held:
+    """Publish several times, with changes and withdrawals between."""
     random = Random(seed)
     surts = [f"org,{name}){path}" for name in "abc" for path in ("/", "/a", "/b?x=1", "/" + _LONG)]
     surts += [surts[3] + "y", surts[3] + "z", "org,a:8080)/", "dns:a.org"]
     dates = ["2007", "2007-11", "2007-11-05", None]
     dates += [f"2010-01-{day:02}T00:00:{second:02}Z" for day in (1, 2, 3) for second in range(10)]
-    manifest = None
-    for turn in range(5):
+    for turn in range(3):
         found = [
-            taken(random.choice(surts), random.choice(dates), random.choice("ABC"))
-            for _ in range(120)
+            taken(random.choice(surts), random.choice(dates), random.choice("ABC"), title=f"{turn}")
+            for _ in range(100)
         ]
-        unlike = [event_with(one, title=f"turn {turn}") for one in found]
-        world.ingest(list({one.identity: one for one in unlike}.values()))
+        world.ingest(list({one.identity: one for one in found}.values()))
         manifest = published(world)
-        if turn in (1, 3):
-            chosen = random.sample(listed(world, manifest), 20)
-            selection = Selection(identifiers=tuple(record.identifier for record in chosen))
+        if turn == 1:
+            chosen = random.sample(held(world, manifest).listed, 20)
+            selection = Selection(identifiers=tuple(capture.identifier for capture in chosen))
             withdraw(world.store, world.configuration(), world.outside(), selection, "asked")
-    newest = world.repository().pointer().newest()
-    assert newest is not None
-    assert manifest is not None
-    return world.repository().manifest(newest.snapshot)
+    return held(world, manifest)
 
 
-def event_with(one: event.Capture, **changes: object) -> event.Capture:
-    values = {name: getattr(one, name) for name in event.Capture.__slots__} | changes
-    return event.Capture(**values)  # type: ignore[arg-type]
+@pytest.fixture(scope="module", params=[4, 4096])
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Held]:
+    """A store of several publishes, with row groups of so many rows."""
+    world = World(tmp_path_factory.mktemp("search") / "store")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "GROUP_ROWS", request.param)
+        yield history(world, request.param)
+    world.close()
 
 
 RANGES: Sequence[tuple[str, str]] = (
@@ -126,17 +116,114 @@ RANGES: Sequence[tuple[str, str]] = (
 )
 
 
-@pytest.mark.parametrize("groups", [4, layout.GROUP_ROWS])
+@pytest.mark.parametrize("span", [(0, NEWEST), (20071101000000, 20100102000005), (1, 0)])
+@pytest.mark.parametrize("within", RANGES)
 def test_what_is_found_is_what_is_listed(
-    world: World, monkeypatch: pytest.MonkeyPatch, groups: int
+    store: Held, within: tuple[str, str], span: tuple[int, int]
 ) -> None:
-    monkeypatch.setattr(layout, "GROUP_ROWS", groups)
-    manifest = stores(world, seed=groups)
-    found = searching(world)
-    for first, last in RANGES:
-        for since, until in ((0, NEWEST), (20071101000000, 20100102000005), (1, 0)):
-            wanted = expected(world, manifest, first, last, since, until)
-            got = found.captures(manifest, first, last, None, 10_000, since, until)
-            assert got == wanted, (first, last, since, until)
-            few = found.captures(manifest, first, last, None, 7, since, until)
-            assert few == wanted[:7]
+    wanted = store.expected(*within, *span)
+    assert store.search.captures(store.manifest, *within, None, 10_000, *span) == wanted
+    assert store.search.captures(store.manifest, *within, None, 7, *span) == wanted[:7]
+
+
+@pytest.mark.parametrize("groups", [0, 1, 1000])
+@pytest.mark.parametrize("is_reverse", [False, True])
+@pytest.mark.parametrize("limit", [1, 3, 1000])
+def test_page_by_page_it_is_the_same(
+    store: Held, monkeypatch: pytest.MonkeyPatch, limit: int, is_reverse: bool, groups: int
+) -> None:
+    """Also where a search may read next to nothing, and ends before it has found enough."""
+    monkeypatch.setattr(search, "GROUPS", groups)
+    first, last = "org,b", "org,c"
+    found: list[Capture] = []
+    place, pages = None, 0
+    while True:
+        page = store.search.page(
+            store.manifest, first, last, place, limit, 20071101000000, reverse=is_reverse
+        )
+        assert len(page.captures) <= limit
+        found += page.captures
+        pages += 1
+        if page.after is None:
+            break
+        assert place is None or (page.after < place if is_reverse else page.after > place)
+        place = page.after
+    wanted = store.expected(first, last, 20071101000000)
+    assert found == (wanted[::-1] if is_reverse else wanted)
+    assert pages >= len(wanted) // limit
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+@pytest.mark.parametrize("limit", [1, 50])
+def test_a_search_goes_on_behind_any_place(store: Held, limit: int, is_reverse: bool) -> None:
+    everything = store.expected("", "\x7f")
+    for number in range(0, len(everything), 47):
+        surt, stamp, position = place(everything[number])
+        for beside in (0, -1, 1):
+            at = Place(surt, stamp, position + beside)
+            page = store.search.page(
+                store.manifest, "", "\x7f", at, limit, reverse=is_reverse
+            ).captures
+            behind = [
+                c
+                for c in everything
+                if (place(c) < place_of(at) if is_reverse else place(c) > place_of(at))
+            ]
+            assert list(page) == (behind[::-1] if is_reverse else behind)[:limit]
+
+
+def place_of(at: Place) -> tuple[str, int, int]:
+    return at.surt, at.stamp, at.position
+
+
+def test_a_place_of_an_older_snapshot_is_one_of_a_newer(tmp_path: Path) -> None:
+    """What changed meanwhile behind it comes as it is then; nothing that stayed is lost."""
+    world = World(tmp_path / "store")
+    captures = [taken("org,a)/", f"2010-01-01T00:00:{n:02}Z") for n in range(30)]
+    world.ingest(captures)
+    before = held(world, published(world))
+    page = before.search.page(before.manifest, "org,a)/", "org,a)0", None, 10)
+    world.ingest([taken("org,a)/", f"2010-01-01T00:00:{n:02}Z", title="x") for n in range(5, 15)])
+    after = held(world, published(world))
+    rest = after.search.page(after.manifest, "org,a)/", "org,a)0", page.after, 100)
+    assert rest.after is None
+    assert [c.stamp[-2:] for c in rest.captures] == [f"{n:02}" for n in range(9, 30)]
+    world.close()
+
+
+def test_what_is_far_down_costs_no_more_than_what_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One URL with very many captures: its dates lead to the few row groups that have them."""
+    monkeypatch.setattr(layout, "GROUP_ROWS", 8)
+    world = World(tmp_path / "store")
+    world.ingest([taken("org,a)/", f"2010-01-01T{n // 60:02}:{n % 60:02}:00Z") for n in range(800)])
+    found = held(world, published(world))
+    asked: list[object] = []
+    read = files.Files.rows
+
+    def rows(self: files.Files, sql: str, file: object, *given: object, **values: object) -> object:
+        asked.extend(["urls"] if "surt" in sql else [])
+        return read(self, sql, file, *given, **values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(files.Files, "rows", rows)
+    exact = ("org,a)/", "org,a)/ ")
+    for since, until in ((0, NEWEST), (20100101120000, NEWEST), (0, 20100101120000)):
+        asked.clear()
+        assert len(found.search.captures(found.manifest, *exact, None, 3, since, until)) == 3
+        assert len(asked) <= 2
+        asked.clear()
+        page = found.search.page(found.manifest, *exact, None, 3, since, until, reverse=True)
+        assert len(page.captures) == 3
+        assert len(asked) <= 2
+    world.close()
+
+
+def test_expressions_are_matched_in_the_order_of_texts(store: Held) -> None:
+    texts = ["abc", "", "ab", "x\ny"]
+    assert store.search.matching("b", texts, False) == [True, False, True, False]
+    assert store.search.matching("ab?c?", texts, True) == [True, False, True, False]
+    assert store.search.matching(".*", [], True) == []
+    for bad in ("(", "(?=a)", "a{1001}", "\\1(a)"):
+        with pytest.raises(engine.QueryError):
+            store.search.matching(bad, texts, True)

@@ -4,6 +4,7 @@ What troubles the wire does so when a request comes for the first time, and not 
 other defects stay.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,6 +96,14 @@ def _single_use(provider: Provider, call: Call) -> None:
             raise Fault("badResumptionToken", "that was used before")
         if token is not None:
             provider.used.add(token)
+
+
+def _numbered(provider: Provider, call: Call, page: Page) -> Page:
+    """Give out another token each time."""
+    if not page.token:
+        return page
+    plain = re.sub("&use=[0-9]+", "", page.token)
+    return replace(page, token=f"{plain}&use={call.number}")
 
 
 def _dying(status: int) -> Before:
@@ -233,7 +242,7 @@ DEFECTS: Mapping[str, Defect] = {
     "token-cycle": Defect("after the last page comes the second one", page=_cycle),
     "fresh-tokens": Defect("the last page comes for ever, by new tokens", page=_fresh_tokens),
     "empty-pages": Defect("pages of nothing come for ever, by new tokens", page=_empty_pages),
-    "single-use-tokens": Defect("a token is good once", before=_single_use),
+    "single-use-tokens": Defect("a token is good once", _single_use, _numbered),
     "tokens-die": Defect("a token of depth token_life is dead", before=_dying(200)),
     "tokens-die-401": Defect("such a token is an error of HTTP", before=_dying(401)),
     "tokens-die-404": Defect("such a token is an error of HTTP", before=_dying(404)),

@@ -17,8 +17,8 @@ from .kept import Kept, expected, kept
 from .listening import serving
 from .provider import NOW, Answer, Call, Provider, items
 
-COUNT = 90
-MOST = 130  # requests, in whatever way a list goes on and on
+COUNT = 60
+MOST = 120  # requests, in whatever way a list goes on and on
 QUICK = ("--rest", "0", "--retries", "2", "--max-wait", "0.02", "--timeout", "0.4", "--json")
 State = dict[str, tuple[str, bool, str]]
 
@@ -78,7 +78,7 @@ OUTCOMES = {
 def test_a_defect_is_survived(name: str, tmp_path: Path) -> None:
     outcome = OUTCOMES.get(name, Outcome())
     poison = frozenset({"oai:a.cz:27"}) if name.startswith("bad-record") else frozenset()
-    with serving(items(COUNT), name, poison=poison, hang=1.0) as provider:
+    with serving(items(COUNT), name, poison=poison, hang=1.0, token_life=2) as provider:
         code, told, found = harvested(provider, tmp_path)
         assert len(provider.calls) <= MOST
         state = outcome.of(expected(provider.state()))

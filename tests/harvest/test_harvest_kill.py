@@ -30,7 +30,7 @@ CHAINS = [
     ("parquet", "0.01", ("overlapping-pages", "gzip")),
     ("jsonl", "0", ("cut",)),
     ("jsonl", "0.02", ("single-use-tokens",)),
-    ("jsonl", "0", ("entities", "503")),
+    ("jsonl", "0", ("control-references", "503")),
     ("xml", "0.01", ()),
     ("xml", "0", ("fresh-tokens",)),
 ]

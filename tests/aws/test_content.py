@@ -1,0 +1,132 @@
+"""The function for archived bytes: its built artefact over SeaweedFS, asked in every way."""
+
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import brotli
+import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from tests.bucket import fresh
+
+from .archive import SETTINGS, Archive, pages
+from .request import KINDS, Kind, Request
+from .runtime import Runtime, running
+
+HANDLER = "functions.content.function.handler"
+LARGE = bytes(range(256)) * 40_000
+WORDS = b"the same words again and again, " * 4000
+CODED = {
+    "http://coded.example.cz/br": ("br", brotli.compress(WORDS)),
+    "http://coded.example.cz/gzip": ("gzip", gzip.compress(WORDS)),
+    "http://coded.example.cz/plain": ("identity", WORDS),
+    "http://coded.example.cz/large": ("identity", LARGE),
+}
+
+
+@pytest.fixture(scope="module")
+def archive(weed_server: str, tmp_path_factory: pytest.TempPathFactory) -> Archive:
+    """Give an archive whose files lie in its own bucket, below `warcs/`."""
+    bucket = fresh(weed_server, prefix="an archive/store")
+    bucket.close()
+    folder = tmp_path_factory.mktemp("archive")
+    made = Archive(bucket.uri, {**bucket.environment, **SETTINGS}, folder)
+    written(folder / "coded.warc.gz")
+    made.sheaf("ingest", folder / "coded.warc.gz")
+    made.ingest("one", pages(0, 30))
+    made.sheaf("publish")
+    keys = bucket.environment
+    client = boto3.client(
+        "s3",
+        endpoint_url=weed_server,
+        aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
+        region_name="us-east-1",
+    )
+    for name in ("coded.warc.gz", "one.warc.gz"):
+        client.upload_file(str(folder / name), bucket.bucket, f"an archive/store/warcs/{name}")
+    return made
+
+
+def written(path: Path) -> None:
+    """Write a WARC with the payloads of CODED."""
+    with path.open("wb") as out:
+        writer = WARCWriter(out, gzip=True)
+        for url, (coding, payload) in CODED.items():
+            fields = [("Content-Type", "text/plain"), ("Content-Encoding", coding)]
+            head = StatusAndHeaders("200 OK", fields, protocol="HTTP/1.1")
+            record = writer.create_warc_record(
+                url, "response", io.BytesIO(payload), http_headers=head,
+                warc_headers_dict={"WARC-Date": "2020-06-23T21:35:50Z"},
+            )  # fmt: skip
+            writer.write_record(record)
+
+
+@pytest.fixture(scope="module")
+def content(
+    archive: Archive, artefacts: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Runtime]:
+    """Give the function over the archive."""
+    environment = {
+        **archive.environment,
+        "SHEAF_STORE_URI": archive.store,
+        "SHEAF_CONTENT_SERVE": "true",
+    }
+    folder = tmp_path_factory.mktemp("runtime")
+    artefact = artefacts / "ContentFunction"
+    with running(artefact, environment, folder, handler=HANDLER) as one:
+        yield one
+
+
+def identifier(archive: Archive, url: str) -> str:
+    (row,) = archive.rows(f"SELECT identifier FROM captures WHERE url = '{url}'")
+    return str(row["identifier"])
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+@pytest.mark.parametrize("url", [u for u in CODED if not u.endswith("large")])
+def test_codings_are_undone_and_bytes_come_as_they_were(
+    url: str, kind: Kind, archive: Archive, content: Runtime
+) -> None:
+    name = identifier(archive, url)
+    answer = content.ask(Request(path=f"/content/{name}"), kind)
+    assert (answer.status, answer.body) == (200, WORDS)
+    assert "content-encoding" not in answer.headers
+    answer = content.ask(Request("coded=1", path=f"/content/{name}"), kind)
+    assert (answer.status, answer.body) == (200, CODED[url][1])
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_what_is_too_large_for_lambda_comes_in_parts(
+    kind: Kind, archive: Archive, content: Runtime
+) -> None:
+    path = f"/content/{identifier(archive, 'http://coded.example.cz/large')}"
+    answer = content.ask(Request(path=path), kind)
+    assert (answer.status, answer.headers["content-range"]) == (413, f"bytes */{len(LARGE)}")
+    data = b""
+    while len(data) < len(LARGE):
+        part = content.ask(Request(path=path, headers={"range": f"bytes={len(data)}-"}), kind)
+        assert part.status == 206
+        data += part.body
+    assert data == LARGE
+
+
+def test_an_index_and_a_timegate_lead_to_it(archive: Archive, content: Runtime) -> None:
+    answer = content.ask(Request("url=coded.example.cz&matchType=host", path="/cdx"))
+    assert (answer.status, answer.plain.count(b"\n")) == (200, len(CODED))
+    url = "http://coded.example.cz/br"
+    answer = content.ask(Request(path=f"/timegate/{url}"))
+    assert answer.status == 302
+    assert answer.headers["location"].endswith(f"/content/{identifier(archive, url)}")
+
+
+def test_nothing_is_lacking_in_what_was_packed(content: Runtime) -> None:
+    assert content.ask(Request(path="/content/nobody")).status == 404
+    said = content.said()
+    assert "No module named" not in said
+    assert [json.loads(line)["path"] for line in said.splitlines() if line.startswith('{"time"')]

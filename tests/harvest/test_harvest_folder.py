@@ -1,0 +1,270 @@
+"""Folders of harvests: what was committed is there, and what was not is not, in each form."""
+
+import json
+import shutil
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from builder.errors import UsageError
+from builder.harvest import folder, layout, part
+from builder.harvest.errors import HarvestError
+from builder.harvest.folder import Folder
+from builder.harvest.row import DC, Harvested
+from builder.harvest.seen import Seen, Sight
+from builder.harvest.state import COMPLETE, Counts, Going, Run, State, parsed
+
+OAI = "http://www.openarchives.org/OAI/2.0/"
+
+
+def row(number: int, title: str = "T", run: int = 1, **more: object) -> Harvested:
+    record = (
+        f'<record xmlns="{OAI}"><header><identifier>oai:a.cz:{number}</identifier>'
+        f"<datestamp>2026-11-22</datestamp><setSpec>a</setSpec></header><metadata>"
+        f'<d xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></d>\n'
+        f"</metadata></record>"
+    )
+    found = Harvested(
+        f"oai:a.cz:{number}", "2026-11-22", False, ("a",), {"title": (title,)}, record,
+        "2026-11-22T10:00:00Z", run,
+    )  # fmt: skip
+    return replace(found, **more)  # type: ignore[arg-type]
+
+
+def fresh(form: str = "parquet") -> State:
+    return State("http://a.cz/oai", "oai_dc", None, form)
+
+
+def opened(path: Path, form: str = "parquet") -> AbstractContextManager[Folder]:
+    return folder.opened(path, fresh(form))
+
+
+def rows(path: Path) -> list[Harvested]:
+    found = folder.read(path)
+    assert found is not None
+    return list(folder.rows(path, found))
+
+
+@pytest.mark.parametrize("form", layout.FORMS)
+def test_rows_are_read_as_they_were_written(form: str, tmp_path: Path) -> None:
+    written = [
+        row(1, "A &amp; B – ěšč", fault="what was mended"),
+        row(2, deleted=False, sets=("a",), dc={"title": ("T",)}),
+        row(3, "x\u2028y\r"),
+        row(4, record=row(4).record.replace(f' xmlns="{OAI}"', "")),
+    ]
+    if form == "xml":
+        written = [replace(one, harvested="", fault=None) for one in written]
+        written[0] = replace(written[0], dc={"title": ("A & B – ěšč",)})
+        written[2] = replace(written[2], dc={"title": ("x\u2028y",)})
+    path = tmp_path / layout.part(1, 0, form)
+    writer = part.writer(path, form)
+    for one in written:
+        writer.append(one)
+    writer.close()
+    assert list(part.rows(path, 1)) == written
+    if form == "xml":
+        etree.parse(path)
+
+
+def test_a_json_line_has_no_nulls_and_a_column_for_each_element(tmp_path: Path) -> None:
+    path = tmp_path / layout.part(1, 0, "jsonl")
+    writer = part.writer(path, "jsonl")
+    writer.append(row(1, dc={name: (name, "2") for name in DC}))
+    writer.close()
+    (line,) = path.read_text("utf-8").splitlines()
+    document = json.loads(line)
+    assert "fault" not in document
+    assert [name for name in document if name.startswith("dc_")] == [f"dc_{name}" for name in DC]
+
+
+@pytest.mark.parametrize("form", layout.FORMS)
+def test_what_was_committed_stays_and_what_was_not_goes(form: str, tmp_path: Path) -> None:
+    with opened(tmp_path, form) as kept:
+        assert kept.add(row(1)) is Sight.NEW
+        kept.commit()
+        assert kept.add(row(2)) is Sight.NEW
+    (tmp_path / layout.part(7, 7, form)).write_text("rubbish")
+    (tmp_path / "harvest.json.draft").write_text("{")
+    (tmp_path / "mine.txt").write_text("of somebody")
+    assert [one.identifier for one in rows(tmp_path)] == ["oai:a.cz:1"]
+    with opened(tmp_path, form) as kept:
+        assert not kept.remade
+        assert kept.add(row(1)) is Sight.AGAIN
+        assert kept.add(row(2)) is Sight.NEW
+        assert kept.add(row(2, "U")) is Sight.ANOTHER
+        assert kept.add(row(2)) is Sight.AGAIN
+        kept.commit()
+    assert [one.identifier[-1] for one in rows(tmp_path)] == ["1", "2", "2"]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert "mine.txt" in names
+    assert sum(map(layout.is_part, names)) == 2
+    assert not any(name.endswith(".draft") for name in names)
+
+
+@pytest.mark.parametrize("form", layout.FORMS)
+@pytest.mark.parametrize("harm", ["gone", "older", "newer", "damaged", "empty"])
+def test_the_index_is_made_again_where_it_is_not_that_of_the_parts(
+    form: str, harm: str, tmp_path: Path
+) -> None:
+    index = tmp_path / layout.SEEN
+    with opened(tmp_path, form) as kept:
+        kept.add(row(1))
+        kept.commit()
+    shutil.copy(index, tmp_path / "older")
+    with opened(tmp_path, form) as kept:
+        kept.add(row(2))
+        kept.commit()
+        if harm == "newer":  # as if the process had ended before the state was written
+            kept.add(row(3))
+            kept.seen.commit(kept.state.commit + 1)
+    if harm == "older":
+        shutil.copy(tmp_path / "older", index)
+    elif harm in ("damaged", "empty"):
+        index.write_bytes(b"no index at all" * 100 if harm == "damaged" else b"")
+    elif harm == "gone":
+        index.unlink()
+    with opened(tmp_path, form) as kept:
+        assert kept.remade
+        assert [kept.add(row(n)) for n in (1, 2, 3)] == [Sight.AGAIN, Sight.AGAIN, Sight.NEW]
+
+
+def test_what_came_in_an_earlier_run_is_the_same_or_changed(tmp_path: Path) -> None:
+    with opened(tmp_path) as kept:
+        kept.add(row(1))
+        kept.add(row(2))
+        kept.commit()
+        kept.seen.begin()
+        assert kept.add(row(1, run=2)) is Sight.SAME
+        assert kept.add(row(1, run=2)) is Sight.AGAIN
+        assert kept.seen.unlisted(2) == 1
+        assert kept.add(row(2, "U", run=2)) is Sight.CHANGED
+        assert kept.has("oai:a.cz:2", "2026-11-22")
+        assert not kept.has("oai:a.cz:2", "2026-11-23")
+        assert not kept.has("oai:a.cz:9", "2026-11-22")
+        kept.seen.begin()
+        assert kept.add(row(2, run=3)) is Sight.CHANGED  # it is again as it was
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12, deadline=None
+)
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 3), st.booleans()), max_size=10))
+def test_a_version_comes_once_in_a_run_however_often_it_is_opened(
+    tmp_path: Path, some: list[tuple[int, int, bool]]
+) -> None:
+    """Against a model: what is kept of a run is what was not there in it, and is not the last."""
+    path = tmp_path / "x"
+    shutil.rmtree(path, ignore_errors=True)
+    last: dict[int, int] = {}
+    kept_now: set[tuple[int, int]] = set()
+    expected = []
+    for number, version, remake in some:
+        if remake and path.exists():
+            (path / layout.SEEN).unlink()
+        with opened(path) as kept:
+            sight = kept.add(row(number, str(version)))
+            kept.commit()
+        if last.get(number) != version and (number, version) not in kept_now:
+            expected.append((number, str(version)))
+            last[number] = version
+            kept_now.add((number, version))
+            assert sight in (Sight.NEW, Sight.ANOTHER)
+        else:
+            assert sight is Sight.AGAIN
+    if some:
+        found = [(int(one.identifier[-1]), one.dc["title"][0]) for one in rows(path)]
+        assert found == expected
+
+
+def test_one_process_at_a_time_has_a_folder(tmp_path: Path) -> None:
+    with (
+        opened(tmp_path),
+        pytest.raises(UsageError, match="another process harvests"),
+        opened(tmp_path),
+    ):
+        pass
+
+
+def test_a_harvest_keeps_its_form(tmp_path: Path) -> None:
+    with opened(tmp_path) as kept:
+        kept.commit()
+    with pytest.raises(UsageError, match="holds parquet"), opened(tmp_path, "xml"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "damaged"),
+        ("[]", "damaged"),
+        ("{}", "another version"),
+        ('{"harvest": 2}', "another version"),
+        ('{"harvest": 1}', "damaged"),
+    ],
+)
+def test_a_state_that_is_none_is_told(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / layout.STATE).write_text(text)
+    with pytest.raises(HarvestError, match=why):
+        folder.read(tmp_path)
+
+
+def test_parts_that_are_not_what_they_were_are_told(tmp_path: Path) -> None:
+    with opened(tmp_path) as kept:
+        kept.add(row(1))
+        kept.commit()
+    (name,) = (one for one in tmp_path.iterdir() if layout.is_part(one.name))
+    name.write_bytes(name.read_bytes()[:-1])
+    with pytest.raises(HarvestError, match="is not what it was"):
+        folder.read(tmp_path)
+    state = json.loads((tmp_path / layout.STATE).read_text())
+    state["parts"][0]["name"] = "../part-000001-000000.parquet"
+    (tmp_path / layout.STATE).write_text(json.dumps(state))
+    with pytest.raises(HarvestError, match="names what is no part"):
+        folder.read(tmp_path)
+    assert folder.read(tmp_path / "nowhere") is None
+
+
+def test_a_state_is_read_as_it_was_written() -> None:
+    found = fresh()
+    found.set, found.covered, found.commit = "a:b", (None, "2026-11-22"), 3
+    found.parts.append(folder.Part("part-000001-000000.parquet", 2, 3))
+    found.going = Going(2, "2026-11-22T10:00:00Z", "2026-11-21", None, ("2026-11-21", None))
+    found.going.lose("oai:ě", "why")
+    found.going.note("n")
+    found.runs.append(
+        Run(1, COMPLETE, "a", "b", None, None, None, Counts(1, 2), (("i", "w"),), ("n",))
+    )
+    assert parsed(found.document(), "x") == found
+
+
+def test_no_two_harvests_have_one_folder() -> None:
+    names = {
+        layout.name(url, prefix, set_)
+        for url in (
+            "http://a.cz/oai",
+            "http://a.cz/OAI",
+            "http://a.cz/oai?x=1",
+            "http://a.cz/" * 30,
+        )
+        for prefix in ("oai_dc", "OAI_DC", "..", "a/b")
+        for set_ in (None, "a", "a:b", "../..")
+    }
+    assert len(names) == 64
+    assert all(len(name) < 100 and "/" not in name and name.strip(".") == name for name in names)
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    with opened(tmp_path) as kept:
+        kept.add(row(1))
+        kept.commit()
+        (tmp_path / layout.STATE).unlink()
+        (tmp_path / f"{layout.STATE}.draft").mkdir()
+        with pytest.raises(HarvestError, match="cannot be written"):
+            kept.commit()
+    assert Seen.opened(tmp_path / layout.SEEN, 1) is None

@@ -1,0 +1,118 @@
+"""Windows: what a run asks for, and what is covered after it."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builder.harvest import stamp, window
+from builder.harvest.state import State
+from builder.harvest.window import Asked
+
+DAYS = st.integers(1, 28).map(lambda day: f"2026-11-{day:02}")
+
+
+def state(covered: window.Covered | None = None, granularity: str = stamp.SECOND) -> State:
+    return State(
+        "http://a.cz/oai", "oai_dc", None, "parquet", {"granularity": granularity}, covered=covered
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2026", "2026-13-01", "2026-02-30", "2026-11-22T10:00:00", "2026-11-22T10:00:00.1Z",
+     "2026-11-22T10:00:00+00:00", "2026-11-22T24:00:00Z", "2026-11-22 10:00:00Z", "٢٠٢٦-11-22",
+     "20261122", " 2026-11-22"],
+)  # fmt: skip
+def test_what_is_no_datestamp_is_told(text: str) -> None:
+    assert stamp.moment(text) is None
+
+
+def test_datestamps_are_of_utc_in_both_forms() -> None:
+    ten = datetime(2026, 11, 22, 10, tzinfo=UTC)
+    assert stamp.moment("2026-11-22T10:00:00Z") == ten
+    assert stamp.written(ten, stamp.SECOND) == "2026-11-22T10:00:00Z"
+    assert stamp.written(ten, stamp.DAY) == "2026-11-22"
+    assert stamp.earlier("2026-11-22T00:00:00Z", 1, stamp.SECOND) == "2026-11-21T23:59:59Z"
+    assert stamp.earlier("2026-11-22T10:00:00Z", 86_400, stamp.DAY) == "2026-11-21"
+    assert stamp.earlier("0001-01-01", 86_400, stamp.DAY) == "0001-01-01"
+    assert stamp.is_before("2026-11-22", "2026-11-22T00:00:01Z")
+    assert not stamp.is_before("2026-11-22", "2026-11-22T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("covered", "asked", "granularity", "expected"),
+    [
+        (None, Asked(), stamp.SECOND, (None, None)),
+        ((None, "2026-11-22T10:00:00Z"), Asked(), stamp.SECOND, ("2026-11-22T09:00:00Z", None)),
+        ((None, "2026-11-22T10:00:00Z"), Asked(), stamp.DAY, ("2026-11-21", None)),
+        ((None, "2026-11-22T10:00:00Z"), Asked(full=True), stamp.SECOND, (None, None)),
+        ((None, "2026-11-22"), Asked("2026-01-01"), stamp.SECOND, ("2026-01-01", None)),
+        (None, Asked("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z"), stamp.DAY,
+         ("2026-01-01", "2026-02-01")),
+    ],
+)  # fmt: skip
+def test_a_run_asks_from_what_is_covered_less_an_overlap(
+    covered: window.Covered | None,
+    asked: Asked,
+    granularity: str,
+    expected: tuple[str | None, str | None],
+) -> None:
+    overlap = window.overlap(None, granularity)
+    assert window.planned(state(covered, granularity), asked, overlap) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "since", "until", "after"),
+    [
+        (None, None, None, (None, "2026-11-22")),
+        (None, "2026-11-01", "2026-11-10", ("2026-11-01", "2026-11-10")),
+        (None, None, "2027-01-01", (None, "2026-11-22")),
+        (("2026-11-05", "2026-11-10"), "2026-11-09", None, ("2026-11-05", "2026-11-22")),
+        (("2026-11-05", "2026-11-10"), "2026-11-01", "2026-11-06", ("2026-11-01", "2026-11-10")),
+        (("2026-11-05", "2026-11-10"), "2026-11-12", None, ("2026-11-05", "2026-11-10")),
+        (("2026-11-05", "2026-11-10"), None, "2026-11-02", ("2026-11-05", "2026-11-10")),
+        (("2026-11-05", "2026-11-10"), None, None, (None, "2026-11-22")),
+        ((None, "2026-11-10"), "2026-11-01", "2026-11-03", (None, "2026-11-10")),
+    ],
+)
+def test_what_is_covered_has_no_gaps(
+    before: window.Covered | None, since: str | None, until: str | None, after: window.Covered
+) -> None:
+    assert window.covering(before, since, until, "2026-11-22") == after
+
+
+@given(st.lists(st.tuples(st.none() | DAYS, st.none() | DAYS), min_size=1, max_size=6))
+def test_a_day_is_covered_if_a_run_asked_for_it(runs: list[tuple[str | None, str | None]]) -> None:
+    covered: window.Covered | None = None
+    days: set[str] = set()
+    for since, until in runs:
+        if since and until and until < since:
+            continue
+        covered = window.covering(covered, since, until, "2026-11-29")
+        every = [f"2026-11-{day:02}" for day in range(1, 30)]
+        days |= {d for d in every if (since or "") <= d <= (until or "9")}
+        assert covered is not None
+        assert {d for d in every if (covered[0] or "") <= d <= covered[1]} <= days
+
+
+def test_windows_that_are_refused_become_easier_and_come_to_an_end() -> None:
+    begin: str | None = "2020-01-01T00:00:00Z"
+    until: str | None = "2027-01-01T00:00:00Z"
+    asked = []
+    while found := window.easier(begin, until, "2021-01-01", "2026-11-22T10:00:00Z"):
+        if found == (begin, until):
+            break
+        begin, until = found
+        asked.append(found)
+        assert len(asked) < 9
+    assert asked[-1] == (None, None)
+    assert ("2021-01-01", None) in asked
+    assert window.easier(None, None, "", "2026-11-22T10:00:00Z") is None
+
+
+def test_a_list_without_a_time_began_a_day_ago() -> None:
+    now = "2026-11-22T10:00:00Z"
+    assert window.beginning(None, now) == window.beginning("now", now) == "2026-11-21T10:00:00Z"
+    assert window.beginning("2026-11-20", now) == "2026-11-20T00:00:00Z"

@@ -1,0 +1,305 @@
+"""Endpoints that are slow, busy, cut off or strange: what may pass is waited for, the rest told."""
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import copy
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from builder.gather.budget import Limits
+from builder.rebuild import endpoint, moment
+from builder.rebuild.endpoint import EndpointSource
+from builder.rebuild.errors import Missing, RebuildError
+from builder.rebuild.exchange import Exchange, Manners, Unanswered
+from builder.rebuild.seam import Choice
+
+BODY = bytes(range(256)) * 400
+DIGEST = "sha1:" + base64.b32encode(hashlib.sha1(BODY).digest()).decode()
+LIMITS = Limits(connect=10, first_byte=10, total=60, rate=1, bytes=1 << 30)
+HELD = {"X-Archive-Payload-Digest": DIGEST, "ETag": '"t"', "X-Archive-Orig-Age": "1"}
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@contextmanager
+def served(*answers: Answer) -> Iterator[tuple[EndpointSource, list[BaseHTTPRequestHandler]]]:
+    """Give a source over a server that answers so, one request after the other."""
+    left, asked = iter(answers), []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked.append(copy(self))
+            next(left)(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    exchange = Exchange("test", LIMITS, Manners(retries=2, rest=0.001, longest=0.01))
+    source = EndpointSource(f"http://127.0.0.1:{server.server_port}", exchange)
+    try:
+        yield source, asked
+    finally:
+        source.close()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def say(status: int, body: bytes = b"", size: int | None = None, **headers: str) -> Answer:
+    """Answer so; a `size` that is not the body's ends the connection too early."""
+
+    def answer(to: BaseHTTPRequestHandler) -> None:
+        to.send_response(status)
+        for header, value in headers.items():
+            to.send_header(header.replace("_", "-"), value)
+        to.send_header("Content-Length", str(len(body) if size is None else size))
+        to.end_headers()
+        to.wfile.write(body)
+        if size is not None:
+            to.close_connection = True
+
+    return answer
+
+
+def hang_up(to: BaseHTTPRequestHandler) -> None:
+    to.close_connection = True
+
+
+def told(headers: dict[str, str]) -> dict[str, str]:
+    return {name.replace("-", "_"): value for name, value in headers.items()}
+
+
+def read(source: EndpointSource) -> bytes:
+    with source.opened("oai:b.cz:1") as found:
+        assert found.headers["age"] == "1"
+        return found.stream.read()
+
+
+def part(first: int, last: int, size: int = len(BODY)) -> Answer:
+    headers = {**HELD, "Content-Range": f"bytes {first}-{last}/{size}"}
+    return say(206, BODY[first : last + 1], **told(headers))
+
+
+def test_what_may_pass_is_waited_for() -> None:
+    busy = say(503, b"busy", Retry_After="1")
+    with served(busy, hang_up, say(200, BODY, **told(HELD))) as (source, asked):
+        assert read(source) == BODY
+        assert len(asked) == 3
+
+
+def test_what_does_not_pass_ends_it() -> None:
+    busy = [say(503, b"busy")] * 3
+    said = "does not answer: HTTP status 503"
+    with served(*busy) as (source, _), pytest.raises(Unanswered, match=said):
+        read(source)
+    with served() as (source, _):
+        source.address = "http://127.0.0.1:1"
+        gone = "does not answer: connect"
+        with pytest.raises(Unanswered, match=gone):
+            read(source)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "known"),
+    [
+        (410, "withdrawn", "withdrawn"),
+        (503, "not-at-hand", "not-at-hand"),
+        (404, "invented", "refused"),
+        (500, "", "refused"),
+    ],
+)
+def test_why_there_are_no_bytes_is_told_of_one_file(status: int, code: str, known: str) -> None:
+    headers = {"X_Archive_Error": code} if code else {}
+    with served(say(status, b"No\nbytes.", **headers)) as (source, _):
+        with pytest.raises(Missing, match=r"No bytes\.") as error:
+            read(source)
+        assert error.value.code == known
+
+
+def test_what_is_cut_off_is_gone_on_with() -> None:
+    cut = say(200, BODY[:1000], len(BODY), **told(HELD))
+    with served(cut, part(1000, 4999), part(5000, len(BODY) - 1)) as (source, asked):
+        assert read(source) == BODY
+        assert [one.headers.get("Range") for one in asked] == [None, "bytes=1000-", "bytes=5000-"]
+        assert asked[1].headers["If-Range"] == '"t"'
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (say(200, BODY[:1000], len(BODY), X_Archive_Orig_Age="1"),),
+        (say(200, BODY[:1000], len(BODY), **told(HELD)), say(200, BODY, **told(HELD))),
+        (say(200, BODY[:1000], len(BODY), **told(HELD)), part(5000, len(BODY) - 1)),
+    ],
+)
+def test_other_bytes_are_not_gone_on_with(answers: tuple[Answer, ...]) -> None:
+    with served(*answers) as (source, _):
+        with pytest.raises(Missing) as error:
+            read(source)
+        assert error.value.code == "cut-short"
+
+
+def test_what_is_too_much_for_one_answer_comes_in_parts() -> None:
+    with served(say(413, b"too much"), part(0, 9999), part(10_000, len(BODY) - 1)) as (source, _):
+        assert read(source) == BODY
+
+
+@pytest.mark.parametrize("body", [BODY[:-1] + b"x", BODY + b"x", b""])
+def test_other_bytes_are_damage(body: bytes) -> None:
+    with served(say(200, body, **told(HELD))) as (source, _):
+        with pytest.raises(Missing) as error:
+            read(source)
+        assert error.value.code == "damaged"
+
+
+def test_a_signed_address_is_followed_and_told_nothing() -> None:
+    with served(say(200, BODY)) as (elsewhere, other):
+        moved = say(302, b"there", Location=f"{elsewhere.address}/signed?x=1", **told(HELD))
+        with served(moved) as (source, _), source.opened("oai:b.cz:1") as found:
+            assert found.stream.read() == BODY
+            assert other[0].path == "/signed?x=1"
+
+
+@pytest.mark.parametrize("location", ["file:///etc/passwd", "http://u:p@a.cz/", "//[x"])
+def test_strange_redirects_are_not_followed(location: str) -> None:
+    strange = [say(302, b"", Location=location)] * 3
+    with served(*strange) as (source, _), pytest.raises(Unanswered, match="bad-redirect"):
+        read(source)
+
+
+def line(number: int, **more: object) -> dict[str, object]:
+    return {"identifier": f"oai:b.cz:{number}", "url": f"http://a.cz/{number}", **more}
+
+
+def page(*documents: object, **headers: str) -> Answer:
+    return say(200, b"".join(json.dumps(one).encode() + b"\n" for one in documents), **headers)
+
+
+def listed(source: EndpointSource, set_: str | None = None) -> list[str]:
+    urls = () if set_ else ("a.cz",)
+    return [one.identifier for one in source.captures(Choice(set_, urls, moment.LAST))]
+
+
+def test_lists_go_on_by_their_keys() -> None:
+    first, second = page(line(1), {"resumeKey": "k1"}), page(line(2))
+    with served(first, say(503), second) as (source, asked):
+        assert listed(source) == ["oai:b.cz:1", "oai:b.cz:2"]
+        query = parse_qs(urlsplit(asked[2].path).query)
+        assert (query["resumeKey"], query["matchType"], query["url"]) == (
+            ["k1"], ["host"], ["http://a.cz"]
+        )  # fmt: skip
+
+
+def test_a_list_that_is_cut_off_is_asked_for_again() -> None:
+    with served(say(200, b'{"ident', 500), page(line(1))) as (source, _):
+        assert listed(source) == ["oai:b.cz:1"]
+
+
+def test_a_list_without_end_is_noticed() -> None:
+    same = [page(line(1), {"resumeKey": "k1"})] * 2
+    with served(*same) as (source, _), pytest.raises(RebuildError, match="same resume key"):
+        listed(source)
+
+
+def test_lines_that_are_no_captures_are_left_out() -> None:
+    strange = [
+        1,
+        [],
+        {},
+        {"url": 1, "identifier": "x"},
+        line(1, status="x", timestamp="y", size=-1),
+    ]
+    with served(page(*strange, line(2, url="http://a.cz/č\ud800"))) as (source, _):
+        found = list(source.captures(Choice(None, ("a.cz",), moment.LAST)))
+    assert [(one.identifier, one.status, one.stamp, one.length) for one in found] == [
+        ("oai:b.cz:1", None, "", None),
+        ("oai:b.cz:2", None, "", None),
+    ]
+    assert found[1].url == "http://a.cz/%C4%8D%ED%A0%80"
+
+
+RECORDS = """<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><ListRecords>
+<record><header status="deleted"><identifier>oai:b.cz:0</identifier></header></record>
+<record><header><identifier>oai:b.cz:1</identifier></header><metadata>
+<capture xmlns="urn:x-sheaf:capture:1"><url>http://a.cz/</url><fetch_date>2009-01</fetch_date>
+<fetch_status>200</fetch_status></capture></metadata></record>
+<resumptionToken>{}</resumptionToken></ListRecords></OAI-PMH>"""
+
+
+def records(token: str = "") -> Answer:
+    return say(200, RECORDS.format(token).encode())
+
+
+def test_sets_are_listed_by_oai_pmh() -> None:
+    with served(records("t1"), records()) as (source, asked):
+        found = list(source.captures(Choice("a:b", (), moment.LAST)))
+        assert [one.identifier for one in found] == ["oai:b.cz:1"] * 2
+        assert (found[0].stamp, found[0].status) == ("20090101000000", 200)
+        assert "set=a%3Ab" in asked[0].path
+        assert asked[1].path.endswith("verb=ListRecords&resumptionToken=t1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (say(200, b"<html>"), "no XML"),
+        (say(200, b"<html/>"), "no OAI-PMH"),
+        (say(404, b"Not here."), "HTTP status 404: Not here"),
+        (
+            say(200, b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
+                b'<error code="badArgument">no such set</error></OAI-PMH>'),
+            "badArgument: no such set",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_no_list_is_told_in_one_line(answer: Answer, said: str) -> None:
+    with served(answer) as (source, _), pytest.raises(RebuildError, match=said) as error:
+        listed(source, "a")
+    assert "\n" not in str(error.value)
+
+
+def test_a_token_that_comes_again_ends_it() -> None:
+    same = [records("t1")] * 2
+    with served(*same) as (source, _), pytest.raises(RebuildError, match="same resumption token"):
+        listed(source, "a")
+
+
+def test_an_empty_set_is_no_fault() -> None:
+    answer = say(
+        200,
+        b'<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/">'
+        b'<error code="noRecordsMatch"/></OAI-PMH>',
+    )
+    with served(answer) as (source, _):
+        assert listed(source, "a") == []
+
+
+@pytest.mark.parametrize(
+    ("url", "base"),
+    [
+        ("http://a.cz/oai", "http://a.cz"),
+        ("http://a.cz/oai/", "http://a.cz"),
+        ("https://a.cz:8080/stage/oai", "https://a.cz:8080/stage"),
+        ("https://a.cz/", "https://a.cz"),
+    ],
+)
+def test_the_address_of_an_endpoint(url: str, base: str) -> None:
+    assert endpoint.base(url) == base
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "http://a.cz/oai?x", "http://u:p@a.cz/", "http://a.cz/#"]
+)
+def test_what_is_no_address_of_an_endpoint_is_refused(url: str) -> None:
+    with pytest.raises(RebuildError, match="expected the address of an endpoint"):
+        endpoint.base(url)
