@@ -61,13 +61,13 @@ FUNCTIONS = {
     "OaiFunction": Contents(
         ("duckdb", "jinja2", "markupsafe", "obstore"),
         ("functions", "templates"),
-        (*_NEVER, *_DUCKDB),
+        (*_NEVER, *_DUCKDB, "functions/archive", "functions/content"),
     ),
     # The decoders are of captures' own codings; what is not in them is answered as it is stored.
     "ContentFunction": Contents(
         ("brotli", "duckdb", "obstore", "zstandard"),
         ("functions",),
-        (*_NEVER, *_DUCKDB),
+        (*_NEVER, *_DUCKDB, "zstandard/*cffi*"),
     ),
     "PublishFunction": Contents(
         ("duckdb", "jinja2", "markupsafe", "obstore", "publicsuffixlist", "pyarrow", "tqdm"),

@@ -27,6 +27,7 @@ from functions.oai.access import AccessLog
 from functions.oai.event import OAI_PATH, Call, Reply, unavailable
 from functions.oai.present import Present
 from functions.oai.repository import Repository
+from functions.snapshot import obi
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
@@ -46,6 +47,9 @@ _STREAMS = 256
 """Answers that may be under way at once, each with a file or a request to a bucket held open."""
 PATHS = (arguments.PATH, *_LISTS)
 """What is answered here: these, and what lies below them."""
+
+_FIELDS = (*FIELDS, obi.DOCUMENT.name)
+"""What is read of a record: of a capture its place, of others all."""
 
 _ALLOWED = ("GET", "HEAD", "OPTIONS")
 _PLAIN = "text/plain"
@@ -190,21 +194,21 @@ class ContentApplication:
     def _found(self, manifest: Manifest, asked: Asked) -> Content:
         """Return what is asked for: of an item, or of a file by its own address or handle."""
         for identifier in asked.identifiers:
-            record = self._repository.record(manifest, identifier, fields=FIELDS)
+            record = self._repository.record(manifest, identifier, fields=_FIELDS)
             if record is not None:
                 return self._contents.find(manifest, record, file=asked.file, at=asked.at)
         if asked.file:
             raise ContentError("unknown", "there is no such item")
-        error: ContentError | None = None
+        failure = ContentError("unknown", "no item has that identifier")
         for identifier in asked.identifiers:
             try:
                 return self._contents.find(manifest, None, file=identifier, at=asked.at)
-            except ContentError as failure:
-                if failure.code != "unknown":
+            except ContentError as error:
+                if error.code not in ("unknown", "not-held"):
                     raise
-                error = failure
-        assert error is not None
-        raise error
+                if error.code == "not-held" and asked.at is not None:
+                    failure = error
+        raise failure
 
     def _delivered(self, call: Call, asked: Asked, content: Content, entry: "_Entry") -> Answer:
         """Return the answer with a content, if not too many are under way."""
