@@ -176,8 +176,9 @@ def _listed(
         return
     try:
         paths = [str(store.local(file.key)) for file in inventory.held(number).files("files")]
-        with _database(means) as (connection, _):
-            yield from datasets.listed(connection, paths)
+        if paths:
+            with _database(means) as (connection, _):
+                yield from datasets.listed(connection, paths)
     except (DamagedStore, MissingObject):
         return  # told where the snapshot's own files are
 

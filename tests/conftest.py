@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -27,6 +28,12 @@ def _end_quietly() -> None:
 
 
 atexit.register(_end_quietly)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over what thousands of tests are made of."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

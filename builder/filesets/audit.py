@@ -81,11 +81,12 @@ class Audit:
                 self._find("fileset-altered", kept.key, "it has not the SHA-256 of its record")
 
     def listed(self, connection: engine.Connection, paths: Iterable[str]) -> Iterator[Finding]:
-        """Hold what a snapshot lists, in files of its table `files`, against what is there."""
+        """Hold what a snapshot lists, in files of its table `files`, against what is there.
+
+        There is at least one of these files.
+        """
         told = {finding.object for finding in self.findings}
         values = {"files": list(paths)}
-        if not values["files"]:
-            return
         with engine.reading("the table files"):
             rows = connection.execute(_HELD.format(engine.table("$files")), values).fetchall()
         for key, end, whole in rows:

@@ -35,8 +35,9 @@ SERIALS, OTHER = "collection:serials", "collection:serials:harvest_december07"
 
 
 def records(world: World) -> dict[str, Record]:
-    """Return the listed records of every kind."""
-    manifest, repository = newest(world), world.repository()
+    """Return the listed records of every kind, by one reader for as long as the world lasts."""
+    manifest = newest(world)
+    repository = world.opened[0] if world.opened else world.repository()
     selection = Selected(tuple(manifest.kinds()), Span(1, manifest.last_position))
     found = repository.page(manifest, selection, 1_000_000, headers=False)
     assert len(found) == repository.size(manifest, selection)

@@ -41,7 +41,7 @@ def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 8)
     monkeypatch.setattr(layout, "FILE_GROUPS", 3)
     monkeypatch.setattr(layout, "LEAF_FILES", 2)
-    monkeypatch.setattr(listing, "SPREAD", 0.25)
+    monkeypatch.setattr(listing, "SPREAD", 0.4)
 
 
 def fill(world: World) -> None:

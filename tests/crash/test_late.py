@@ -16,6 +16,7 @@ from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
 
+from ..builder.beginning import begin
 from ..builder.conftest import World, capture
 from ..builder.test_expire import aged
 from ..builder.test_hazards import Killed, urls
@@ -59,17 +60,21 @@ def left(world: World, seconds: float) -> datetime:
 
     Returns the instant of its end: until then a reader may have answered without item 2.
     """
-    world.ingest([capture(1)])
-    world.publish()
-    world.clock.sleep(100)
-    world.ingest([capture(2)])
 
-    def die(writes: int) -> None:
-        world.clock.sleep(seconds)
-        raise Killed
+    def fill(world: World) -> None:
+        world.ingest([capture(1)])
+        world.publish()
+        world.clock.sleep(100)
+        world.ingest([capture(2)])
 
-    with pytest.raises(Killed):
-        publish(Slow(world.root, die), world.configuration(), world.outside())
+        def die(writes: int) -> None:
+            world.clock.sleep(seconds)
+            raise Killed
+
+        with pytest.raises(Killed):
+            publish(Slow(world.root, die), world.configuration(), world.outside())
+
+    begin(world, ("late", seconds), fill)
     assert not pointer(world).settled
     return world.clock.now
 

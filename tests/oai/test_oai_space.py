@@ -1,6 +1,5 @@
 """A large space of requests, each answer of which is held against a model of the protocol."""
 
-import os
 from collections import Counter
 from functools import cache
 from random import Random
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from ..extent import LONG
 from . import protocol, world
 from .client import Page, content
 from .protocol import Ask
@@ -18,8 +18,7 @@ from .verdict import right
 from .world import World
 
 TOGETHER = 40
-"""Requests of one example: (50 + 10 + 10) * 40 for each of eight subjects are 22,400."""
-LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+"""Requests of one example: (25 + 6 + 6) * 40 for each of eight subjects are 11,840."""
 # As in tests/machine: only the long profile takes other examples each time.
 BUDGET = settings(
     deadline=None,
@@ -63,7 +62,7 @@ def answered(sent: Sent, place: World) -> None:
 def explored(place: World, subject: str, examples: int) -> None:
     """Ask `examples` times by `TOGETHER` requests that one seed picks."""
 
-    @settings(BUDGET, max_examples=examples * (50 if LONG else 1))
+    @settings(BUDGET, max_examples=examples * (100 if LONG else 1))
     @given(st.integers(0, 2**64))
     def every(start: int) -> None:
         pick = Random(start)
@@ -75,17 +74,17 @@ def explored(place: World, subject: str, examples: int) -> None:
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_every_request_to_a_rich_repository_is_answered_right(subject: str):
-    explored(rich(), subject, 50)
+    explored(rich(), subject, 25)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_every_request_to_one_without_sets_is_answered_right(subject: str):
-    explored(bare(), subject, 10)
+    explored(bare(), subject, 6)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_every_request_to_an_empty_one_is_answered_right(subject: str):
-    explored(empty(), subject, 10)
+    explored(empty(), subject, 6)
 
 
 @pytest.mark.parametrize(
