@@ -113,9 +113,11 @@ def _choice(arguments: argparse.Namespace) -> Choice:
 def _archives(context: Context) -> Iterator[Archives]:
     """Give what reads the archive files of the store."""
     repository = DuckRepository(context.reader)
-    settings, environment = context.configuration, context.environment
+    settings, base = context.configuration, context.configuration_path.parent
     try:
-        yield opening.archives(repository, *context.store_uri(), settings, environment)
+        yield opening.archives(
+            repository, context.reader.address, base, settings, context.environment
+        )
     finally:
         repository.close()
 
