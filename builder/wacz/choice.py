@@ -90,7 +90,7 @@ def choose(
 def _ask(connection: engine.Connection, sql: str, where: str) -> None:
     """Make the table `asked` of the positions that meet a person's condition."""
     # What ends the one bracket does not end the other.
-    if not (engine.is_select(sql) and engine.is_select(f"SELECT [\n{where}\n]")):
+    if not (where.strip() and engine.is_select(sql) and engine.is_select(f"SELECT [\n{where}\n]")):
         raise UsageError(f"--where {where}: expected one condition in DuckDB's SQL")
     try:
         engine.query(connection, f"CREATE TABLE asked AS {sql}")

@@ -82,7 +82,8 @@ class Parcel:
 
     def end(self) -> None:
         """Write all that tells of the records, and the end of the zip."""
-        self._archive()  # a WACZ has one at least
+        if self._file is None:
+            self._archive()  # a WACZ has one at least
         self._open.close()
         second = [zipnum.heading(_INDEX.rpartition("/")[2])]
         with self._member(_INDEX) as out:
