@@ -1,11 +1,12 @@
 """`sheaf harvest`."""
 
 import argparse
+import gc
 import re
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from importlib import metadata
 from itertools import product
@@ -120,7 +121,7 @@ def run(context: Context) -> int:
     stop = threading.Event()
     outcomes: list[Outcome] = []
     errors: list[SheafError] = []
-    with Records() as bar:
+    with Records() as bar, _rare_collections():
         work = partial(_work, context, home, asked, _means(arguments, stop, bar), bar)
         crew = Crew(work, arguments.per_host, stop)
         with closing(crew.outcomes(orders)) as found:
@@ -136,6 +137,17 @@ def run(context: Context) -> int:
     outcomes.sort(key=lambda one: orders.index(one.order))
     context.result("\n".join(map(account.text, outcomes)), list(map(account.told, outcomes)))
     return 1 if errors or account.failed(outcomes) else 0
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Look for cycles rarely: pages are many objects that have none, a fifth of all time else."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _work(

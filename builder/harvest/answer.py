@@ -69,7 +69,7 @@ def taken_apart(data: bytes, charset: str | None) -> Page | None:
             if ends or closes:  # else it is the place at which the answer breaks off
                 lost.append((_identifier(fragment), UNREADABLE))
         else:
-            entries.append(_told(replace(entry, start=start, end=start + len(fragment)), mended))
+            entries.append(_told(entry._replace(start=start, end=start + len(fragment)), mended))
     token = _TOKEN.search(found, starts[-1])
     size = _SIZE.search(token[1]) if token else None
     date = _DATE.search(found)
@@ -84,7 +84,7 @@ def taken_apart(data: bytes, charset: str | None) -> Page | None:
 
 
 def _told(entry: Entry, mended: cleaning.Mended) -> Entry:
-    return replace(entry, fault=mended.fault(entry.start, entry.end))
+    return entry._replace(fault=mended.fault(entry.start, entry.end))
 
 
 def _identifier(fragment: bytes) -> str:

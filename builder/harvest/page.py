@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -23,6 +24,7 @@ _TAG = re.compile(rb"<(?:(%s):)?%s((?:\s(?:[^>\"']|\"[^\"]*\"|'[^']*')*)?)>" % (
 _DECLARED = re.compile(rb"\sxmlns(?::(%s))?\s*=\s*(?:\"([^\"]*)\"|'([^']*)')" % _NAME)
 _ELEMENT = rb"<(?:(?P<end>/?)%srecord(?=[\s/>])(?:[^>\"']|\"[^\"]*\"|'[^']*')*>"
 _APART = rb"|!--.*?-->|!\[CDATA\[.*?\]\]>|\?.*?\?>|(?P<type>!DOCTYPE))"
+_PLAIN = b"<record>"
 _LISTS = frozenset({"ListRecords", "GetRecord"})
 _DOCTYPE = "a document type is declared, which no answer of OAI-PMH has"
 
@@ -30,8 +32,7 @@ _Scope = list[tuple[bytes, bytes, str]]
 """Of each namespace of the surroundings: how its declaration and its use begin, and the former."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A record, or the header of one where identifiers are listed, which has no `text`.
 
     `text` is its element with the namespaces that it needs; `start` and `end` are where it lay in
@@ -143,7 +144,8 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
         if name == "header":
             deleted = part.get("status", "").strip().lower() == "deleted"
             for one in part:
-                values.setdefault(_local(one.tag), []).append(_text(one))
+                text_of = _text(one) if len(one) else (one.text or "").strip()
+                values.setdefault(_local(one.tag), []).append(text_of)
         elif name == "metadata":
             for one in part:
                 _take(one, dc)
@@ -162,7 +164,10 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
 def _take(metadata: Element, dc: dict[str, list[str]]) -> None:
     for one in metadata:
         name = _DC_NAMES.get(one.tag)
-        if name is not None and (text := _text(one)):
+        if name is None:
+            continue
+        text = _text(one) if len(one) else (one.text or "").strip()
+        if text:
             dc.setdefault(name, []).append(text)
 
 
@@ -233,10 +238,13 @@ def _scope(head: bytes) -> _Scope:
 
 def _needing(element: bytes, scope: _Scope) -> str:
     """Return an element with the namespaces of its surroundings that it needs."""
-    tag = _TAG.match(element)
-    if tag is None:
-        return element.decode()
-    own = {b"xmlns:" + one[0] if one[0] else b"xmlns" for one in _DECLARED.findall(tag[2])}
+    own: set[bytes] = set()
+    if element.startswith(_PLAIN):
+        at = len(_PLAIN) - 1
+    else:
+        tag = _TAG.match(element)
+        assert tag is not None  # it is where elements begin
+        at = tag.start(2)
+        own = {b"xmlns:" + one[0] if one[0] else b"xmlns" for one in _DECLARED.findall(tag[2])}
     added = "".join(text for name, use, text in scope if name not in own and use in element)
-    at = tag.start(2)
-    return element[:at].decode() + added + element[at:].decode()
+    return f"{element[:at].decode()}{added}{element[at:].decode()}"

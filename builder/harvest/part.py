@@ -93,8 +93,10 @@ class _Parquet:
             row.identifier, row.datestamp, row.deleted, row.sets, *map(dc.get, DC),
             row.record, row.harvested, row.run, row.fault,
         )  # fmt: skip
-        with _told(self._path):
+        try:
             self._rows.append(values)
+        except StoreError as error:
+            raise HarvestError(str(error)) from error
 
     def close(self) -> None:
         with _told(self._path):

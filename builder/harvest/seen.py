@@ -85,23 +85,28 @@ class Seen:
         """Take note of a version in a run, and tell how it stands. Raises HarvestError."""
         item = _item(identifier)
         version = hashlib.blake2b(f"{stamp}\0{text}".encode(), digest_size=16).digest()
-        with _told(self._path):
-            added = self._base.execute(
-                "INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)",
-                (item, version, stamp, run, deleted),
-            )
-            if added.rowcount:
-                return Sight.NEW
-            found = self._base.execute(
-                "SELECT version, run FROM items WHERE item = ?", (item,)
-            ).fetchone()
-            before, when = found
-            if before == version:
-                if when == run:
-                    return Sight.AGAIN
-                self._base.execute("UPDATE items SET run = ? WHERE item = ?", (run, item))
-                return Sight.SAME
+        try:
+            return self._added(item, version, stamp, run, deleted)
+        except sqlite3.Error as error:
+            raise _unusable(self._path, error) from error
+
+    def _added(self, item: int, version: bytes, stamp: str, run: int, deleted: bool) -> Sight:
+        added = self._base.execute(
+            "INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)",
+            (item, version, stamp, run, deleted),
+        )
+        if added.rowcount:
+            return Sight.NEW
+        found = self._base.execute(
+            "SELECT version, run FROM items WHERE item = ?", (item,)
+        ).fetchone()
+        before, when = found
+        if before != version:
             return self._changed(item, version, stamp, run, deleted, found)
+        if when == run:
+            return Sight.AGAIN
+        self._base.execute("UPDATE items SET run = ? WHERE item = ?", (run, item))
+        return Sight.SAME
 
     def _changed(
         self,
@@ -165,4 +170,8 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise HarvestError(f"{path} cannot be used: {error}") from error
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> HarvestError:
+    return HarvestError(f"{path} cannot be used: {error}")

@@ -9,7 +9,8 @@ from builder.harvest import folder, layout, stamp, window
 from builder.harvest.errors import Refused, Unanswered
 from builder.harvest.folder import Folder
 from builder.harvest.page import Page
-from builder.harvest.state import COMPLETE, GIVEN_UP, PARTIAL, Counts, Going, Run, State
+from builder.harvest.state import COMPLETE, GIVEN_UP, LOST, PARTIAL, Counts, Going, Run, State
+from builder.harvest.taking import Ask
 from builder.harvest.walk import Walk
 from builder.harvest.window import Asked
 from builder.surroundings import Clock
@@ -69,7 +70,7 @@ class Session:
     order: Order
     home: Path
     asked: Asked
-    ask: Callable[[Mapping[str, str]], Page]
+    ask: Ask
     clock: Clock
     seconds: Callable[[], float]
     say: Callable[[str], None]
@@ -116,6 +117,8 @@ class Session:
         state.going = Going(
             number, self._now(), since, until, (asked.since, asked.until), asked.full, begin=since,
         )  # fmt: skip
+        if state.runs:
+            state.going.owed = [one for one in state.runs[-1].lost if one[0]]
         kept.seen.begin()
         kept.commit()
         return state.going
@@ -137,7 +140,7 @@ class Session:
             run = self._end(kept, going, GIVEN_UP)
             return self._outcome(kept, run, str(error))
         state = kept.state
-        if status == COMPLETE:
+        if walk.whole and going.counts.lost <= LOST:  # those are asked for again
             state.covered = window.covering(
                 state.covered, going.since, going.until, going.began or self._now()
             )

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 DAY = "YYYY-MM-DD"
 SECOND = "YYYY-MM-DDThh:mm:ssZ"
@@ -9,6 +10,7 @@ _FORMS = {10: "%Y-%m-%d", 20: "%Y-%m-%dT%H:%M:%SZ"}
 _WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?", re.ASCII)
 
 
+@lru_cache(maxsize=1024)
 def moment(text: str) -> datetime | None:
     """Return the time that a datestamp means, a day's first second; None where it is none."""
     if not _WRITTEN.fullmatch(text):

@@ -54,8 +54,9 @@ class Going:
     `gained` counts what came since the list broke off last, `stage` how often it did in a row with
     nothing gained. `fell` is whether a list began at a datestamp then, `rewound` whether it had to
     begin at the start again, `remade` whether the index of what was seen had to be made again.
-    `idle` counts pages in a row that brought nothing, `mark` is the token of one of them. `bad` is
-    the latest datestamp of a record that could not be had.
+    `owed` could not be had in the run before, with why not, and are still to be asked for. `idle`
+    counts pages in a row that brought nothing, `mark` is the token of one of them. `bad` is the
+    latest datestamp of a record that could not be had.
     """
 
     number: int
@@ -82,6 +83,7 @@ class Going:
     mark: str = ""
     bad: str = ""
     counts: Counts = field(default_factory=Counts)
+    owed: list[tuple[str, str]] = field(default_factory=list)
     lost: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -91,10 +93,18 @@ class Going:
             self.notes.append(text)
 
     def lose(self, identifier: str, why: str) -> None:
-        """Keep a record that could not be had."""
+        """Keep a record that could not be had, once."""
+        if identifier and identifier in dict(self.lost):
+            return
         self.counts.lost += 1
         if len(self.lost) < LOST:
             self.lost.append((identifier, why))
+
+    def find(self, identifier: str) -> None:
+        """Take a record that came from those that could not be had."""
+        if self.lost and identifier in dict(self.lost):
+            self.lost = [one for one in self.lost if one[0] != identifier]
+            self.counts.lost -= 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,18 +196,24 @@ def _state(document: dict[str, Any]) -> State:
 
 def _going(document: dict[str, Any]) -> Going:
     counts = Counts(**_known(Counts, document.pop("counts")))
-    lost = [(str(i), str(why)) for i, why in document.pop("lost")]
+    owed, lost = (_pairs(document.pop(name)) for name in ("owed", "lost"))
     first, last = document.pop("asked")
-    return Going(counts=counts, lost=lost, asked=(first, last), **_known(Going, document))
+    return Going(
+        counts=counts, owed=owed, lost=lost, asked=(first, last), **_known(Going, document)
+    )
 
 
 def _run(document: dict[str, Any]) -> Run:
     return Run(
         counts=Counts(**_known(Counts, document.pop("counts"))),
-        lost=tuple((str(i), str(why)) for i, why in document.pop("lost")),
+        lost=tuple(_pairs(document.pop("lost"))),
         notes=tuple(document.pop("notes")),
         **_known(Run, document),
     )
+
+
+def _pairs(some: list[list[str]]) -> list[tuple[str, str]]:
+    return [(str(identifier), str(why)) for identifier, why in some]
 
 
 def _known(kind: type, document: dict[str, Any]) -> dict[str, Any]:

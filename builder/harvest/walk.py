@@ -5,38 +5,20 @@ of datestamps, else at its start; what came before is known and is not kept twic
 nothing new, records are asked for one by one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from builder.harvest import window
 from builder.harvest.errors import HarvestError, Refused, Unanswered
-from builder.harvest.page import Entry, Page
-from builder.harvest.row import Harvested
-from builder.harvest.seen import Sight
-from builder.harvest.stamp import earlier, is_before, moment
-from builder.harvest.state import COMPLETE, PARTIAL, Going, State
+from builder.harvest.stamp import earlier, is_before
+from builder.harvest.state import COMPLETE, PARTIAL, Going
+from builder.harvest.taking import Ask, Kept, Taking
 
 _IDLE = 50
 """Pages in a row that may bring nothing."""
 _ENDED = frozenset({"noRecordsMatch"})
 _FINAL = frozenset({"cannotDisseminateFormat", "noSetHierarchy", "badVerb"})
 _REFUSALS = frozenset({400, 404, 422, 500})
-NO_STAMP = "its datestamp is none of OAI-PMH"
-
-
-class Kept(Protocol):
-    """Keeps what comes; builder.harvest.folder.Folder does."""
-
-    state: State
-
-    def add(self, row: Harvested) -> Sight:
-        """Keep a row, unless it was seen."""
-        ...
-
-    def has(self, identifier: str, stamp: str) -> bool:
-        """Tell whether that version of an item came last."""
-        ...
 
 
 class Loop(HarvestError):
@@ -51,7 +33,7 @@ class Walk:
     `paused` is called between pages.
     """
 
-    ask: Callable[[Mapping[str, str]], Page]
+    ask: Ask
     kept: Kept
     going: Going
     overlap: float
@@ -59,13 +41,21 @@ class Walk:
     advance: Callable[[int, int | None], None]
     paused: Callable[[], None]
     idle: int = _IDLE
-    _date: str = field(init=False, default="")
+    whole: bool = field(init=False, default=False)
+    """Whether the list was walked to its end; single records may be missing all the same."""
+    _taking: Taking = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._taking = Taking(self.ask, self.kept, self.going)
 
     def to_end(self) -> str:
         """Walk to the list's end and return COMPLETE, or PARTIAL where something is missing.
 
         Raises Unanswered where the repository cannot be asked now, and Refused for good.
         """
+        while self.going.owed:
+            self._taking.fetch(*self.going.owed[0])
+            del self.going.owed[0]
         while True:
             try:
                 ended = self._page()
@@ -78,8 +68,12 @@ class Walk:
                     return PARTIAL
                 continue
             if ended and self._is_whole():
-                return PARTIAL if self.going.counts.lost else COMPLETE
+                return self._ended()
             self.paused()
+
+    def _ended(self) -> str:
+        self.whole = True
+        return PARTIAL if self.going.counts.lost else COMPLETE
 
     def _page(self) -> bool:
         """Ask for a page and take what is in it; tell whether the list is at its end."""
@@ -87,7 +81,7 @@ class Walk:
         page = self.ask(self._question())
         going.counts.pages += 1
         going.began = going.began or window.beginning(page.date, self.now)
-        self._date = page.date or ""
+        self._taking.date = page.date or ""
         if page.errors:
             code, text = page.errors[0]
             if code in _ENDED:
@@ -97,9 +91,9 @@ class Walk:
             going.size = page.size
         before = going.gained
         for entry in page.entries:
-            self._take(entry)
+            self._taking.take(entry)
         for identifier, why in page.lost:
-            self._fetch(identifier, why)
+            self._taking.fetch(identifier, why)
         self.advance(len(page.entries), going.size)
         if page.torn and not page.token:
             raise Unanswered("the answer breaks off")
@@ -117,70 +111,6 @@ class Walk:
         given = {"from": going.begin, "until": going.until, "set": state.set}
         named = {name: value for name, value in given.items() if value is not None}
         return {"verb": going.verb, "metadataPrefix": state.prefix, **named}
-
-    def _take(self, entry: Entry) -> None:
-        """Keep a record, or ask for the one of a header."""
-        going = self.going
-        if moment(entry.datestamp) is not None:
-            if going.last and is_before(entry.datestamp, going.last):
-                going.ordered = False
-            going.moved = going.moved or (going.last not in ("", entry.datestamp))
-            going.last = entry.datestamp
-        if going.verb == "ListRecords":
-            self._keep(entry)
-        elif not self._is_had(entry):
-            going.bad = max(going.bad, entry.datestamp)
-        if not going.high or is_before(going.high, going.last):
-            going.high = going.last
-
-    def _is_had(self, entry: Entry) -> bool:
-        """Tell whether the record of a header is had, before or now."""
-        known = self.kept.has(entry.identifier, entry.datestamp)
-        return known or self._fetch(entry.identifier, "")
-
-    def _keep(self, entry: Entry) -> None:
-        going, counts = self.going, self.going.counts
-        if not entry.identifier:
-            going.lose("", "it has no identifier")
-            return
-        fault = entry.fault
-        if moment(entry.datestamp) is None:
-            fault = NO_STAMP if fault is None else f"{fault}; {NO_STAMP}"
-        row = Harvested(
-            entry.identifier, entry.datestamp, entry.deleted, entry.sets, entry.dc, entry.text,
-            self._date, going.number, fault,
-        )  # fmt: skip
-        sight = self.kept.add(row)
-        setattr(counts, sight.value, getattr(counts, sight.value) + 1)
-        if sight is Sight.AGAIN:
-            return
-        going.gained += 1
-        if sight is not Sight.SAME:
-            counts.deleted += entry.deleted
-            counts.mended += fault is not None
-
-    def _fetch(self, identifier: str, why: str) -> bool:
-        """Ask for one record and keep it; what cannot be had is lost. Tell whether it is not."""
-        if not identifier:
-            self.going.lose("", why)
-            return False
-        prefix = self.kept.state.prefix
-        asked = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
-        try:
-            page = self.ask(asked)
-        except Unanswered as error:
-            if error.later:
-                raise
-            self.going.lose(identifier, why or str(error))
-            return False
-        if page.errors and page.errors[0][0] == "idDoesNotExist":
-            return True
-        if page.entries:
-            self._keep(page.entries[0])
-            return True
-        said = ": ".join(page.errors[0]) if page.errors else "an answer without a record"
-        self.going.lose(identifier, why or said)
-        return False
 
     def _watch(self, token: str, gained: bool) -> None:
         """Raise Loop where pages go round: the same token comes again, or too many bring nothing.
@@ -205,12 +135,12 @@ class Walk:
         going, counts = self.going, self.going.counts
         going.note("the list goes round: its tokens have no end")
         if going.size is not None and counts.distinct >= going.size:
-            return PARTIAL if counts.lost else COMPLETE
+            return self._ended()
         if not going.ordered or not going.moved:
             going.note("whether all of it came cannot be told")
             return PARTIAL
         if going.stage and not going.gained:  # what is later than the last one came, too
-            return PARTIAL if counts.lost else COMPLETE
+            return self._ended()
         going.stage, going.gained = 1, 0
         self._begin(self._fallen(self.overlap))
         return None
@@ -222,8 +152,11 @@ class Walk:
             raise trouble
         if going.token is None and going.verb == "ListRecords" and self._eased(trouble):
             return True
-        if isinstance(trouble, Refused) and (trouble.code in _FINAL or not going.counts.distinct):
-            raise trouble
+        if isinstance(trouble, Refused):
+            if trouble.code in _FINAL or not going.counts.distinct:
+                raise trouble
+        elif self._is_away():
+            raise Unanswered(str(trouble), trouble.status, later=True) from trouble
         going.stage = 1 if going.gained else going.stage + 1
         going.gained = 0
         falls = going.ordered and going.moved
@@ -240,6 +173,15 @@ class Walk:
             going.note(f"the list could not be had to its end: {trouble}")
             return False
         return True
+
+    def _is_away(self) -> bool:
+        """Tell whether a repository that did tell of itself does not do even that now."""
+        if not self.kept.state.identify:
+            return False
+        try:
+            return not self.ask({"verb": "Identify"}).rows
+        except Unanswered:
+            return True
 
     def _eased(self, trouble: HarvestError) -> bool:
         """Ask for another window where this one was refused."""

@@ -17,7 +17,7 @@ from builder.harvest import layout
 from builder.harvest.row import ROW
 
 from ..whole.conftest import sheaf
-from .kept import kept
+from .kept import expected, kept
 from .listening import serving
 from .provider import NOW, Answer, Call, Provider, items
 
@@ -194,6 +194,44 @@ def test_another_window_gives_a_run_up_that_goes_on(tmp_path: Path) -> None:
         assert (done.json[0]["run"], done.json[0]["status"]) == (2, "complete")
         assert kept(tmp_path).doubled == []
         assert len(kept(tmp_path).rows) == 60
+
+
+def test_a_record_that_cannot_be_had_is_asked_for_again_and_holds_nothing_up(
+    tmp_path: Path,
+) -> None:
+    poison = frozenset({"oai:a.cz:27"})
+    with serving(items(60), "bad-record-500", poison=poison) as provider:
+        for run in (1, 2):
+            done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+            assert (done.code, done.json[0]["status"]) == (1, "partial")
+            assert [one["identifier"] for one in done.json[0]["missing"]] == sorted(poison)
+            since = [c.arguments.get("from") for c in provider.calls if c.is_list]
+            assert (since[-1] == "2026-11-22T09:00:00Z") == (run == 2)  # it is up to date
+        provider.poison = frozenset()
+        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        assert (done.code, done.json[0]["new"], done.json[0]["missing"]) == (0, 1, [])
+        assert kept(tmp_path).state == expected(provider.state())
+
+
+def test_a_repository_that_is_away_for_a_while_is_gone_on_with(tmp_path: Path) -> None:
+    """Its pages say so with a status that is good: neither the token nor a page is lost."""
+    with serving(items(100)) as provider:
+
+        def away(provider: Provider, call: Call, answer: Answer) -> Answer:
+            if call.number < 6:
+                return answer
+            return Answer(200, {"Content-Type": "text/html"}, b"<html>Back soon</html>")
+
+        provider.answers.append(away)
+        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        assert (done.code, done.json[0]["status"], done.json[0]["records"]) == (1, "partial", 60)
+        assert done.json[0]["error"].endswith("a document <html>")
+        provider.answers.remove(away)
+        before = len(provider.calls)
+        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        assert (done.code, done.json[0]["run"], done.json[0]["pages"]) == (0, 1, 5)
+        assert "resumptionToken" in provider.calls[before].arguments
+        assert kept(tmp_path).doubled == []
 
 
 def test_what_is_not_listed_any_more_is_told(tmp_path: Path) -> None:
