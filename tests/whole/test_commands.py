@@ -541,6 +541,11 @@ def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
     assert account["dataset"] == "success"
     assert account["repec"] == {"templates": 11, "files": 3, "harvested": 2, "deleted": 1}
     assert sheaf("verify", "--store", folder / "store").code == 0
+    restored = result.json["restored"]
+    assert restored["restored"] > 10
+    assert not restored["missing"]
+    page = (folder / "site" / "www.example.org" / "index.html").read_text("utf-8")
+    assert 'href="styl.css"' in page
     again = sheaf("demo", "--once", "--folder", folder, "--port", "0")  # made anew
     assert again.code == 0, again.err
     shutil.rmtree(folder)
