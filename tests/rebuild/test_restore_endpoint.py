@@ -194,9 +194,9 @@ def test_what_a_redirect_or_a_refusal_says_is_not_read_to_its_end() -> None:
 )  # fmt: skip
 def test_a_redirect_to_no_address_is_told(location: str) -> None:
     moved = say(302, b"", Location=location.encode().decode("latin-1"))
-    with served(moved, moved, moved) as (source, _):
-        with pytest.raises(Unanswered, match="bad-redirect"):
-            read(source)
+    answers = served(moved, moved, moved)
+    with answers as (source, _), pytest.raises(Unanswered, match="bad-redirect"):
+        read(source)
 
 
 def test_a_signed_address_is_followed_and_told_nothing() -> None:
