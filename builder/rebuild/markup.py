@@ -21,7 +21,7 @@ _RAW = {
     name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
-_REFRESH = re.compile(r"(\s*[0-9.]*\s*[;,]?\s*(?:url\s*=\s*)?)([\"']?)(.*?)\2\s*", re.I | re.DOTALL)
+_DELAY = re.compile(r"\s*+[0-9.]*+\s*+[;,]?\s*+(?:url\s*+=\s*+)?", re.IGNORECASE)
 _SPACES = re.compile(r"[\s,]*")
 _WORD = re.compile(r"\S+")
 
@@ -100,12 +100,13 @@ def rewritten(text: str, reference: Reference, decode: Decode) -> str:
 
 def _changes(text: str, reference: Reference, decode: Decode) -> Iterator[tuple[int, int, str]]:
     for tag in _tags(text):
+        refreshes = tag.name == "meta" and _is_refresh(tag.value("http-equiv", decode))
         for attribute in tag.attributes:
             value = html.unescape(decode(attribute.value))
             if _is_off(tag, attribute.name, value):
                 yield attribute.start, attribute.start, "data-"
                 continue
-            change = _change(tag, attribute.name, decode)
+            change = _change(tag.name, attribute.name, refreshes=refreshes)
             if change is not None and (new := change(value, reference)) != value:
                 quoted = new.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
                 ascii_only = quoted.encode("ascii", "xmlcharrefreplace").decode("ascii")
@@ -126,17 +127,21 @@ def _is_off(tag: _Tag, name: str, value: str) -> bool:
     return name in _OFF
 
 
-def _change(tag: _Tag, name: str, decode: Decode) -> Callable[[str, Reference], str] | None:
+def _is_refresh(value: str) -> bool:
+    return value.strip().lower() == "refresh"
+
+
+def _change(element: str, name: str, *, refreshes: bool) -> Callable[[str, Reference], str] | None:
     """Return what rewrites the value of an attribute, None where it is no reference."""
     if name in _SETS:
         return _images
     if name == "style":
         return sheet.rewritten
-    if name == "content" and tag.name == "meta":
-        return _refresh if tag.value("http-equiv", decode).strip().lower() == "refresh" else None
+    if name == "content":
+        return _refresh if refreshes else None
     if name in _URLS:
         elements = _URLS[name]
-        return _single if elements is None or tag.name in elements else None
+        return _single if elements is None or element in elements else None
     return None
 
 
@@ -146,9 +151,13 @@ def _single(value: str, reference: Reference) -> str:
 
 
 def _refresh(value: str, reference: Reference) -> str:
-    found = _REFRESH.fullmatch(value)
-    new = reference(found[3]) if found and found[3] else None
-    return value if found is None or new is None else found[1] + new
+    delay = _DELAY.match(value)
+    at = delay.end() if delay else 0
+    written = value[at:].rstrip()
+    if written[:1] in ('"', "'"):
+        written = written[1:].partition(written[0])[0]
+    new = reference(written) if written else None
+    return value if new is None else value[:at] + new
 
 
 def _images(value: str, reference: Reference) -> str:

@@ -17,9 +17,17 @@ def passed(source: BinaryIO, count: int) -> None:
             return
 
 
-def counted(source: BinaryIO) -> int:
-    """Return how many bytes are left, and read all of them."""
-    return sum(map(len, iter(lambda: source.read(PIECE), b"")))
+def counted(source: BinaryIO, most: int) -> int | None:
+    """Return how many bytes are left, which are read for it; None where they are more than `most`.
+
+    A few bytes may be made to inflate to any number of them.
+    """
+    count = 0
+    while data := source.read(PIECE):
+        count += len(data)
+        if count > most:
+            return None
+    return count
 
 
 def pieces(source: BinaryIO, length: int | None) -> Iterator[bytes]:

@@ -22,6 +22,9 @@ from functions.snapshot.configuration import Configuration
 AHEAD = 1 << 18
 """Bytes that are read before the answer begins: what fits is known to be right as a whole."""
 
+COUNTED = 1 << 28
+"""Bytes that are read to learn how many there are. Of more than these there are no parts."""
+
 _SIZES = 1024
 """Contents whose size is remembered where all of them had to be read for it."""
 
@@ -61,7 +64,7 @@ class Delivery:
         self._largest = largest
         self._seconds = settings["serve.cache_seconds"]
         self._redirected = settings["content.redirect_bytes"]
-        self._sizes: OrderedDict[tuple[object, ...], int] = OrderedDict()
+        self._sizes: OrderedDict[tuple[object, ...], int | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def answer(
@@ -87,9 +90,9 @@ class Delivery:
             told.pop("Memento-Datetime", None)
             return _said(302, told, "It is to be had at the address in Location, for a while.")
         part, size = None, shown.size
-        wanted = range.read(call.headers.get("range", "")) if call.method == "GET" else None
-        if wanted is not None and shown.continues(call.headers):
-            size = self._size(shown)
+        counts = call.method == "GET" and shown.continues(call.headers)
+        wanted = range.read(call.headers.get("range", "")) if counts else None
+        if wanted is not None and (size := self._size(shown)) is not None:
             try:
                 part = wanted.part(size, self._largest)
             except Unsatisfiable:
@@ -152,8 +155,11 @@ class Delivery:
             body.passed(file, part.first)
         return body.pieces(file, part.length)
 
-    def _size(self, shown: Representation) -> int:
-        """Return how many bytes there are, which may take reading them."""
+    def _size(self, shown: Representation) -> int | None:
+        """Return how many bytes there are, which may take reading them; None for too many of those.
+
+        Then a Range is passed over, as a server may (section 14.2).
+        """
         if shown.size is not None:
             return shown.size
         content = shown.content
@@ -163,7 +169,7 @@ class Delivery:
                 self._sizes.move_to_end(key)
                 return self._sizes[key]
         with self._contents.opened(content, coded=shown.coded) as source:
-            size = body.counted(source)
+            size = body.counted(source, COUNTED)
         with self._lock:
             self._sizes[key] = size
             while len(self._sizes) > _SIZES:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 _RANGE = re.compile(
-    r"[ \t]*bytes[ \t]*=[ \t]*(?:([0-9]{1,19})-([0-9]{1,19})?|-([0-9]{1,19}))[ \t]*"
+    r"[ \t]*bytes[ \t]*=[ \t]*(?:([0-9]{1,40})-([0-9]{1,40})?|-([0-9]{1,40}))[ \t]*", re.IGNORECASE
 )
 
 

@@ -2,11 +2,14 @@
 
 import io
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import BinaryIO
 
 import pytest
 
+from functions.content import delivery
+from functions.content.delivery import AHEAD
 from functions.content.errors import STATUSES, ContentError
 from functions.content.handler import PART
 from functions.content.seam import Content, Stretch
@@ -196,6 +199,8 @@ def test_parts_of_other_bytes_are_refused_by_if_match(match: str, status: int) -
         ("bytes=-3", "7-9", b"789"),
         ("bytes=-30", "0-9", TEXT),
         (" bytes = 2-4 ", "2-4", b"234"),
+        ("Bytes=2-4", "2-4", b"234"),
+        (f"bytes=7-{10**25}", "7-9", b"789"),
     ],
 )
 def test_a_part_is_given(wanted: str, part: str, body: bytes, size: int | None) -> None:
@@ -351,6 +356,19 @@ def test_the_size_that_took_reading_everything_is_remembered() -> None:
     asker.get(range="bytes=1-1")
     assert first > 1_000_000
     assert asker.contents.read - first < 1000
+
+
+def test_what_inflates_to_any_number_of_bytes_is_not_counted_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(delivery, "COUNTED", 1_000_000)
+    asker = Asker(Made(b"", size=None))
+    asker.contents.zeros = 1 << 40
+    for _ in range(3):
+        answer = asker.raw(range="bytes=0-1")
+        with closing(answer["body"]):
+            assert (answer["statusCode"], "Content-Range" in answer["headers"]) == (200, False)
+    assert asker.contents.read < 1_000_000 + 3 * 2 * AHEAD  # and once alone
 
 
 @pytest.mark.parametrize("size", [10, 1_000_000])

@@ -73,6 +73,11 @@ def html(text: str | bytes, content_type: str = "text/html; charset=utf-8") -> s
             "<META CONTENT=\"5;URL='/x.html'\" HTTP-EQUIV=Refresh>",
             '<META CONTENT="5;URL=../x.html" HTTP-EQUIV=Refresh>',
         ),
+        (
+            '<meta http-equiv=refresh content=" 0 ; url = \'/x.html\' ">',
+            '<meta http-equiv=refresh content=" 0 ; url = ../x.html">',
+        ),
+        ("<meta http-equiv=refresh content=30>", "<meta http-equiv=refresh content=30>"),
         ('<meta name=description content="/x.html">', '<meta name=description content="/x.html">'),
         (
             '<p style="background: url(\'/x.html\')">',
@@ -106,6 +111,22 @@ def html(text: str | bytes, content_type: str = "text/html; charset=utf-8") -> s
 )  # fmt: skip
 def test_references_of_a_page(before: str, after: str) -> None:
     assert html(before) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'<meta http-equiv=refresh content="0;url=x{" " * 200_000}y">',
+        f"<meta http-equiv=refresh content='\"{' ' * 200_000}y'>",
+        f"<meta {'content ' * 50_000}>",
+        f'<img srcset="{"a," * 100_000}">',
+        f'<p style="{"url(" * 100_000}">',
+    ],
+    ids=["refresh", "quote", "contents", "srcset", "style"],
+)
+def test_it_takes_no_more_time_than_a_page_is_long(text: str) -> None:
+    # What took the square of it would take minutes, which no test may.
+    assert html(text)
 
 
 def test_a_reference_is_read_in_the_encoding_of_its_page() -> None:
