@@ -56,7 +56,8 @@ class Manners:
 class Means:
     """What exchanges take. `hosts` holds the time between requests; `stop` ends all waits.
 
-    `headers` are sent besides ours, to the host of the base URL alone. `say` tells a person.
+    `headers` are sent besides ours, to the host of the base URL alone, and never in the clear where
+    that is https. `say` tells a person.
     """
 
     agent: str
@@ -94,7 +95,7 @@ class Exchange:
 
     def __init__(self, base_url: str, means: Means) -> None:
         self._base = base_url
-        self._own = urlsplit(base_url).netloc
+        self._own = urlsplit(base_url)
         self._means = means
         self._line = wire.Line(Anywhere(), means.tls)
         self._pool = ThreadPoolExecutor(1, "harvest-ahead")
@@ -125,7 +126,9 @@ class Exchange:
     def _rest(self, tried: int, trouble: _Trouble) -> None:
         manners = self._means.manners
         own = min(manners.rest * 2.0 ** (tried - 1), _LONGEST_REST)
-        seconds = own if trouble.rest is None else min(trouble.rest, manners.longest)
+        seconds = own
+        if trouble.rest is not None:  # a date may lie in the past
+            seconds = min(max(trouble.rest, manners.rest), manners.longest)
         if trouble.rest is not None and seconds >= 5:
             self._means.say(f"{self._base}: asked to wait for {seconds:,.0f} s: {trouble.text}")
         if self._means.stop.wait(seconds):
@@ -217,12 +220,13 @@ class Exchange:
         return bytes(unpacked)
 
     def _headers(self, url: str) -> dict[str, str]:
-        own = self._means.headers if urlsplit(url).netloc == self._own else {}
+        parts, own = urlsplit(url), self._own
+        safe = parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
         return {
             "User-Agent": self._means.agent,
             "Accept": "text/xml, application/xml;q=0.9, */*;q=0.1",
             "Accept-Encoding": "gzip, deflate",
-            **own,
+            **(self._means.headers if safe else {}),
         }
 
     def _redirected(self, url: str, location: str) -> str:
@@ -240,8 +244,11 @@ class Exchange:
         raise NotHad("bad-redirect", location)
 
     def _move(self, url: str, base: str) -> None:
-        if urlsplit(url).netloc != urlsplit(base).netloc:
+        before, after = urlsplit(url), urlsplit(base)
+        if before.netloc != after.netloc:
             self._means.say(f"{self._base} leads to another host: {base}")
+        elif before.scheme == "https" != after.scheme:
+            self._means.say(f"{self._base} leads to where nothing is encrypted: {base}")
         self._base = base
 
 
