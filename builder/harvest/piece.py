@@ -92,7 +92,8 @@ class _Cutter:
             end = self.data.index(b">", self._parser.CurrentByteIndex) + 1
         text = self.data[self._begun : end]
         added = b""
-        for prefix, uri in self._scopes[-1].items():
+        # What is in no namespace would be in that of what it is put into.
+        for prefix, uri in {"": "", **self._scopes[-1]}.items():
             name = b"xmlns:" + prefix.encode() if prefix else b"xmlns"
             needed = prefix.encode() + b":" in text if prefix else _PLAIN.search(text)
             if needed and not re.search(rb"\s" + re.escape(name) + rb"\s*=", tag[0]):

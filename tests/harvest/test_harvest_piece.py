@@ -150,3 +150,18 @@ def test_sets_are_those_of_the_repository_below_one_of_its_host(
     specs: tuple[str, ...], wanted: list[str]
 ) -> None:
     assert list(sets("a.cz:80", specs)) == wanted
+
+
+@pytest.mark.parametrize("about", ["", "<s>t</s>", '<s xmlns="urn:s"/>', '<s xmlns=""/>'])
+def test_what_is_in_no_namespace_is_put_into_none(about: str) -> None:
+    record = (
+        f'<o:record xmlns:o="{OAI}"><o:metadata><d><e/></d></o:metadata>'
+        f"<o:about>{about}</o:about></o:record>"
+    )
+    found = cut(record)
+    assert found.metadata is not None
+    within = etree.fromstring(f'<record xmlns="{OAI}">{found.metadata.text}</record>')
+    assert [one.tag for one in within.iter()] == [f"{{{OAI}}}record", "d", "e"]
+    for piece in found.about:
+        (within,) = etree.fromstring(f'<record xmlns="{OAI}">{piece.text}</record>')
+        assert etree.QName(within).namespace == (piece.namespace or None)
