@@ -207,7 +207,7 @@ def _base_url(text: str) -> str:
     if parts.username is not None:
         raise UsageError("a URL with a password would be written down: use --header")
     query = "&".join(q for q in parts.query.split("&") if q and not q.startswith("verb="))
-    return parts._replace(query=query, fragment="").geturl()
+    return parts._replace(netloc=parts.netloc.lower(), query=query, fragment="").geturl()
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:
