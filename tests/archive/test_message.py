@@ -58,7 +58,9 @@ def test_a_head_is_the_same_wherever_a_piece_ends(head: bytes) -> None:
     assert piecewise(data, [1] * len(data)) == whole
 
 
-@given(st.lists(st.sampled_from([b"\r\n", b"\n", b"\r", b"A: b", b"HTTP/1.1 200", b"c"])), st.data())
+@given(
+    st.lists(st.sampled_from([b"\r\n", b"\n", b"\r", b"A: b", b"HTTP/1.1 200", b"c"])), st.data()
+)
 def test_no_pieces_make_another_head(parts: list[bytes], draw: st.DataObject) -> None:
     data = b"HTTP/1.1 200 OK" + b"".join(parts)
     sizes = draw.draw(st.lists(st.integers(1, 30), max_size=8))

@@ -399,7 +399,8 @@ def test_bytes_that_turn_out_to_be_others_never_come_whole(size: int) -> None:
 
 @pytest.mark.parametrize("largest", [None, gateway.LARGEST])
 @pytest.mark.parametrize(
-    ("told", "held"), [(1, 2), (1, 1_000_000), (2, 1), (1_000_000, 1_000_001), (1_000_000, 1_500_000)]
+    ("told", "held"),
+    [(1, 2), (1, 1_000_000), (2, 1), (1_000_000, 1_000_001), (1_000_000, 1_500_000)],
 )
 def test_no_more_and_no_fewer_bytes_come_than_were_told(
     told: int, held: int, largest: int | None
