@@ -7,13 +7,13 @@ undone here. What is cut off is gone on with by its range.
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from builder.gather.failure import NotHad
 from builder.gather.wire import Answer
 from builder.rebuild import listing, scope
 from builder.rebuild.errors import Missing, RebuildError
-from builder.rebuild.exchange import TOLD, Exchange
+from builder.rebuild.exchange import TOLD, Exchange, is_address, passed
 from builder.rebuild.seam import Bytes, Choice, Held
 from functions.archive import coded
 from functions.archive import digest as digests
@@ -61,8 +61,7 @@ class EndpointSource:
         with ExitStack() as stack:
             answer = stack.enter_context(self._exchange.ask(url))
             if answer.status == _TOO_LARGE:
-                for _ in answer.body:
-                    pass
+                passed(answer)
                 stack.close()
                 answer = stack.enter_context(self._exchange.ask(url, {"Range": "bytes=0-"}))
             if answer.status not in (200, _PARTIAL):
@@ -126,27 +125,28 @@ class EndpointSource:
             "showResumeKey": "true",
         }
         key: str | None = ""
+        keys = listing.Keys()
         while key is not None:
             given = {**asked, listing.KEY: key} if key else asked
             url = f"{self.address}/cdx?{urlencode(given, errors='surrogatepass')}"
             answer, body = self._exchange.read(url)
             if answer.status != 200:
                 raise _unlisted(answer, body, self.address)
-            before, key = key, None
+            key = None
             for raw in body.split(b"\n"):
                 line = listing.line(raw)
                 if isinstance(line, Held):
                     yield line
                 elif line:
                     key = line
-            if key == before:
+            if key is not None and keys.again(key):
                 raise RebuildError(f"{self.address} gives the same resume key again and again")
 
     def _listed(self, spec: str | None) -> Iterator[Held]:
         asked = {"verb": "ListRecords", "metadataPrefix": "capture"}
         if spec is not None:
             asked["set"] = spec
-        seen = ""
+        keys = listing.Keys()
         while True:
             answer, body = self._exchange.read(f"{self.address}/oai?{urlencode(asked)}")
             if answer.status != 200:
@@ -155,9 +155,9 @@ class EndpointSource:
             yield from found
             if not token:
                 return
-            if token == seen:
+            if keys.again(token):
                 raise RebuildError(f"{self.address} gives the same resumption token again")
-            seen, asked = token, {"verb": "ListRecords", "resumptionToken": token}
+            asked = {"verb": "ListRecords", "resumptionToken": token}
 
 
 def base(url: str) -> str:
@@ -165,8 +165,7 @@ def base(url: str) -> str:
 
     Raises RebuildError for what is no address of a server.
     """
-    parts = urlsplit(url)
-    if not parts.hostname or {"?", "#"} & set(url) or parts.username is not None:
+    if not is_address(url) or {"?", "#"} & set(url):
         raise RebuildError(f"{url}: expected the address of an endpoint, as https://host/oai")
     return url.rstrip("/").removesuffix("/oai").rstrip("/")
 

@@ -20,6 +20,7 @@ from builder.gather.failure import Deferred, NotHad
 from builder.rebuild.errors import RebuildError
 
 _HOPS = 5
+_SHORT = 1 << 16
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _PASSING = frozenset({408, 425, 429, 502, 503, 504})
 """Statuses of servers that may answer another time."""
@@ -120,8 +121,7 @@ class Exchange:
             location = answer.headers.get("location", "")
             if answer.status not in _REDIRECTS or not location:
                 return answer
-            for _ in answer.body:
-                pass
+            passed(answer)
             inner.close()
             url = _target(url, location)
         raise NotHad("too-many-hops", url)
@@ -146,8 +146,27 @@ def _whole(answer: wire.Answer) -> bytes:
 
 def _target(url: str, location: str) -> str:
     with contextlib.suppress(ValueError):
-        found = urljoin(url, location)
-        parts = urlsplit(found)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.username is None:
-            return found.partition("#")[0]
+        found = urljoin(url, location).partition("#")[0]
+        if is_address(found):
+            return found
     raise NotHad("bad-redirect", location)
+
+
+def is_address(url: str) -> bool:
+    """Tell whether a URL is one that can be asked: of a server, in ASCII, without a user."""
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError:
+        return False
+    web = parts.scheme in ("http", "https") and parts.hostname and parts.username is None
+    return bool(web and has_port and url.isascii() and url.isprintable() and " " not in url)
+
+
+def passed(answer: wire.Answer) -> None:
+    """Read over a body, if it is short: then the connection can be kept."""
+    left = _SHORT
+    for chunk in answer.body:
+        left -= len(chunk)
+        if left < 0:
+            return

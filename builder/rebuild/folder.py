@@ -111,7 +111,7 @@ class Folder:
         """Tell whether nothing is where a file is to be put. Raises Missing in-the-way."""
         *folders, last = path.split("/")
         try:
-            with self._opened(path, folders, make=False) as there:
+            with self._opened(path, folders, make=False) as there, _told(path):
                 return not _is_there(there, last)
         except FileNotFoundError:
             return True
@@ -120,7 +120,7 @@ class Folder:
         """Return size and time (nanoseconds) of a file; None where there is none, or no file."""
         *folders, last = path.split("/")
         try:
-            with self._opened(path, folders, make=False) as there:
+            with self._opened(path, folders, make=False) as there, _told(path):
                 found = os.stat(last, dir_fd=there, follow_symlinks=False)
         except (Missing, FileNotFoundError):
             return None

@@ -22,11 +22,29 @@ _CAPTURE = "{urn:x-sheaf:capture:1}"
 _REVISIT = "warc/revisit"
 
 
+class Keys:
+    """The keys of a list's pages, few of which are kept: tells of one that goes round (Brent)."""
+
+    def __init__(self) -> None:
+        self._kept = ""
+        self._left = self._room = 1
+
+    def again(self, key: str) -> bool:
+        """Tell whether a key was given out before, after some rounds at the latest."""
+        if key == self._kept:
+            return True
+        self._left -= 1
+        if not self._left:
+            self._kept = key
+            self._left = self._room = 2 * self._room
+        return False
+
+
 def line(raw: bytes) -> Held | str | None:
     """Return the capture of a line of /cdx, or its resume key; None for what is neither."""
     try:
         found = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None

@@ -20,6 +20,7 @@ CREATE TABLE entry (path TEXT PRIMARY KEY, sha256 TEXT, line BLOB) WITHOUT ROWID
 CREATE INDEX digests ON entry (sha256) WHERE sha256 IS NOT NULL;
 """
 _MEMORY = 8192  # KiB that the database takes
+_HIGHEST = 1 << 53
 _LONGEST = 1 << 20
 """Bytes of a line; a URL may be long, but no longer than that."""
 
@@ -84,14 +85,25 @@ def parse(line: bytes) -> Entry | None:
         document = json.loads(line)
         known = {field.name for field in fields(Entry)}
         entry = Entry(**{name: value for name, value in document.items() if name in known})
-    except (ValueError, TypeError, AttributeError):
+        return entry if _is_sound(entry) else None
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    numbers = (entry.status, entry.size, entry.mtime)
-    texts = (entry.url, entry.identifier, entry.timestamp, entry.path or "")
-    whole = all(isinstance(text, str) for text in texts) and all(
-        number is None or isinstance(number, int) for number in numbers
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Tell whether all of an entry is what `line` writes: anybody may have written it.
+
+    Raises UnicodeEncodeError for half a character.
+    """
+    found = asdict(entry)
+    numbers = [found.pop(name) for name in ("status", "size", "mtime")]
+    needed = (entry.url, entry.identifier, entry.timestamp)
+    texts = [text for text in found.values() if text is not None]
+    return (
+        all(isinstance(text, str) and text.encode() is not None for text in (*texts, *needed))
+        and all(n is None or (isinstance(n, int) and abs(n) < _HIGHEST) for n in numbers)
+        and "\0" not in (entry.path or "")
     )
-    return entry if whole else None
 
 
 class Entries:

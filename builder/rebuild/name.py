@@ -147,7 +147,7 @@ def _host(host: str) -> str:
     found = _PORT.fullmatch(host) if not host.endswith("]") else None
     name, port = (found[1], found[2]) if found else (host, "")
     name = _escaped(name).replace("+", "%2B").replace("@", "%40") or "%"
-    if name.startswith(".") or name == MANIFEST:
+    if name.startswith(".") or folded(name) == MANIFEST:
         name = _first(name)
     return f"{name}+{_escaped(port)}" if port else name
 

@@ -20,6 +20,9 @@ START = 1 << 12
 
 _STEP = 1 << 12  # bytes that go in at once: zlib withholds what it inflated where it fails
 _CODINGS = 8
+_WINDOW = (
+    1 << 23
+)  # bytes that a coding of zstd may ask for (RFC 9659, section 3): there may be many
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[!?A-Za-z]")
 _GZIP = b"\x1f\x8b"
 _ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
@@ -182,7 +185,7 @@ def _zstd(coding: str) -> Callable[[Pieces], Pieces]:
         if not _ZSTD.match(start):
             yield from pieces
             return
-        stream = zstd.Stream(_Stream(pieces))  # type: ignore[arg-type]
+        stream = zstd.Stream(_Stream(pieces), _WINDOW)  # type: ignore[arg-type]
         try:
             while found := stream.read(PIECE):
                 yield found

@@ -168,8 +168,9 @@ def _told(error: zstandard.ZstdError) -> Undecodable:
 class Stream:
     """What a stream of frames holds, of whatever they are, none of which needs a dictionary."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        decoder = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+    def __init__(self, stream: BinaryIO, window: int = WINDOW) -> None:
+        """`window` is how many bytes of memory a frame may ask for."""
+        decoder = zstandard.ZstdDecompressor(max_window_size=window)
         self._reader = decoder.stream_reader(stream, BLOCK, read_across_frames=True)
 
     def read(self, size: int) -> bytes:

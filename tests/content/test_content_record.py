@@ -42,6 +42,13 @@ ARC = [filedesc(), *(arc(http(body), url) for url, body in PAGES.items())]
 INFO = warc(b"software: a\r\n", kind=b"warcinfo", url=None)
 
 
+def wide(data: bytes) -> bytes:
+    """Return zstd that asks for more memory than a coding may (RFC 9659)."""
+    asked = zstandard.ZstdCompressionParameters.from_level(3, window_log=24)
+    made = zstandard.ZstdCompressor(compression_params=asked).compressobj()
+    return made.compress(data) + made.flush()
+
+
 def zipped(data: bytes, method: int) -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", method) as archive:
@@ -163,11 +170,12 @@ def test_codings_within_chunks_are_told_as_they_are_borne(stored: Stored, coding
         (b"gzip", gzip.compress(PAGE, mtime=0)[:10] + b"\xff" * 40),
         (b"br", b"\xff" * 100),
         (b"zstd", zstandard.compress(PAGE)[:8] + b"\xff" * 40),
+        (b"zstd", wide(PAGE)),
         (b"compress", PAGE),
         (b"dcb", PAGE),
         (b", ".join([b"gzip"] * 9), gzip.compress(PAGE, mtime=0)),
     ],
-    ids=["gzip", "br", "zstd", "compress", "dcb", "nine"],
+    ids=["gzip", "br", "zstd", "window", "compress", "dcb", "nine"],
 )
 def test_what_cannot_be_undone_is_told_at_once_and_can_be_had_coded(
     stored: Stored, coding: bytes, data: bytes

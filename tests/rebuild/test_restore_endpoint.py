@@ -1,6 +1,7 @@
 """Endpoints that are slow, busy, cut off or strange: what may pass is waited for, the rest told."""
 
 import base64
+import contextlib
 import hashlib
 import json
 import threading
@@ -162,6 +163,42 @@ def test_other_bytes_are_damage(body: bytes) -> None:
         assert error.value.code == "damaged"
 
 
+def pour(status: int, **headers: str) -> Answer:
+    """Answer by a body that has no end."""
+
+    def answer(to: BaseHTTPRequestHandler) -> None:
+        to.send_response(status)
+        for header, value in headers.items():
+            to.send_header(header, value)
+        to.send_header("Content-Length", str(1 << 50))
+        to.end_headers()
+        with contextlib.suppress(OSError):
+            while True:
+                to.wfile.write(bytes(1 << 16))
+        to.close_connection = True
+
+    return answer
+
+
+def test_what_a_redirect_or_a_refusal_says_is_not_read_to_its_end() -> None:
+    with served(pour(302, Location="/x"), say(200, BODY, **told(HELD))) as (source, _):
+        assert read(source) == BODY
+    with served(pour(413), part(0, len(BODY) - 1)) as (source, _):
+        assert read(source) == BODY
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://127.0.0.1:99999/", "http://127.0.0.1:x/", "http://127.0.0.1:0/", "http://ž.cz/",
+     "http://[::1/", "http://a b/", "ftp://a.cz/", "http://u@a.cz/"],
+)  # fmt: skip
+def test_a_redirect_to_no_address_is_told(location: str) -> None:
+    moved = say(302, b"", Location=location.encode().decode("latin-1"))
+    answers = served(moved, moved, moved)
+    with answers as (source, _), pytest.raises(Unanswered, match="bad-redirect"):
+        read(source)
+
+
 def test_a_signed_address_is_followed_and_told_nothing() -> None:
     with served(say(200, BODY)) as (elsewhere, other):
         moved = say(302, b"there", Location=f"{elsewhere.address}/signed?x=1", **told(HELD))
@@ -211,6 +248,14 @@ def test_a_list_without_end_is_noticed() -> None:
         listed(source)
 
 
+def test_a_list_that_goes_round_is_noticed() -> None:
+    turns = [page(line(n), {"resumeKey": f"k{n % 3}"}) for n in range(20)]
+    with served(*turns) as (source, asked):
+        with pytest.raises(RebuildError, match="same resume key"):
+            listed(source)
+        assert len(asked) < 12
+
+
 def test_lines_that_are_no_captures_are_left_out() -> None:
     strange = [
         1,
@@ -219,6 +264,9 @@ def test_lines_that_are_no_captures_are_left_out() -> None:
         {"url": 1, "identifier": "x"},
         line(1, status="x", timestamp="y", size=-1),
     ]
+    deep = say(200, b"[" * 200_000 + b"\n" + json.dumps(line(3)).encode())
+    with served(deep) as (source, _):
+        assert listed(source) == ["oai:b.cz:3"]
     with served(page(*strange, line(2, url="http://a.cz/č\ud800"))) as (source, _):
         found = list(source.captures(Choice(None, ("a.cz",), moment.LAST)))
     assert [(one.identifier, one.status, one.stamp, one.length) for one in found] == [
@@ -298,8 +346,9 @@ def test_the_address_of_an_endpoint(url: str, base: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://", "http://a.cz/oai?x", "http://u:p@a.cz/", "http://a.cz/#"]
-)
+    "url", ["http://", "http://a.cz/oai?x", "http://u:p@a.cz/", "http://a.cz/#", "http://[::1", "http://a:99999/",
+            "http://ž.cz/oai", "http://a b/"],
+)  # fmt: skip
 def test_what_is_no_address_of_an_endpoint_is_refused(url: str) -> None:
     with pytest.raises(RebuildError, match="expected the address of an endpoint"):
         endpoint.base(url)

@@ -167,6 +167,13 @@ def test_what_an_ended_process_left_is_swept(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "site").iterdir()] == ["a.cz"]
 
 
+def test_a_name_that_no_disk_takes_is_told_of_one_file(folder: Folder) -> None:
+    with pytest.raises(Missing) as error:
+        folder.is_free("x" * 300)
+    assert error.value.code == "no-room"
+    assert folder.state("x" * 300) is None
+
+
 def test_what_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(RebuildError, match="cannot be written to"):

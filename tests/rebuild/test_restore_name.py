@@ -113,6 +113,7 @@ def quoted(text: str) -> str:
         ("http://a.cz/x.", "a.cz/x%2E", "escaped"),
         ("http://a.cz/@me", "a.cz/%40me", "escaped"),
         ("http://manifest.jsonl/x", "%6Danifest.jsonl/x", ""),
+        ("http://%4Danifest.jsonl/x", "%4Danifest.jsonl/x", ""),
         ("http://.sheaf-restore/x", "%2Esheaf-restore/x", ""),
         ("http://[::1]/x", "[%3A%3A1]/x", ""),
         ("dns:a.cz", "@dns/a.cz", ""),

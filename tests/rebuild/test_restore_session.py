@@ -299,6 +299,14 @@ def test_a_journal_may_end_in_the_midst_of_a_line(source: Holding, target: Path)
         b'{"url": 1}',
         b'{"url": "x", "identifier": "x", "timestamp": "x", "path": "../../outside", "mtime": 1}',
         b'{"url": "x", "identifier": "x", "timestamp": "x", "path": "/etc/passwd", "size": "1"}',
+        b'{"url": "x", "identifier": "x", "timestamp": "x", "path": "a\\u0000b", "mtime": 1}',
+        b'{"url": "x", "identifier": "x", "timestamp": "x", "path": "\\ud800", "mtime": 1}',
+        b'{"url": "x", "identifier": "x", "timestamp": "x", "path": "%s", "mtime": 1}'
+        % (b"x" * 300),
+        b'{"url": "x", "identifier": "x", "timestamp": "x", "path": "a", "sha256": ["x"]}',
+        b'{"url": "x", "identifier": "x", "timestamp": "x", "path": "a", "mtime": 1%s}'
+        % (b"0" * 30),
+        b"[" * 200_000,
     ],
 )
 def test_a_manifest_may_be_a_strangers(source: Holding, target: Path, line: bytes) -> None:
