@@ -113,16 +113,16 @@ class Folder:
 
 
 @contextmanager
-def opened(path: Path, fresh: State) -> Iterator[Folder]:
+def opened(path: Path, fresh: State, form: str | None = None) -> Iterator[Folder]:
     """Give the folder of a harvest; its state is `fresh` where it has none.
 
-    Raises UsageError if another process has it, or it holds another form; HarvestError if it is
-    damaged.
+    Raises UsageError if another process has it, or it holds another form than `form`, where that
+    is not None; HarvestError if it is damaged.
     """
     with _locked(path):
         found = read(path) or fresh
-        if found.form != fresh.form:
-            raise UsageError(f"{path} holds {found.form}: --format {fresh.form} needs another DIR")
+        if form not in (None, found.form):
+            raise UsageError(f"{path} holds {found.form}: --format {form} needs another DIR")
         _sweep(path, found)
         seen = Seen.opened(path / layout.SEEN, found.commit)
         remade = seen is None

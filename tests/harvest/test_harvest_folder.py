@@ -41,7 +41,7 @@ def fresh(form: str = "parquet") -> State:
 
 
 def opened(path: Path, form: str = "parquet") -> AbstractContextManager[Folder]:
-    return folder.opened(path, fresh(form))
+    return folder.opened(path, fresh(form), form)
 
 
 def rows(path: Path) -> list[Harvested]:
