@@ -250,8 +250,10 @@ def _harvested(harvest: Harvest, row: Harvested) -> str:
     """Return when a record came: by its repository's clock, or when the last run began."""
     if moment(row.harvested) is not None:
         return row.harvested
-    runs = [run.started for run in harvest.state.runs if run.number == row.run]
-    return next((text for text in runs if moment(text) is not None), "1970-01-01T00:00:00Z")
+    state = harvest.state
+    begun = {run.number: run.started for run in (*state.runs, state.going) if run is not None}
+    known = (begun.get(row.run, ""), *sorted(begun.values()))  # old runs are forgotten
+    return next((text for text in known if moment(text) is not None), "1970-01-01T00:00:00Z")
 
 
 def _datestamp(harvest: Harvest, row: Harvested) -> str:

@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from email.message import Message
+from functools import partial
 from html import unescape
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -79,14 +80,15 @@ _Came = tuple[int, Mapping[str, str], bytes]
 class _Trouble:
     """Why an attempt came to nothing: `often` says how many times more it is worth trying.
 
-    `later` says that the repository cannot be asked anything now.
+    `later` says that the repository cannot be asked anything now; `apart` makes what can be made
+    of an answer that is broken.
     """
 
     text: str
     often: int
     status: int | None = None
     rest: float | None = None
-    page: Page | None = None
+    apart: Callable[[], Page | None] | None = None
     later: bool = False
 
 
@@ -113,8 +115,8 @@ class Exchange:
                 return found
             tried += 1
             if tried > found.often:
-                if found.page is not None:
-                    return found.page
+                if found.apart is not None and (page := found.apart()) is not None:
+                    return page
                 raise Unanswered(f"{_named(arguments)}: {found.text}", found.status, found.later)
             self._rest(tried, found)
 
@@ -155,7 +157,9 @@ class Exchange:
             if status != 200:
                 return _refused(status, retries)
             few = min(retries, _FEW if str(error).startswith("no XML") else retries)
-            return _Trouble(f"what came is {error}", few, page=answer.taken_apart(data, charset))
+            return _Trouble(
+                f"what came is {error}", few, apart=partial(answer.taken_apart, data, charset)
+            )
         if status != 200 and (not page.errors or (status >= 500 and _unsure(page))):
             return _refused(status, retries)
         return page
