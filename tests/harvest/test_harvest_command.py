@@ -129,12 +129,16 @@ def test_what_a_repository_has_not_is_told_and_others_come(tmp_path: Path) -> No
     assert sheaf("harvest", away, tmp_path, *QUICK).out.startswith(f"{away} oai_dc: nothing came")
 
 
-@pytest.mark.parametrize("status", [200, 404])
-def test_a_url_where_no_repository_is_says_so(status: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(200, b"<html>Nothing here</html>"), (200, b""), (200, b"{}"), (200, b"<rss/>"),
+     (404, b"<html>Not found"), (500, b"Internal error"), (302, b"")],
+)  # fmt: skip
+def test_a_url_where_no_repository_is_says_so(status: int, body: bytes, tmp_path: Path) -> None:
     with serving(items(30)) as provider:
 
         def elsewhere(provider: Provider, call: Call, answer: Answer) -> Answer:
-            return Answer(status, {"Content-Type": "text/html"}, b"<html>Nothing here</html>")
+            return Answer(status, {"Content-Type": "text/html", "Location": "/round"}, body)
 
         provider.answers.append(elsewhere)
         done = sheaf("harvest", provider.url, tmp_path, "--from", "2026-01-01", *QUICK)
@@ -142,6 +146,7 @@ def test_a_url_where_no_repository_is_says_so(status: int, tmp_path: Path) -> No
         head, why = done.out.splitlines()
         assert head == f"{provider.url} oai_dc: nothing came"
         assert why.startswith("  no OAI-PMH repository answers at this URL: ListRecords")
+        assert [*tmp_path.iterdir()] == []
         # Once one is there, it is asked for all that it tells of itself.
         provider.answers.remove(elsewhere)
         (told,) = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK).json
