@@ -95,6 +95,17 @@ class _Task(WSGITask):
         if pieces is not None:
             pieces.close()  # type: ignore[attr-defined]
 
+    def set_close_on_finish(self) -> None:
+        """Close the connection behind the answer, but for one that ends by itself (RFC 9112, 6.3).
+
+        Waitress closes it behind each that tells no length.
+        """
+        request: Any = self.request
+        asked = request.headers.get("CONNECTION", "").lower() == "close"
+        ends = self.chunked_response or self._is_head() or not self.has_body
+        if asked or self.version != "1.1" or self.wrote_header or not ends:
+            super().set_close_on_finish()
+
     def _is_head(self) -> bool:
         request: Any = self.request
         return bool(request.command == "HEAD")

@@ -116,12 +116,12 @@ _TOLD = (
 _REVISED = f"""
 CREATE TABLE harvested AS
 SELECT n.identifier, n.gone AS deleted, NULL::VARCHAR AS reason,
-    if(n.gone, o.sets, n.sets) AS sets,
+    if(n.gone, coalesce(o.sets, n.sets), n.sets) AS sets,
     CASE WHEN o.identifier IS NULL THEN [] WHEN n.gone OR o.sets = n.sets THEN o.left_sets
         ELSE {_LEFT} END AS left_sets,
     n.document, o.position AS was
 FROM items n LEFT JOIN old o USING (identifier) LEFT JOIN {_TOLD} t USING (identifier)
-WHERE CASE WHEN o.identifier IS NULL THEN NOT n.gone WHEN o.reason IS NOT NULL THEN false
+WHERE CASE WHEN o.identifier IS NULL THEN true WHEN o.reason IS NOT NULL THEN false
     WHEN n.gone THEN NOT o.deleted
     ELSE o.deleted OR (o.sets, t.repository, t.base_url, t.id, t.digests, t.specs)
         IS DISTINCT FROM (n.sets, n.repository, n.base_url, n.id, n.digests, n.specs) END

@@ -57,8 +57,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--full", action="store_true", help="ask for everything once more, not for what is newer"
     )
     parser.add_argument(
-        "--format", choices=FORMS, default="parquet",
-        help="rows as Parquet, as JSON lines, or raw record elements as XML (default: parquet)",
+        "--format", choices=FORMS,
+        help="rows as Parquet, as JSON lines, or raw record elements as XML (default: as a harvest "
+        "began, else parquet)",
     )  # fmt: skip
     _add_manners(parser)
 
@@ -91,7 +92,7 @@ def _add_manners(parser: argparse.ArgumentParser) -> None:
         help="the longest that a repository may ask to wait (default: 600)",
     )  # fmt: skip
     group.add_argument(
-        "--timeout", type=_seconds, default=300.0, metavar="S",
+        "--timeout", type=_some_seconds, default=300.0, metavar="S",
         help="seconds in which an answer must begin, and go on (default: 300)",
     )  # fmt: skip
     group.add_argument(
@@ -118,9 +119,7 @@ def run(context: Context) -> int:
     arguments = context.arguments
     orders = list(dict.fromkeys(_orders(arguments)))
     asked = _asked(arguments)
-    home = Path(arguments.dir)
-    if home.exists() and not home.is_dir():
-        raise UsageError(f"{home} is no folder")
+    home = _home(arguments.dir)
     stop = threading.Event()
     outcomes: list[Outcome] = []
     errors: list[SheafError] = []
@@ -134,11 +133,12 @@ def run(context: Context) -> int:
                 else:
                     errors.append(one)
     for fault in errors:
-        if isinstance(fault, UsageError):
-            raise fault
         context.say(f"sheaf: {fault}")
     outcomes.sort(key=lambda one: orders.index(one.order))
-    context.result("\n".join(map(account.text, outcomes)), list(map(account.told, outcomes)))
+    if outcomes or context.arguments.json:
+        context.result("\n".join(map(account.text, outcomes)), list(map(account.told, outcomes)))
+    if any(isinstance(fault, UsageError) for fault in errors):
+        return 2
     return 1 if errors or account.failed(outcomes) else 0
 
 
@@ -188,6 +188,18 @@ def _means(arguments: argparse.Namespace, stop: threading.Event, bar: Records) -
 
 def _headers(given: list[tuple[str, str]]) -> Mapping[str, str]:
     return dict(given)
+
+
+def _home(text: str) -> Path:
+    """Return the folder of harvests, which is made. Raises UsageError."""
+    home = Path(text)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(f"{home} is no folder") from error
+    except OSError as error:
+        raise UsageError(f"{home} cannot be made: {error.strerror}") from error
+    return home
 
 
 def _orders(arguments: argparse.Namespace) -> Iterator[Order]:
@@ -248,3 +260,9 @@ def _seconds(text: str) -> float:
     if not 0 <= found <= 10 * _DAY * 365:
         raise argparse.ArgumentTypeError(f"{text!r}: expected seconds")
     return found
+
+
+def _some_seconds(text: str) -> float:
+    if found := _seconds(text):
+        return found
+    raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, more than none")

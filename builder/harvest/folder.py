@@ -113,16 +113,17 @@ class Folder:
 
 
 @contextmanager
-def opened(path: Path, fresh: State) -> Iterator[Folder]:
+def opened(path: Path, fresh: State, form: str | None = None) -> Iterator[Folder]:
     """Give the folder of a harvest; its state is `fresh` where it has none.
 
-    Raises UsageError if another process has it, or it holds another form; HarvestError if it is
-    damaged.
+    It is removed again where nothing of the harvest ever began.
+    Raises UsageError if another process has it, or it holds another form than `form`, where that
+    is not None; HarvestError if it is damaged.
     """
     with _locked(path):
         found = read(path) or fresh
-        if found.form != fresh.form:
-            raise UsageError(f"{path} holds {found.form}: --format {fresh.form} needs another DIR")
+        if form not in (None, found.form):
+            raise UsageError(f"{path} holds {found.form}: --format {form} needs another DIR")
         _sweep(path, found)
         seen = Seen.opened(path / layout.SEEN, found.commit)
         remade = seen is None
@@ -130,6 +131,8 @@ def opened(path: Path, fresh: State) -> Iterator[Folder]:
             seen = _made(path, found)
         with contextlib.closing(seen):
             yield Folder(path, found, seen, remade and bool(found.parts))
+        if not (found.runs or found.going or found.parts):
+            _remove(path)
 
 
 def _made(path: Path, found: State) -> Seen:
@@ -151,6 +154,15 @@ def _sweep(path: Path, found: State) -> None:
             left = layout.is_part(file.name) and file.name not in named
             if left or file.name.endswith(_DRAFT):
                 file.unlink()
+
+
+def _remove(path: Path) -> None:
+    """Remove a harvest of nothing. A folder that has files of others stays."""
+    with _told(path):
+        for name in (layout.STATE, layout.SETS, layout.SEEN):
+            (path / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        path.rmdir()
 
 
 @contextmanager

@@ -22,12 +22,15 @@ Advance = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which harvest: of a base URL, a format and perhaps a set, and how its rows are written."""
+    """Which harvest: of a base URL, a format and perhaps a set, and how its rows are written.
+
+    `form` is one of layout.FORMS; None is the one that the harvest began with.
+    """
 
     base_url: str
     prefix: str
     set: str | None
-    form: str = "parquet"
+    form: str | None = None
 
     @property
     def named(self) -> str:
@@ -87,11 +90,13 @@ class Session:
         """
         order = self.order
         path = self.home / layout.name(order.base_url, order.prefix, order.set)
-        fresh = State(order.base_url, order.prefix, order.set, order.form)
-        with folder.opened(path, fresh) as kept:
+        fresh = State(order.base_url, order.prefix, order.set, order.form or layout.FORMS[0])
+        with folder.opened(path, fresh, order.form) as kept:
             try:
                 return self._walked(kept, self._going(kept))
             except Unanswered as error:
+                if kept.state.going is not None and kept.state.going.counts == Counts():
+                    kept.state.going = None  # nothing is gone on with that never began
                 kept.commit()
                 return self._left(kept, str(error))
             except Deferred:
@@ -110,7 +115,7 @@ class Session:
                 return going
             self.say(f"{self.order.named}: gives run {going.number} up for another")
             self._end(kept, going, GIVEN_UP)
-        self._identify(kept)
+        listed = self._identify(kept)
         overlap = window.overlap(self.overlap, state.granularity)
         since, until = window.planned(state, asked, overlap)
         number = max((run.number for run in state.runs), default=0) + 1
@@ -119,6 +124,8 @@ class Session:
         )  # fmt: skip
         if state.runs:
             state.going.owed = [one for one in state.runs[-1].lost if one[0]]
+        if not _is_listed(state.set, listed):
+            state.going.note(f"the repository lists no set {state.set}")
         kept.seen.begin()
         kept.commit()
         return state.going
@@ -172,19 +179,26 @@ class Session:
             tuple(going.lost), rows, error,
         )  # fmt: skip
 
-    def _identify(self, kept: Folder) -> None:
-        """Take note of what the repository says of itself; some say nothing."""
+    def _identify(self, kept: Folder) -> Mapping[str, str]:
+        """Take note of what the repository says of itself; some say nothing. Return all its sets.
+
+        None are returned where that is not known.
+        """
         state = kept.state
         if rows := self._rows({"verb": "Identify"}):
             state.identify = rows[0]
         for row in self._rows({"verb": "ListMetadataFormats"}):
             if row.get("metadataPrefix") == state.prefix:
                 state.format = row
-        if (self.asked.full or not state.runs) and (sets := self._sets()):
+        if not self.asked.full and state.parts:
+            return {}
+        sets, whole = self._sets()
+        if sets:
             kept.keep_sets([*sets.items()])
+        return sets if whole else {}
 
-    def _sets(self) -> Mapping[str, str]:
-        """Return setName by setSpec, of as many as there may be."""
+    def _sets(self) -> tuple[Mapping[str, str], bool]:
+        """Return setName by setSpec, of as many as there may be, and whether these are all."""
         found: dict[str, str] = {}
         asked: dict[str, str] = {"verb": "ListSets"}
         while len(found) < _SETS:
@@ -193,9 +207,9 @@ class Session:
                 if spec := row.get("setSpec"):
                     found.setdefault(spec, row.get("setName", ""))
             if not page.token or len(found) == before:  # some lists have no end
-                break
+                return found, bool(page.rows)
             asked = {"verb": "ListSets", "resumptionToken": page.token}
-        return found
+        return found, False
 
     def _rows(self, asked: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
         return self._told(asked).rows
@@ -211,3 +225,10 @@ class Session:
 
     def _now(self) -> str:
         return stamp.written(self.clock(), stamp.SECOND)
+
+
+def _is_listed(set_: str | None, listed: Mapping[str, str]) -> bool:
+    """Tell whether a set is listed, or one below it is; True where nobody can tell."""
+    if set_ is None or not listed:
+        return True
+    return any(one == set_ or one.startswith(f"{set_}:") for one in listed)

@@ -152,8 +152,12 @@ class Walk:
     def _recovered(self, trouble: Refused | Unanswered) -> bool:
         """Begin the list anew where that may help. Raises what is for good, or for now."""
         going = self.going
-        if isinstance(trouble, Unanswered) and trouble.later:
-            raise trouble
+        if isinstance(trouble, Unanswered):
+            if trouble.later:
+                raise trouble
+            if self._is_none():
+                text = f"no OAI-PMH repository answers at this URL: {trouble}"
+                raise Unanswered(text, trouble.status, later=True) from trouble
         if going.token is None and going.verb == "ListRecords" and self._eased(trouble):
             return True
         if isinstance(trouble, Refused):
@@ -178,14 +182,21 @@ class Walk:
             return False
         return True
 
+    def _is_none(self) -> bool:
+        """Tell whether nothing ever came that is of OAI-PMH, nor does Identify now."""
+        state = self.kept.state
+        pages = self.going.counts.pages or any(run.counts.pages for run in state.runs)
+        return not (state.identify or state.format or pages or self._identifies())
+
     def _is_away(self) -> bool:
         """Tell whether a repository that did tell of itself does not do even that now."""
-        if not self.kept.state.identify:
-            return False
+        return bool(self.kept.state.identify) and not self._identifies()
+
+    def _identifies(self) -> bool:
         try:
-            return not self.ask({"verb": "Identify"}).rows
+            return bool(self.ask({"verb": "Identify"}).rows)
         except Unanswered:
-            return True
+            return False
 
     def _eased(self, trouble: HarvestError) -> bool:
         """Ask for another window where this one was refused."""

@@ -6,6 +6,11 @@ _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _SIZE_LINE = 1 << 12  # bytes that a chunk's size line may have, extensions included
 
 
+def begins_chunk(start: bytes) -> bool:
+    """Tell whether a body that begins so is chunked."""
+    return _SIZE.match(start) is not None
+
+
 class Chunked:
     """Undoes the chunked transfer coding, piece by piece; what is not chunked passes as it is."""
 

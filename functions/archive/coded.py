@@ -10,10 +10,13 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from functions.archive.chunked import Chunked
+from functions.archive.chunked import Chunked, begins_chunk
 
 PIECE = 1 << 17
 """Bytes of a piece that comes out, at most; brotli makes up to half as many again."""
+
+START = 1 << 12
+"""Bytes that tell which codings a payload bears."""
 
 _STEP = 1 << 12  # bytes that go in at once: zlib withholds what it inflated where it fails
 _CODINGS = 8
@@ -57,6 +60,22 @@ def decoded(pieces: Pieces, codings: Sequence[str], *, chunked: bool) -> Pieces:
     for maker in makers:
         pieces = maker(pieces)
     return pieces
+
+
+def borne(start: bytes, codings: Sequence[str], *, chunked: bool) -> tuple[list[str], bool]:
+    """Return which of its `codings` a payload bears, and whether it is chunked, by its `start`.
+
+    That is as many bytes as START or all. Archives hold payloads that were decoded under a header
+    that says otherwise; what bears no mark is taken at its word.
+    """
+    found = list(codings)
+    if chunked:
+        chunked = begins_chunk(start)
+        if chunked:
+            start = Chunked().feed(start)
+    while found and found[-1] in _MARKS and not _MARKS[found[-1]](start):
+        found.pop()
+    return found, chunked
 
 
 def _dechunked(pieces: Pieces) -> Pieces:
@@ -212,6 +231,13 @@ _MAKERS: dict[str, Callable[[str], Callable[[Pieces], Pieces]]] = {
     "deflate": _deflate,
     "br": _brotli,
     "zstd": _zstd,
+}
+
+_MARKS: dict[str, Callable[[bytes], bool]] = {
+    "gzip": lambda start: start.startswith(_GZIP),
+    "x-gzip": lambda start: start.startswith(_GZIP),
+    "deflate": lambda start: _inflates(start, 15) or _inflates(start, -15),
+    "zstd": lambda start: _ZSTD.match(start) is not None,
 }
 
 KNOWN = frozenset(_MAKERS)

@@ -50,6 +50,12 @@ class Document:
     _block: Block
     _first: bytes
 
+    def start(self, size: int) -> bytes:
+        """Return what the payload begins with, `size` bytes or more, fewer if it has no more."""
+        while len(self._first) < size and (piece := self._block.take()):
+            self._first += piece
+        return self._first
+
     def payload(self) -> Iterator[bytes]:
         """Yield the payload as it is stored, in pieces, once."""
         piece = self._first or self._block.take()

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from functions.archive.record import Block, Flaw, Held
 from functions.archive.warc import named_fields, plain_head
 
-_LIMIT = 1 << 18
+_LIMIT = 1 << 20  # bytes of a head: nobody sends more, and a block without an end is not its own
+_STARTS = 16  # bytes that any status line has at least
 _STATUS = re.compile(
     rb"HTTP(?:/\d+(?:\.\d+)?[ \t]*(\d{3}(?!\d))?|[ \t]+(\d{3})(?!\d))", re.IGNORECASE
 )
 _END = re.compile(rb"\n\r*\n")
 _FIELD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]+[ \t]*:|[ \t\r\n]|\Z")
+_UNTOLD = re.compile(rb"[!#-'*+\-.^_`|~0-9A-Za-z]*[ \t]*\Z")  # a line that may yet become a field
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 
 
@@ -55,34 +57,47 @@ def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
     if isinstance(block, Held):
         data = block.take_through(b"\r\n\r\n", _LIMIT)
     else:
-        data = block.take()
-    if len(data) < 16:  # less than any status line, when a piece happens to end here
-        data += block.take()
+        data = _gathered(block)
     match = _STATUS.match(data)
     if not match:
         return None, data, []
     code = match[1] or match[2]
     status = int(code) if code else None
     end, fields = plain_head(data, _LIMIT)
-    line_end = data.find(b"\n")
-    if line_end >= 0 and not _FIELD.match(data, line_end + 1):
-        return Message(status), data[line_end + 1 :], []  # a status line alone, then the body
+    if _is_alone(data):
+        return Message(status), data[data.find(b"\n") + 1 :], []
     if fields is not None:
         return Message(status, fields), data[end + 4 :], []
+    match = _END.search(data, 0, _LIMIT)
+    if match:
+        return Message(status, named_fields(data[: match.end()])), data[match.end() :], []
+    if len(data) < _LIMIT:
+        return Message(status, named_fields(data)), b"", []
+    flaw: Flaw = ("http-head-invalid", None, f"no end in {_LIMIT} bytes", "taken as payload")
+    return Message(status), data, [flaw]
+
+
+def _gathered(block: Block) -> bytes:
+    """Return what tells of the head, if one begins the block: pieces may end anywhere within it."""
+    data = block.take()
     sought = 0
-    while True:
-        match = _END.search(data, sought)
-        if match:
-            return Message(status, named_fields(data[: match.end()])), data[match.end() :], []
-        sought = max(len(data) - 8, 0)
-        piece = block.take() if len(data) < _LIMIT else b""
+    while len(data) < _LIMIT and (len(data) < _STARTS or data[:4].upper() == b"HTTP"):
+        line_end = data.find(b"\n")
+        told = line_end >= 0 and not _UNTOLD.match(data, line_end + 1)
+        if told and (_is_alone(data) or _END.search(data, sought)):
+            break
+        sought = max(len(data) - _STARTS, 0) if told else 0
+        piece = block.take()
         if not piece:
             break
         data += piece
-    if len(data) < _LIMIT:
-        return Message(status, named_fields(data)), b"", []
-    flaw: Flaw = ("http-head-invalid", None, f"no end in {len(data)} bytes", "taken as payload")
-    return Message(status), data, [flaw]
+    return data
+
+
+def _is_alone(data: bytes) -> bool:
+    """Tell whether behind the status line comes no field, but the body at once."""
+    line_end = data.find(b"\n")
+    return line_end >= 0 and not _FIELD.match(data, line_end + 1)
 
 
 def charset_of(content_type: bytes) -> str | None:

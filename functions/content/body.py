@@ -5,6 +5,8 @@ from contextlib import ExitStack
 from contextvars import copy_context
 from typing import BinaryIO
 
+from functions.content.errors import ContentError
+
 PIECE = 1 << 16
 """Bytes that are read at once."""
 
@@ -30,17 +32,21 @@ def counted(source: BinaryIO, most: int) -> int | None:
     return count
 
 
-def pieces(source: BinaryIO, length: int | None) -> Iterator[bytes]:
+def pieces(source: BinaryIO, length: int | None, whole: int | None = None) -> Iterator[bytes]:
     """Yield the next `length` bytes (None: to the end), each piece once the next one was read.
 
     So what is wrong is known, and raised, before the last piece is given: who has got as many bytes
-    as there are to be knows that they are right.
+    as there are to be knows that they are right. Of a `whole` that has more bytes than it is to
+    have, ContentError is raised before those are given.
     """
-    last = b""
+    last, count = b"", 0
     while length is None or length > 0:
         data = source.read(PIECE if length is None else min(length, PIECE))
         if not data:
             break
+        count += len(data)
+        if whole is not None and count > whole:
+            raise ContentError("damaged", f"there are more bytes there than the {whole} told")
         if length is not None:
             length -= len(data)
         if last:

@@ -1,6 +1,6 @@
 """Contents: the bytes of a snapshot's items, found and read. Implements functions.content.seam."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +11,6 @@ from functions.archive import digest as digests
 from functions.archive.coded import Undecodable
 from functions.archive.digest import Declared
 from functions.archive.document import Document
-from functions.archive.message import Message
 from functions.content import holding, record, stream
 from functions.content.archives import PlacedArchives
 from functions.content.capture import Capture
@@ -99,16 +98,16 @@ class ArchivedContents:
         if capture is None:
             raise ContentError("no-content", f"{content.identifier} has no bytes of its own")
         with record.opened(self.archives, capture) as found:
-            message = found.document.message
+            bears, chunked = _borne(found.document)
             source = stream.verified(
                 found.document.payload(),
                 _declared(capture) if verified else None,
                 record.where(capture),
-                chunked=_is_chunked(message),
+                chunked=chunked,
                 # A length is known of what was read: then the digest is ours, and no index's.
                 head=found.document.head if capture.length is None else None,
             )
-            decoded = source if coded else _decoded(source, message)
+            decoded = source if coded else _decoded(source, bears, chunked=chunked)
             yield stream.proven(decoded, source)
 
     def _object(self, manifest: Manifest, id_: str, at: datetime | None) -> Content:
@@ -148,8 +147,10 @@ class ArchivedContents:
         with record.opened(self.archives, payload) as found:
             own = self._own(capture) if original else found.document
             answer = own if own is not None and own.fields else found.document
-            bears, undone = _codings(found.document.message)
-            told = {"coded": ", ".join(bears)} if bears else {}
+            bears, chunked = _borne(found.document)
+            undone = chunked or not codings.KNOWN.isdisjoint(bears)  # others pass as they are
+            named = [*bears, "chunked"] if chunked else bears
+            told = {"coded": ", ".join(named)} if named else {}
             if payload.truncated:
                 told["truncated"] = payload.truncated
             return Content(
@@ -228,26 +229,18 @@ def _media_type(capture: Capture, *answers: Document) -> str:
     return capture.mime or ""
 
 
-def _is_chunked(message: Message | None) -> bool:
-    return message is not None and "chunked" in message.tokens(b"transfer-encoding")
-
-
-def _codings(message: Message | None) -> tuple[list[str], bool]:
-    """Return the codings that a payload bears by its head, the last applied last.
-
-    And whether any of them is undone: others pass as they are.
-    """
-    if message is None:
-        return [], False
-    bears = [name for name in message.codings() if name not in _NO_CODING]
-    undone = _is_chunked(message) or not codings.KNOWN.isdisjoint(bears)
-    return [*bears, "chunked"] if _is_chunked(message) else bears, undone
-
-
-def _decoded(source: codings.Pieces, message: Message | None) -> codings.Pieces:
+def _borne(found: Document) -> tuple[list[str], bool]:
+    """Return the codings that a payload bears, the last applied last, and whether it is chunked."""
+    message = found.message
     if message is None or not message.is_coded():
-        return source
+        return [], False
+    named = [name for name in message.codings() if name not in _NO_CODING]
+    chunked = "chunked" in message.tokens(b"transfer-encoding")
+    return codings.borne(found.start(codings.START), named, chunked=chunked)
+
+
+def _decoded(source: codings.Pieces, bears: Sequence[str], *, chunked: bool) -> codings.Pieces:
     try:
-        return codings.decoded(source, message.codings(), chunked=_is_chunked(message))
+        return codings.decoded(source, bears, chunked=chunked)
     except Undecodable as error:
         raise ContentError("undecodable", str(error)) from error

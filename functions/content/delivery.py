@@ -110,9 +110,18 @@ class Delivery:
         if part is None and self._is_too_large(size):
             return self._too_large(headers, size)
         if call.method == "HEAD":
-            known = {} if size is None else {"Content-Length": str(size)}
-            return {"statusCode": 200, "headers": {**headers, **known}, "body": b""}
+            if size is None:
+                return self._told(shown, headers)
+            known = {**headers, "Content-Length": str(size)}
+            return {"statusCode": 200, "headers": known, "body": b""}
         return self._sent(shown, headers, part, ended)
+
+    def _told(self, shown: Representation, headers: Mapping[str, str]) -> Answer:
+        """Return the answer to a HEAD: what a GET says, which may have to be read for it."""
+        sent = self._sent(shown, headers, None, lambda given, error: None)
+        if isinstance(sent["body"], Stream):
+            sent["body"].close()
+        return {**sent, "body": b""}
 
     def _sent(
         self,
@@ -154,7 +163,7 @@ class Delivery:
         """
         if part is None or part.length == part.size:
             opened = self._contents.opened(shown.content, coded=shown.coded)
-            return body.pieces(source.enter_context(opened), None)
+            return body.pieces(source.enter_context(opened), None, shown.size)
         if shown.is_plain and self._lying is not None:
             file = self._lying(shown.content, part.first, part.length)
             source.callback(file.close)
@@ -220,11 +229,12 @@ def _complete(
 ) -> Answer:
     """Return the answer with all of the bytes that it is to have. Raises ContentError."""
     told = {**headers, "Content-Length": str(len(data))}
+    length = shown.size if part is None else part.length
+    if length not in (None, len(data)):
+        where = shown.content.identifier
+        raise ContentError("damaged", f"{where} has {len(data)} bytes there, not {length}")
     if part is None:
         return {"statusCode": 200, "headers": told, "body": data}
-    if len(data) != part.length:
-        where = shown.content.identifier
-        raise ContentError("damaged", f"{where} has {part.length - len(data)} bytes less there")
     return {"statusCode": 206, "headers": {**told, "Content-Range": part.header}, "body": data}
 
 

@@ -168,8 +168,17 @@ def test_a_head_reads_nothing() -> None:
     got = asker.get(method="HEAD")
     assert (got.status, got.body, got.headers["Content-Length"]) == (200, b"", "10")
     assert asker.contents.read == 0
-    asker = Asker(Made(TEXT, size=None))
-    assert "Content-Length" not in asker.get(method="HEAD").headers
+
+
+@pytest.mark.parametrize("count", [0, 10, 1_000_000])
+@pytest.mark.parametrize("largest", [None, gateway.LARGEST])
+def test_a_head_says_what_a_get_does(count: int, largest: int | None) -> None:
+    """A length that is not known before is known of what is small, when it was read."""
+    asker = Asker(Made(bytes(count), size=None), largest=largest)
+    whole, head = asker.get(), asker.get(method="HEAD")
+    assert (head.status, head.body, head.headers) == (whole.status, b"", whole.headers)
+    assert ("Content-Length" in head.headers) == (count < AHEAD or largest is not None)
+    assert asker.contents.open == 0
 
 
 @pytest.mark.parametrize("held", [TAG, "*", f'"x", {TAG}', f"W/{TAG}"])
@@ -393,6 +402,29 @@ def test_bytes_that_turn_out_to_be_others_never_come_whole(size: int) -> None:
         with pytest.raises(ContentError, match="another"):
             got.extend(answer["body"])
         assert sum(map(len, got)) < size
+    assert asker.contents.open == 0
+    assert json.loads(asker.lines[-1])["errors"] == ["damaged"]
+
+
+@pytest.mark.parametrize("largest", [None, gateway.LARGEST])
+@pytest.mark.parametrize(
+    ("told", "held"),
+    [(1, 2), (1, 1_000_000), (2, 1), (1_000_000, 1_000_001), (1_000_000, 1_500_000)],
+)
+def test_no_more_and_no_fewer_bytes_come_than_were_told(
+    told: int, held: int, largest: int | None
+) -> None:
+    """Even of what has the digest that it is to have: a server cuts what is too long."""
+    asker = Asker(Made(bytes(held), size=told), largest=largest)
+    if told < AHEAD or largest is not None:
+        assert asker.get().status == 502
+    else:
+        answer = asker.raw()
+        assert answer["headers"]["Content-Length"] == str(told)
+        got: list[bytes] = []
+        with pytest.raises(ContentError, match="more bytes"):
+            got.extend(answer["body"])
+        assert sum(map(len, got)) < told
     assert asker.contents.open == 0
     assert json.loads(asker.lines[-1])["errors"] == ["damaged"]
 

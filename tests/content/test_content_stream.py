@@ -120,13 +120,31 @@ def test_it_comes_whole_and_the_connection_goes_on(size: int | None) -> None:
     with listening(asker.application) as address:
         connection = HTTPConnection(*address, timeout=SECONDS)
         for _ in range(3):
-            connection.request("GET", f"/content/{ID}")
-            assert connection.getresponse().read() == payload
-            connection.request("HEAD", f"/content/{ID}")
-            response = connection.getresponse()
-            assert (response.status, response.read()) == (200, b"")
+            for method, body in (("GET", payload), ("HEAD", b"")):
+                connection.request(method, f"/content/{ID}")
+                response = connection.getresponse()
+                assert (response.status, response.read()) == (200, body)
+                assert response.headers["Connection"] is None
         connection.close()
     assert [json.loads(line)["bytes"] for line in asker.lines] == [len(payload), 0] * 3
+
+
+def test_a_connection_goes_on_behind_an_answer_without_a_body() -> None:
+    """Unless the client wants it closed."""
+    asker = Asker(Made(b"x"))
+    with listening(asker.application) as address:
+        connection = HTTPConnection(*address, timeout=SECONDS)
+        for method, headers, status in (
+            ("GET", {"If-None-Match": "*"}, 304),
+            ("OPTIONS", {}, 204),
+            ("HEAD", {}, 200),
+            ("HEAD", {"Connection": "close"}, 200),
+        ):
+            connection.request(method, f"/content/{ID}", headers=headers)
+            response = connection.getresponse()
+            assert (response.status, response.read()) == (status, b"")
+            assert response.headers["Connection"] == headers.get("Connection")
+        connection.close()
 
 
 def test_several_are_asked_for_at_once_on_one_connection() -> None:

@@ -58,10 +58,14 @@ def folder(tmp_path: Path) -> Path:
 def test_items_keep_identifiers_metadata_and_sets(home: Home, folder: Path, form: str) -> None:
     rows = [row(one) for one in SOME]
     harvest(folder, rows, form=form, sets=[("a", "The first set")])
-    assert published(home, folder) == (9, 0, 0)
+    assert published(home, folder) == (10, 0, 1)
     with home.served() as base:
         found = records(asked(base, RECORDS))
-        assert found.keys() == {one.identifier for one in SOME if not one.deleted}
+        assert found.keys() == {one.identifier for one in SOME}
+        # Whoever had the deleted one from elsewhere, or before, is told of it.
+        (header,) = found[SOME[9].identifier]
+        assert header.get("status") == "deleted"
+        assert "repository:a.cz" in {e.text for e in header.iter(f"{OAI}setSpec")}
         for came in rows[:9]:
             record, piece = found[came.identifier], cut(came.record).metadata
             assert piece is not None
@@ -117,14 +121,14 @@ def test_where_it_was_taken_from_is_told_in_full(home: Home, folder: Path) -> No
 
 def test_what_changes_there_changes_here_and_nothing_else_does(home: Home, folder: Path) -> None:
     harvest(folder, [row(one) for one in SOME])
-    assert published(home, folder) == (9, 0, 0)
+    assert published(home, folder) == (10, 0, 1)
     # The same again, whenever it comes, is no change.
     harvest(folder, [row(one, came=LATER) for one in SOME])
     assert published(home, folder) == (0, 0, 0)
     changed = replace(SOME[2], title="Another", stamp=NOW, sets=("c",))
     gone, back = replace(SOME[3], deleted=True, stamp=NOW), replace(SOME[9], deleted=False)
     harvest(folder, [row(one, came=LATER) for one in (*SOME, changed, gone, back)])
-    assert published(home, folder) == (1, 2, 1)
+    assert published(home, folder) == (0, 3, 1)
     with home.served() as base:
         found = records(asked(base, RECORDS))
         left = records(asked(base, f"{RECORDS}&set=from:a.cz:a:b"))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -57,7 +58,8 @@ def test_what_cannot_be_asked_is_told_in_one_line(
 
 @pytest.mark.parametrize(
     "given", [["--per-host", "0"], ["--delay", "-1"], ["--header", "no colon"], ["--format", "csv"],
-              ["--header", "A: b\r\nC: d"], ["--timeout", "nan"], ["--retries", "x"]],
+              ["--header", "A: b\r\nC: d"], ["--timeout", "nan"], ["--timeout", "0"],
+              ["--retries", "x"]],
 )  # fmt: skip
 def test_options_are_looked_at(given: list[str], tmp_path: Path) -> None:
     done = sheaf("harvest", "http://a.cz/oai", tmp_path / "x", *given)
@@ -70,7 +72,9 @@ def test_each_form_holds_the_same(tmp_path: Path) -> None:
         for form in layout.FORMS:
             done = sheaf("harvest", provider.url, tmp_path / form, "--format", form, *QUICK)
             assert done.code == 0, done.err
-        done = sheaf("harvest", provider.url, tmp_path / "xml", *QUICK)
+        done = sheaf("harvest", provider.url, tmp_path / "xml", *QUICK)  # it goes on as it began
+        assert (done.code, len(parts(tmp_path / "xml", "xml"))) == (0, 1)
+        done = sheaf("harvest", provider.url, tmp_path / "xml", "--format", "parquet", *QUICK)
         assert (done.code, "holds xml" in done.err) == (2, True)
     held = {form: kept(tmp_path / form).rows for form in layout.FORMS}
     assert held["parquet"] == held["jsonl"]
@@ -123,6 +127,75 @@ def test_what_a_repository_has_not_is_told_and_others_come(tmp_path: Path) -> No
     assert done.json[1]["error"].startswith("cannotDisseminateFormat")
     assert "connect" in done.json[2]["error"]
     assert sheaf("harvest", away, tmp_path, *QUICK).out.startswith(f"{away} oai_dc: nothing came")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(200, b"<html>Nothing here</html>"), (200, b""), (200, b"{}"), (200, b"<rss/>"),
+     (404, b"<html>Not found"), (500, b"Internal error"), (302, b"")],
+)  # fmt: skip
+def test_a_url_where_no_repository_is_says_so(status: int, body: bytes, tmp_path: Path) -> None:
+    with serving(items(30)) as provider:
+
+        def elsewhere(provider: Provider, call: Call, answer: Answer) -> Answer:
+            return Answer(status, {"Content-Type": "text/html", "Location": "/round"}, body)
+
+        provider.answers.append(elsewhere)
+        done = sheaf("harvest", provider.url, tmp_path, "--from", "2026-01-01", *QUICK)
+        assert done.code == 1
+        head, why = done.out.splitlines()
+        assert head == f"{provider.url} oai_dc: nothing came"
+        assert why.startswith("  no OAI-PMH repository answers at this URL: ListRecords")
+        assert [*tmp_path.iterdir()] == []
+        # Once one is there, it is asked for all that it tells of itself.
+        provider.answers.remove(elsewhere)
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK).json
+        assert (told["run"], told["status"], told["records"]) == (1, "complete", 30)
+    (state,) = tmp_path.glob("*/harvest.json")
+    assert json.loads(state.read_bytes())["identify"]["repositoryName"] == "Archive A"
+
+
+def test_a_set_that_is_not_listed_is_told_of(tmp_path: Path) -> None:
+    says = ["the repository lists no set nope:x"]
+    with serving(items(6)) as provider:
+        for _ in range(2):
+            given = ["--set", "a", "--set", "nope:x", "--json", *QUICK]
+            done = sheaf("harvest", provider.url, tmp_path, *given)
+            assert [one["notes"] for one in done.json] == [[], says]
+            assert (done.code, done.json[1]["status"]) == (0, "complete")
+
+
+def test_sets_that_were_not_listed_to_their_end_say_nothing(tmp_path: Path) -> None:
+    with serving(items(6)) as provider:
+
+        def torn(provider: Provider, call: Call, answer: Answer) -> Answer:
+            if call.verb != "ListSets":
+                return answer
+            if "resumptionToken" in call.arguments:
+                return Answer(404, {}, b"")
+            token = b"<resumptionToken>2</resumptionToken></ListSets>"
+            return replace(answer, body=answer.body.replace(b"</ListSets>", token))
+
+        provider.answers.append(torn)
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--set", "z", "--json", *QUICK).json
+    assert (told["records"], told["notes"]) == (0, [])
+
+
+@pytest.mark.parametrize("name", ["FILE/x", "/proc/x"])
+def test_a_folder_that_cannot_be_made_is_told_of_in_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / "FILE").write_text("")
+    done = sheaf("harvest", "http://127.0.0.1:1/", tmp_path / name, *QUICK)
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_what_came_is_told_though_a_harvest_was_asked_wrongly(tmp_path: Path) -> None:
+    with serving(items(3)) as one, serving(items(3)) as other:
+        assert sheaf("harvest", one.url, tmp_path, "--format", "xml", *QUICK).code == 0
+        given = [one.url, other.url, tmp_path, "--format", "jsonl", *QUICK]
+        done = sheaf("harvest", *given)
+    assert (done.code, "holds xml" in done.err) == (2, True)
+    assert done.out.startswith(f"{other.url} oai_dc: complete: 3 records")
 
 
 def test_no_more_of_a_host_at_a_time_than_is_allowed(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def fresh(form: str = "parquet") -> State:
 
 
 def opened(path: Path, form: str = "parquet") -> AbstractContextManager[Folder]:
-    return folder.opened(path, fresh(form))
+    return folder.opened(path, fresh(form), form)
 
 
 def rows(path: Path) -> list[Harvested]:
@@ -193,9 +193,26 @@ def test_one_process_at_a_time_has_a_folder(tmp_path: Path) -> None:
 
 def test_a_harvest_keeps_its_form(tmp_path: Path) -> None:
     with opened(tmp_path) as kept:
+        kept.add(row(1))
         kept.commit()
     with pytest.raises(UsageError, match="holds parquet"), opened(tmp_path, "xml"):
         pass
+    with folder.opened(tmp_path, fresh("xml")) as kept:
+        assert kept.state.form == "parquet"
+
+
+@pytest.mark.parametrize("others", [(), ("notes.txt",)])
+def test_of_a_harvest_that_never_began_nothing_is_left(
+    others: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "one"
+    with opened(path) as kept:
+        kept.keep_sets([("a", "A")])
+        kept.commit()
+        for name in others:
+            (path / name).write_text("mine")
+    assert [one.name for one in path.glob("*")] == [*others]
+    assert path.exists() == bool(others)
 
 
 @pytest.mark.parametrize(
