@@ -131,7 +131,7 @@ def _datasets(manifest: Manifest) -> list[str]:
 def _harvested(manifest: Manifest) -> list[str]:
     """Return a line of what other repositories told, where there is any."""
     count = manifest.kinds().get(KIND, 0)
-    return [f"harvested  {count:,} items, deleted ones included"] if count else []
+    return [f"harvested  {tally(count, 'item')}, deleted ones included"] if count else []
 
 
 def _listed(kept: list[Manifest]) -> str:

@@ -80,7 +80,9 @@ _LAST_OF_DAY = timedelta(hours=23, minutes=59, seconds=59)
 
 def is_uri(text: str) -> bool:
     """Tell whether `text` may stand where the schema asks for an anyURI."""
-    return _URI.fullmatch(text) is not None and _NOT_IN_XML.search(text) is None
+    # Of blanks alone nothing is left, as the schema reads it.
+    is_blank = not text.strip()
+    return not is_blank and _URI.fullmatch(text) is not None and not _NOT_IN_XML.search(text)
 
 
 _FORMS: dict[str, tuple[Callable[[str], bool], str]] = {

@@ -9,7 +9,7 @@ from functions.oai import about
 from functions.oai.about import WARC, Origin
 from functions.oai.answer import Answer, OneRecord
 from functions.oai.format import load
-from functions.oai.render import RECORD, Renderer
+from functions.oai.render import Renderer, template
 from functions.oai.repository import Record
 from functions.snapshot.description import LONGEST_NOTICE
 
@@ -272,6 +272,8 @@ def test_the_schemas_of_the_containers_refuse_what_is_wrong(old, new):
 
 def test_without_containers_the_loop_over_a_page_has_nothing_of_them():
     crosswalk = "crosswalks/capture-oai_dc.xml"
-    assert not any("about" in name for name in Renderer().templates.loop(RECORD, crosswalk).names)
+    assert not any(
+        "about" in name for name in Renderer().templates.loop(template("capture"), crosswalk).names
+    )
     templates = Renderer(abouts={"rights": lambda record: ()}).templates
-    assert "about_rights" in templates.loop(RECORD, crosswalk).names
+    assert "about_rights" in templates.loop(template("capture"), crosswalk).names

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from functions.oai import template, text
+from functions.oai import render, template, text
 from functions.oai.format import TEMPLATES
 from functions.oai.page import Page
 from functions.oai.program import Program
-from functions.oai.render import RECORD
 from functions.oai.template import Loop, Templates
 from functions.oai.trial import sample
 from functions.snapshot import schema
@@ -25,6 +24,9 @@ _MARKUP = ']]><a b="c">&d;\'%s \U0001f600'
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template, "MANY", 2)
     monkeypatch.setattr(template, "AFTER", 0)
+
+
+CAPTURE = render.template("capture")
 
 
 def page(kind: str) -> Page:
@@ -73,7 +75,7 @@ def test_a_page_is_what_its_records_are_alone(
     monkeypatch: pytest.MonkeyPatch, crosswalk: str
 ) -> None:
     runs = ran(monkeypatch)
-    loop = Templates((TEMPLATES,), {}).loop(RECORD, f"crosswalks/{crosswalk}.xml")
+    loop = Templates((TEMPLATES,), {}).loop(CAPTURE, f"crosswalks/{crosswalk}.xml")
     together, alone = both(loop, page("capture"))
     assert together == alone
     assert runs == [6]
@@ -87,7 +89,7 @@ def test_so_is_a_page_of_what_documents_hold(
     monkeypatch: pytest.MonkeyPatch, crosswalk: str
 ) -> None:
     runs = ran(monkeypatch)
-    loop = Templates((TEMPLATES,), {}).loop(RECORD, f"crosswalks/{crosswalk}.xml")
+    loop = Templates((TEMPLATES,), {}).loop(CAPTURE, f"crosswalks/{crosswalk}.xml")
     together, alone = both(loop, page(crosswalk.partition("-")[0]))
     assert together == alone
     assert runs == [6]
@@ -124,7 +126,7 @@ def test_templates_of_an_operator(
     (tmp_path / "crosswalks").mkdir()
     (tmp_path / "crosswalks" / "own.xml").write_text(source)
     runs = ran(monkeypatch)
-    loop = Templates((tmp_path, TEMPLATES), {}).loop(RECORD, "crosswalks/own.xml")
+    loop = Templates((tmp_path, TEMPLATES), {}).loop(CAPTURE, "crosswalks/own.xml")
     records = page("capture")
     if "title or" in source:  # of NULLs alone it fails in any case
         records = records[::2]

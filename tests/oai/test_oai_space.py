@@ -100,6 +100,7 @@ def test_every_request_to_an_empty_one_is_answered_right(subject: str):
         "verb=GetRecord&metadataPrefix=oai_dc&identifier=http://user@example.org/",
         "verb=GetRecord&metadataPrefix=oai_dc&identifier=ftp://a:b;c@example.org:21/x",
         "verb=ListMetadataFormats&identifier=http://a@b@c/",
+        "verb=GetRecord&metadataPrefix=oai_dc&identifier=+",
         "verb=GetRecord&metadataPrefix=marc&identifier=oai:none:1",
         "verb=ListRecords&metadataPrefix=marc&set=nope",
         "verb=ListRecords&metadataPrefix=oai_dc&from=2026-03-01&until=2026-03-01T00:00:00Z",
