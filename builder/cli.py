@@ -104,7 +104,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     )
     everywhere.add_argument("--config", metavar="FILE", help="configuration (default: sheaf.toml)")
     everywhere.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
+        "--json", action="store_true", help="print JSON, a document or one a line, and nothing else"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
