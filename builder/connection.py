@@ -126,7 +126,8 @@ class _Task(WSGITask):
         if isinstance(answer["body"], bytes):
             if self.content_length is None and not self._is_head():
                 self.content_length = len(answer["body"])
-            self.write(answer["body"])
+            # What came behind the head would be taken for the next answer.
+            self.write(b"" if self._is_head() else answer["body"])
             return False
         self.pieces = answer["body"]
         return True

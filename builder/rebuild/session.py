@@ -157,6 +157,7 @@ class Session:
         changed = moment.modified(headers, file.stamp)
         mtime = int(os.fstat(out.fileno()).st_mtime) if changed is None else changed
         os.utime(out.fileno(), ns=(mtime * 10**9, mtime * 10**9))
+        mtime = int(os.fstat(out.fileno()).st_mtime)  # disks have their own idea of what can be
         return replace(entry, size=size, mtime=mtime, sha256=sha256, converted=mark)
 
     def _copy(self, stream: BinaryIO, out: BinaryIO) -> str:

@@ -12,6 +12,7 @@ from functions.oai.files import FILE
 from functions.snapshot.configuration import Configuration
 from functions.store import slice
 from functions.store.catalog import Cache
+from functions.store.reader import bucket_of
 from functions.store.slice import Slices
 
 _PATHS = f"SELECT DISTINCT path FROM {FILE} WHERE source = $name ORDER BY path"
@@ -35,7 +36,7 @@ def archives(
         return reached.get(place, lambda: _slices(place, base, settings, environment))
 
     places = [reads(place) for place in settings["content.archives"]]
-    paths = _Paths(repository)
+    paths = _Paths(repository, [] if bucket_of(uri) else [(base / uri).resolve().parent])
     return PlacedArchives(places, reads(uri), paths.of, reads)
 
 
@@ -56,11 +57,16 @@ def contents(
 class _Paths:
     """Where archive files were ingested, by the newest snapshot."""
 
-    def __init__(self, repository: DuckRepository) -> None:
+    def __init__(self, repository: DuckRepository, beside: Sequence[Path]) -> None:
         self._repository = repository
+        self._beside = beside
 
     def of(self, name: str) -> Sequence[str]:
-        """Return the paths at which files of that name were read."""
+        """Return the paths at which files of that name were read.
+
+        Relative ones are as seen from the configuration; who has a store's address alone may have
+        it where they are seen from besides: `beside` the store.
+        """
         newest = self._repository.pointer().newest()
         if newest is None:
             return ()
@@ -69,7 +75,8 @@ class _Paths:
         groups = self._repository.catalogue.groups(manifest, "sources", name, name)
         for file, _ in groups:
             found += [path for (path,) in self._repository.files.rows(_PATHS, file, name=name)]
-        return found
+        seen = [path for path in found if not Path(path).is_absolute() and "://" not in path]
+        return [*found, *(str(folder / path) for folder in self._beside for path in seen)]
 
 
 def _slices(

@@ -326,6 +326,15 @@ def test_what_is_small_is_answered_here_and_parts_are_had_where_the_whole_is() -
     assert asker.contents.read == 0
 
 
+def test_a_head_has_no_body_whatever_it_is_answered_with() -> None:
+    refused = Asker(SOME).get(method="HEAD", if_match='"x"')
+    moved = Asker(BIG, sign=signed, content_redirect_bytes=99).get(method="HEAD")
+    large = Asker(Made(bytes(7_000_000)), largest=gateway.LARGEST).get(method="HEAD")
+    for got, status in ((refused, 412), (moved, 302), (large, 413)):
+        assert (got.status, got.body) == (status, b"")
+        assert int(got.headers["Content-Length"]) > 0
+
+
 @pytest.mark.parametrize(
     "stretch",
     [

@@ -134,3 +134,16 @@ def test_what_is_asked_at_once_is_answered_in_order(
         bodies = [part.partition(b"\r\n\r\n")[2] for part in all_read(connection).split(b"HTTP/")]
     assert [body[:7] for body in bodies[1:]] == paths
     assert [len(body) > len(LARGE) for body in bodies[1:]] == [b"large" in path for path in paths]
+
+
+def test_nothing_stands_behind_the_head_that_was_asked_for() -> None:
+    with listening() as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(ASKED.replace(b"GET", b"HEAD") % b"/small" + ASKED % b"/other")
+        taken = b""
+        while b"/other" not in taken:
+            taken += connection.recv(4096)
+        first, second, body = taken.split(b"\r\n\r\n")
+        assert b"Content-Length: 6" in first
+        assert second.startswith(b"HTTP/1.1 200")
+        assert body == b"/other"

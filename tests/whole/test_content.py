@@ -239,6 +239,6 @@ def test_a_file_that_was_named_as_seen_from_elsewhere_is_found_again(
     assert (home.folder / path).samefile("one.warc.gz")
     assert not Path(path).is_absolute()
     monkeypatch.chdir("/")
-    restored = home("restore", home.folder / "store", tmp_path / "site")
+    restored = sheaf("restore", home.folder / "store", tmp_path / "site")  # no configuration here
     assert restored.code == 0, restored.err
     assert (tmp_path / "site/www.archiv.org/index.html").read_bytes() == b"<title>Archiv</title>"
