@@ -42,7 +42,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments that describe a part of the archive."""
     which = parser.add_argument_group("which captures, of --wacz and --cdxj (all has to be met)")
     which.add_argument("--set", metavar="SPEC", help="those of a set, with all sets below it")
-    which.add_argument("--url", metavar="PREFIX", help="those whose URL begins like that")
+    which.add_argument(
+        "--url", metavar="PREFIX", help="those whose URL begins like that, from http:// on"
+    )
     which.add_argument(
         "--as-of", metavar="DATE", help="of each URL the last one up to this date, as 2007-11-05"
     )
@@ -63,9 +65,11 @@ def run(context: Context, target: Path) -> int:
     Raises UsageError, NothingPublished and StoreError.
     """
     arguments = context.arguments
+    if arguments.title is not None and arguments.wacz is None:
+        raise UsageError("--title goes with --wacz alone")
+    choice = _choice(arguments)
     if target.exists():
         raise UsageError(f"{target} is there already: name another file")
-    choice = _choice(arguments)
     missing: list[Missing] = []
     with beside(target) as scratch:
         memory = context.configuration["publish.memory"]

@@ -47,16 +47,18 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Copy the store to another place, or put what it holds into the formats of archives.
 
-    Run again, it brings the copy up to date. Each object's content is checked on the way. The
-    intake is not copied. A WACZ file and an index are made of captures of the newest snapshot, all
-    of them or those that are described.
+    Run again, it brings what it made up to date, but for a WACZ file and an index, which are made
+    anew, of captures of the newest snapshot, all of them or those that are described. Each object's
+    content is checked on the way. The intake is not copied.
     """
     arguments = context.arguments
     if arguments.newest and arguments.to is None:
         raise UsageError("--newest goes with --to alone")
     if arguments.runs and arguments.bagit is None and arguments.warc is None:
         raise UsageError("--run goes with --bagit or --warc")
-    if (to := arguments.wacz or arguments.cdxj) is not None:
+    if (to := arguments.cdxj if arguments.wacz is None else arguments.wacz) is not None:
+        if to in ("", "-"):
+            raise UsageError("--wacz and --cdxj write a file: name one")
         return excerpt.run(context, _target(context, to))
     if excerpt.is_described(arguments):
         raise UsageError("--set, --url, --as-of, --where and --title go with --wacz or --cdxj")

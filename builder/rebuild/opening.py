@@ -6,12 +6,14 @@ from importlib import metadata
 
 from builder import recovery
 from builder.context import Context
+from builder.errors import UsageError
 from builder.gather.budget import Limits
 from builder.rebuild import endpoint
 from builder.rebuild.endpoint import EndpointSource
 from builder.rebuild.exchange import Exchange
 from builder.rebuild.seam import Source
 from builder.rebuild.store import StoreSource
+from builder.store import FolderStore
 from functions.content import opening
 from functions.content.search import Search
 from functions.oai.duck import DuckRepository
@@ -37,6 +39,9 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
         agent = f"Sheaf/{metadata.version('sheaf')} (sheaf restore)"
         exchange = Exchange(agent, _LIMITS, stop=stop or threading.Event())
         return EndpointSource(endpoint.base(address), exchange)
+    store = context.store
+    if isinstance(store, FolderStore) and not store.root.is_dir():
+        raise UsageError(f"{address}: there is no such folder, and it is no address of a server")
     return _store(context)
 
 

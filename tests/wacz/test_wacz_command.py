@@ -284,8 +284,12 @@ def test_faults_of_usage_are_one_line(home: Home, tmp_path: Path) -> None:
         (["--where", ""], "expected one condition"),
     ):
         assert expected in refused(home, "--wacz", path, *arguments)
+    assert "write a file: name one" in refused(home, "--cdxj", "-")
+    assert "write a file: name one" in refused(home, "--wacz", "")
+    assert "goes with --wacz alone" in refused(home, "--cdxj", path, "--title", "a")
     assert not list(tmp_path.iterdir())
     path.touch()
+    assert "no set specification" in refused(home, "--wacz", path, "--set", "a b")
     assert "is there already" in refused(home, "--wacz", path)
     assert "lies in the store itself" in refused(home, "--wacz", home.folder / "store" / "a.wacz")
     assert "go with --wacz or --cdxj" in refused(home, "--to", tmp_path / "to", "--set", "a")
