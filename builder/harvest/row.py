@@ -1,8 +1,7 @@
 """Rows of what was harvested: one for each version of a record that came, by any form of output."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from functions.snapshot.column import Column
 
@@ -27,8 +26,7 @@ ROW = (
 """The columns of a row, of Parquet and of JSON lines alike."""
 
 
-@dataclass(frozen=True, slots=True)
-class Harvested:
+class Harvested(NamedTuple):
     """A version of a record that came. `dc` has of DC's elements those that are there."""
 
     identifier: str
