@@ -46,6 +46,13 @@ class Harvest:
         """The host, and the port where one is given, that it came from."""
         return urlsplit(self.state.base_url).netloc.rpartition("@")[2].lower()
 
+    @property
+    def place(self) -> str:
+        """The base URL without its scheme, which is of one repository of the host alone."""
+        parts = urlsplit(self.state.base_url)
+        path = parts.path.rstrip("/")
+        return f"{self.host}{path}{'?' if parts.query else ''}{parts.query}"
+
 
 @dataclass(slots=True)
 class Gathered:
@@ -139,7 +146,7 @@ def _row(
     harvest: Harvest, row: Harvested, namespace: str, made: Mapping[str, Any] | None
 ) -> tuple[Any, ...]:
     """Return a row of INTAKE."""
-    other = identifier.harvested(namespace, harvest.host, row.identifier)
+    other = identifier.harvested(namespace, harvest.place, row.identifier)
     keeps = is_kept(row.identifier, namespace)
     return (
         row.identifier if keeps else other,
@@ -243,8 +250,10 @@ def _harvested(harvest: Harvest, row: Harvested) -> str:
     """Return when a record came: by its repository's clock, or when the last run began."""
     if moment(row.harvested) is not None:
         return row.harvested
-    runs = [run.started for run in harvest.state.runs if run.number == row.run]
-    return next((text for text in runs if moment(text) is not None), "1970-01-01T00:00:00Z")
+    state = harvest.state
+    begun = {run.number: run.started for run in (*state.runs, state.going) if run is not None}
+    known = (begun.get(row.run, ""), *sorted(begun.values()))  # old runs are forgotten
+    return next((text for text in known if moment(text) is not None), "1970-01-01T00:00:00Z")
 
 
 def _datestamp(harvest: Harvest, row: Harvested) -> str:

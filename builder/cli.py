@@ -7,8 +7,10 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
+from typing import NoReturn
 
 from builder import context
+from builder.errors import UsageError
 from functions.snapshot.errors import SheafError
 
 COMMANDS = {
@@ -75,6 +77,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells of a mistake in one line, as all of Sheaf does; the usage is for who asks for help."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError."""
+        raise UsageError(f"{message} (`{self.prog} --help` tells how it is used)")
+
+
 def _forget_output() -> None:
     """See that what is left of our output is not written when the interpreter ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -93,18 +103,18 @@ def _asked(given: Sequence[str]) -> str | None:
 
 def _parser(asked: str | None) -> argparse.ArgumentParser:
     """Return what reads the arguments of the command that is asked for."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it."
     )
     version = f"sheaf {metadata.version('sheaf')}"
     parser.add_argument("--version", action="version", version=version)
-    everywhere = argparse.ArgumentParser(add_help=False)
+    everywhere = _Parser(add_help=False)
     everywhere.add_argument(
         "--store", metavar="STORE", help="a folder or s3://bucket/prefix (default: store.uri)"
     )
     everywhere.add_argument("--config", metavar="FILE", help="configuration (default: sheaf.toml)")
     everywhere.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
+        "--json", action="store_true", help="print JSON alone, a document or lines of it"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():

@@ -18,13 +18,16 @@ from functions.snapshot import schema
 
 KIND = "harvested"
 
+# Whose an item is: its repository's, by http or https.
+_PLACE = "rtrim(regexp_replace({}, '^https?://', ''), '/')"
+
 # A bucket's files have names on this machine that say nothing of their order.
-_GIVEN = """
+_GIVEN = f"""
 CREATE TABLE came AS
-SELECT * EXCLUDE (part, number, file_row_number)
+SELECT * EXCLUDE (part, number, file_row_number), {_PLACE.format("base_url")} AS place
 FROM read_parquet($files, filename = 'part', file_row_number = true, hive_partitioning = false)
 JOIN (SELECT unnest($files) AS part, unnest(range(len($files))) AS number) USING (part)
-QUALIFY row_number() OVER (PARTITION BY base_url, id, prefix
+QUALIFY row_number() OVER (PARTITION BY {_PLACE.format("base_url")}, id, prefix
     ORDER BY harvested DESC, number DESC, file_row_number DESC) = 1
 """
 _WANTED = (
@@ -33,14 +36,14 @@ _WANTED = (
 # Whose an identifier is: the repository's whose item is listed so, else the first's that asks.
 _IS_OTHERS = f"""
 (o.identifier IS NOT NULL AND (o.kind != '{KIND}'
-    OR NOT o.deleted AND o.document ->> '$.base_url' != c.base_url)
+    OR NOT o.deleted AND {_PLACE.format("(o.document ->> '$.base_url')")} != c.place)
     OR p.identifier IS NOT NULL AND NOT p.deleted)
 """
 _OWNED = f"""
 CREATE TABLE owned AS
-SELECT base_url, id, if(others OR base_url != first_value(base_url) OVER (PARTITION BY identifier
-    ORDER BY others, base_url), other, identifier) AS identifier
-FROM (SELECT DISTINCT c.base_url, c.id, c.identifier, c.other,
+SELECT place, id, if(others OR place != first_value(place) OVER (PARTITION BY identifier
+    ORDER BY others, place), other, identifier) AS identifier
+FROM (SELECT DISTINCT c.place, c.id, c.identifier, c.other,
         c.identifier != c.other AND {_IS_OTHERS} AS others
     FROM came c LEFT JOIN old o ON o.identifier = c.identifier
     LEFT JOIN old p ON p.identifier = c.other)
@@ -54,7 +57,7 @@ WITH listed AS (
 ),
 every AS (
     SELECT o.identifier, prefix, deleted, datestamp, harvested, digest, entry, 1 AS fresh
-    FROM came JOIN owned o USING (base_url, id)
+    FROM came JOIN owned o USING (place, id)
     UNION ALL BY NAME
     SELECT identifier, entry ->> '$.prefix' AS prefix, false AS deleted,
         entry ->> '$.datestamp' AS datestamp, entry ->> '$.harvested' AS harvested,
@@ -74,7 +77,7 @@ CREATE TABLE items AS
 WITH said AS (
     SELECT identifier, base_url, repository, id, specs, sets FROM (
         SELECT o.identifier, base_url, repository, id, specs, sets, harvested, prefix
-        FROM came JOIN owned o USING (base_url, id)
+        FROM came JOIN owned o USING (place, id)
         UNION ALL BY NAME
         SELECT identifier, document ->> '$.base_url' AS base_url,
             document ->> '$.repository' AS repository, document ->> '$.id' AS id,

@@ -187,7 +187,7 @@ class _Stretch:
         source = intake.Source(
             source=self._name,
             digest=digest,
-            path=_text(of.label),
+            path=_text(of.recorded or of.label),
             format=form,
             bytes=of.bytes,
             captures=captures,

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder.errors import UsageError
@@ -48,6 +48,17 @@ class File:
     address: str = ""
     flaw: str = ""
     """Why it cannot be read, where that was known when it was found: nobody then opens it."""
+    recorded: str = ""
+    """How a snapshot names it, where that is not by its label."""
+
+    def seen_from(self, folder: Path) -> "File":
+        """Return the same, recorded as seen from `folder`, where its label is a relative path.
+
+        There it is looked for when its bytes are asked for, whichever folder that is done in.
+        """
+        if self.address or Path(self.label).is_absolute():
+            return self
+        return replace(self, recorded=os.path.relpath(self.path, folder.absolute()))
 
     @staticmethod
     def of(path: Path, label: str = "") -> "File":

@@ -30,6 +30,9 @@ from functions.snapshot.errors import SheafError
 
 _MEGABYTE = 1_000_000
 _CONNECT = 30.0
+_LONGEST = 7200.0
+_SLOWEST = 100.0
+"""Seconds for an answer in all, and bytes a second: some trickle without an end."""
 _DAY = 86_400.0
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)")
 
@@ -166,8 +169,8 @@ def _means(arguments: argparse.Namespace, stop: threading.Event, bar: Records) -
     limits = Limits(
         connect=_CONNECT,
         first_byte=arguments.timeout,
-        total=_DAY,
-        rate=1.0,
+        total=_LONGEST,
+        rate=_SLOWEST,
         bytes=arguments.max_page * _MEGABYTE,
     )
     contact = f" (mailto:{arguments.contact})" if arguments.contact else ""
@@ -207,7 +210,7 @@ def _base_url(text: str) -> str:
     if parts.username is not None:
         raise UsageError("a URL with a password would be written down: use --header")
     query = "&".join(q for q in parts.query.split("&") if q and not q.startswith("verb="))
-    return parts._replace(query=query, fragment="").geturl()
+    return parts._replace(netloc=parts.netloc.lower(), query=query, fragment="").geturl()
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:

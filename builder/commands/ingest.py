@@ -195,7 +195,8 @@ def _archives(
         set_rules=tuple(map(SetRule.of, settings["sets.rules"])),
         collections=sets,
     )
-    files = list(sources.files)
+    home = context.configuration_path.parent
+    files = [file.seen_from(home) for file in sources.files]
     asked = ingest.Order((), sets, rules).asked(sources.archives, context.store.address)
     folder = work.folder_of(_home(context), None if STDIN in sources.archives else asked)
     with work.opened(folder) as held:

@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass, field
 from email.message import Message
+from functools import partial
 from html import unescape
 from urllib.parse import urlencode, urljoin, urlsplit
 
@@ -56,7 +57,8 @@ class Manners:
 class Means:
     """What exchanges take. `hosts` holds the time between requests; `stop` ends all waits.
 
-    `headers` are sent besides ours, to the host of the base URL alone. `say` tells a person.
+    `headers` are sent besides ours, to the host of the base URL alone, and never in the clear where
+    that is https. `say` tells a person.
     """
 
     agent: str
@@ -78,14 +80,15 @@ _Came = tuple[int, Mapping[str, str], bytes]
 class _Trouble:
     """Why an attempt came to nothing: `often` says how many times more it is worth trying.
 
-    `later` says that the repository cannot be asked anything now.
+    `later` says that the repository cannot be asked anything now; `apart` makes what can be made
+    of an answer that is broken.
     """
 
     text: str
     often: int
     status: int | None = None
     rest: float | None = None
-    page: Page | None = None
+    apart: Callable[[], Page | None] | None = None
     later: bool = False
 
 
@@ -94,7 +97,7 @@ class Exchange:
 
     def __init__(self, base_url: str, means: Means) -> None:
         self._base = base_url
-        self._own = urlsplit(base_url).netloc
+        self._own = urlsplit(base_url)
         self._means = means
         self._line = wire.Line(Anywhere(), means.tls)
         self._pool = ThreadPoolExecutor(1, "harvest-ahead")
@@ -112,8 +115,8 @@ class Exchange:
                 return found
             tried += 1
             if tried > found.often:
-                if found.page is not None:
-                    return found.page
+                if found.apart is not None and (page := found.apart()) is not None:
+                    return page
                 raise Unanswered(f"{_named(arguments)}: {found.text}", found.status, found.later)
             self._rest(tried, found)
 
@@ -125,7 +128,9 @@ class Exchange:
     def _rest(self, tried: int, trouble: _Trouble) -> None:
         manners = self._means.manners
         own = min(manners.rest * 2.0 ** (tried - 1), _LONGEST_REST)
-        seconds = own if trouble.rest is None else min(trouble.rest, manners.longest)
+        seconds = own
+        if trouble.rest is not None:  # a date may lie in the past
+            seconds = min(max(trouble.rest, manners.rest), manners.longest)
         if trouble.rest is not None and seconds >= 5:
             self._means.say(f"{self._base}: asked to wait for {seconds:,.0f} s: {trouble.text}")
         if self._means.stop.wait(seconds):
@@ -152,7 +157,9 @@ class Exchange:
             if status != 200:
                 return _refused(status, retries)
             few = min(retries, _FEW if str(error).startswith("no XML") else retries)
-            return _Trouble(f"what came is {error}", few, page=answer.taken_apart(data, charset))
+            return _Trouble(
+                f"what came is {error}", few, apart=partial(answer.taken_apart, data, charset)
+            )
         if status != 200 and (not page.errors or (status >= 500 and _unsure(page))):
             return _refused(status, retries)
         return page
@@ -217,12 +224,13 @@ class Exchange:
         return bytes(unpacked)
 
     def _headers(self, url: str) -> dict[str, str]:
-        own = self._means.headers if urlsplit(url).netloc == self._own else {}
+        parts, own = urlsplit(url), self._own
+        safe = parts.netloc == own.netloc and parts.scheme in (own.scheme, "https")
         return {
             "User-Agent": self._means.agent,
             "Accept": "text/xml, application/xml;q=0.9, */*;q=0.1",
             "Accept-Encoding": "gzip, deflate",
-            **own,
+            **(self._means.headers if safe else {}),
         }
 
     def _redirected(self, url: str, location: str) -> str:
@@ -240,8 +248,11 @@ class Exchange:
         raise NotHad("bad-redirect", location)
 
     def _move(self, url: str, base: str) -> None:
-        if urlsplit(url).netloc != urlsplit(base).netloc:
+        before, after = urlsplit(url), urlsplit(base)
+        if before.netloc != after.netloc:
             self._means.say(f"{self._base} leads to another host: {base}")
+        elif before.scheme == "https" != after.scheme:
+            self._means.say(f"{self._base} leads to where nothing is encrypted: {base}")
         self._base = base
 
 

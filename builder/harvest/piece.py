@@ -14,6 +14,8 @@ from builder.harvest.errors import Broken
 _TAG = re.compile(rb"<([^\s/>]+)(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>")
 _PLAIN = re.compile(rb"<[^\s/>:!?]+[\s/>]")
 _LEVEL = 3  # of what lies in metadata and in about
+_DEEPEST = 200
+"""Levels of elements in a record: readers that are careful (libxml2) take 256 of a page."""
 _CONTAINERS = frozenset({"metadata", "about"})
 
 
@@ -35,7 +37,7 @@ class Pieces:
 
 
 def cut(record: str) -> Pieces:
-    """Return the pieces of a record element. Raises Broken for what is no XML."""
+    """Return the pieces of a record element. Raises Broken for no XML, or what is too deep."""
     cutter = _Cutter(record.encode("utf-8", "replace"))
     found = cutter.cut()
     metadata = [piece for container, piece in found if container == "metadata"]
@@ -64,6 +66,8 @@ class _Cutter:
         return self.found
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if len(self._scopes) > _DEEPEST:
+            raise Broken(f"elements lie more than {_DEEPEST} deep in each other")
         if len(self._scopes) == _LEVEL - 1:
             self._container = name.rpartition(":")[2]
         if len(self._scopes) <= _LEVEL:
@@ -92,7 +96,8 @@ class _Cutter:
             end = self.data.index(b">", self._parser.CurrentByteIndex) + 1
         text = self.data[self._begun : end]
         added = b""
-        for prefix, uri in self._scopes[-1].items():
+        # What is in no namespace would be in that of what it is put into.
+        for prefix, uri in {"": "", **self._scopes[-1]}.items():
             name = b"xmlns:" + prefix.encode() if prefix else b"xmlns"
             needed = prefix.encode() + b":" in text if prefix else _PLAIN.search(text)
             if needed and not re.search(rb"\s" + re.escape(name) + rb"\s*=", tag[0]):

@@ -180,21 +180,20 @@ class Session:
         for row in self._rows({"verb": "ListMetadataFormats"}):
             if row.get("metadataPrefix") == state.prefix:
                 state.format = row
-        if self.asked.full or not state.runs:
-            sets = [(row["setSpec"], row.get("setName", "")) for row in self._sets()]
-            if sets:
-                kept.keep_sets(sets)
+        if (self.asked.full or not state.runs) and (sets := self._sets()):
+            kept.keep_sets([*sets.items()])
 
-    def _sets(self) -> list[Mapping[str, str]]:
-        found: list[Mapping[str, str]] = []
+    def _sets(self) -> Mapping[str, str]:
+        """Return setName by setSpec, of as many as there may be."""
+        found: dict[str, str] = {}
         asked: dict[str, str] = {"verb": "ListSets"}
-        tokens: set[str] = set()
         while len(found) < _SETS:
-            page = self._told(asked)
-            found += [row for row in page.rows if row.get("setSpec")]
-            if not page.token or page.token in tokens:
+            page, before = self._told(asked), len(found)
+            for row in page.rows:
+                if spec := row.get("setSpec"):
+                    found.setdefault(spec, row.get("setName", ""))
+            if not page.token or len(found) == before:  # some lists have no end
                 break
-            tokens.add(page.token)
             asked = {"verb": "ListSets", "resumptionToken": page.token}
         return found
 

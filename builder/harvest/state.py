@@ -15,6 +15,7 @@ from builder.harvest.stamp import SECOND
 VERSION = 1
 _RUNS = 50
 _NOTES = 20
+_RISES = 5
 LOST = 1000
 """How many records that could not be had are named; more are counted."""
 COMPLETE, PARTIAL, GIVEN_UP = "complete", "partial", "given up"
@@ -50,12 +51,12 @@ class Going:
 
     `since` and `until` are what the run asks for, `begin` what the present list began with; each
     may be None. `high` is the latest datestamp that came, `last` the present list's last one.
-    `ordered` is whether none was earlier than one before it; `moved`, whether there were two.
-    `gained` counts what came since the list broke off last, `stage` how often it did in a row with
-    nothing gained. `fell` is whether a list began at a datestamp then, `rewound` whether it had to
-    begin at the start again, `remade` whether the index of what was seen had to be made again.
+    `ordered` is whether none was earlier than one before it; `rises`, how often one was later.
+    `gained` counts items that came since the list broke off last, `stage` how often it did so in a
+    row with nothing gained. `fell` is whether a list began at a datestamp then, `rewound` whether
+    it had to begin at the start again, `remade` whether the index of what was seen was made again.
     `owed` could not be had in the run before, with why not, and are still to be asked for. `idle`
-    counts pages in a row that brought nothing, `mark` is the token of one of them. `bad` is the
+    counts pages in a row that brought nothing, `mark` is what one of them is known by. `bad` is the
     latest datestamp of a record that could not be had.
     """
 
@@ -73,7 +74,7 @@ class Going:
     high: str = ""
     last: str = ""
     ordered: bool = True
-    moved: bool = False
+    rises: int = 0
     gained: int = 0
     stage: int = 0
     fell: bool = False
@@ -86,6 +87,11 @@ class Going:
     owed: list[tuple[str, str]] = field(default_factory=list)
     lost: list[tuple[str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether lists are in the order of datestamps; what rises less often may be by chance."""
+        return self.ordered and self.rises >= _RISES
 
     def note(self, text: str) -> None:
         """Keep a remark for the account, once, as long as there are not too many."""

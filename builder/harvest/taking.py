@@ -45,7 +45,7 @@ class Taking:
         if moment(entry.datestamp) is not None:
             if going.last and is_before(entry.datestamp, going.last):
                 going.ordered = False
-            going.moved = going.moved or (going.last not in ("", entry.datestamp))
+            going.rises += going.last not in ("", entry.datestamp)
             going.last = entry.datestamp
         if going.verb == "ListRecords":
             self._keep(entry)
@@ -76,7 +76,7 @@ class Taking:
         setattr(counts, sight.value, getattr(counts, sight.value) + 1)
         if sight is Sight.AGAIN:
             return
-        going.gained += 1
+        going.gained += sight is not Sight.ANOTHER
         if sight is not Sight.SAME:
             counts.deleted += entry.deleted
             counts.mended += fault is not None

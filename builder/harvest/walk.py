@@ -5,11 +5,13 @@ of datestamps, else at its start; what came before is known and is not kept twic
 nothing new, records are asked for one by one.
 """
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from builder.harvest import window
 from builder.harvest.errors import HarvestError, Refused, Unanswered
+from builder.harvest.page import Page
 from builder.harvest.stamp import earlier, is_before
 from builder.harvest.state import COMPLETE, PARTIAL, Going
 from builder.harvest.taking import Ask, Kept, Taking
@@ -99,7 +101,7 @@ class Walk:
             raise Unanswered("the answer breaks off")
         if not page.token:
             return True
-        self._watch(page.token, going.gained > before)
+        self._watch(page, going.gained > before)
         going.token = page.token
         self._back_to_lists()
         return False
@@ -112,20 +114,22 @@ class Walk:
         named = {name: value for name, value in given.items() if value is not None}
         return {"verb": going.verb, "metadataPrefix": state.prefix, **named}
 
-    def _watch(self, token: str, gained: bool) -> None:
-        """Raise Loop where pages go round: the same token comes again, or too many bring nothing.
+    def _watch(self, page: Page, gained: bool) -> None:
+        """Raise Loop where pages go round: the same page comes again, or too many bring nothing.
 
-        After Brent: the token of one page is kept, of a later one each time that as many came.
+        After Brent: one page is known again, a later one each time that as many came. A token alone
+        says nothing: some repositories have one for all pages of a list.
         """
         going = self.going
         if gained:
             going.idle, going.mark = 0, ""
             return
-        if token in (going.token, going.mark):
-            raise Loop("a token came again")
+        mark = _mark(page)
+        if mark == going.mark:
+            raise Loop("a page came again")
         going.idle += 1
         if going.idle & (going.idle - 1) == 0:
-            going.mark = token
+            going.mark = mark
         known = going.counts.pages if going.fell or going.rewound or going.stage else 0
         if going.idle > self.idle + known:
             raise Loop(f"{going.idle} pages brought nothing")
@@ -136,7 +140,7 @@ class Walk:
         going.note("the list goes round: its tokens have no end")
         if going.size is not None and counts.distinct >= going.size:
             return self._ended()
-        if not going.ordered or not going.moved:
+        if not going.is_in_order:
             going.note("whether all of it came cannot be told")
             return PARTIAL
         if going.stage and not going.gained:  # what is later than the last one came, too
@@ -159,7 +163,7 @@ class Walk:
             raise Unanswered(str(trouble), trouble.status, later=True) from trouble
         going.stage = 1 if going.gained else going.stage + 1
         going.gained = 0
-        falls = going.ordered and going.moved
+        falls = going.is_in_order
         if going.stage <= (2 if falls else 1):
             begin = self._fallen(0 if going.stage == 2 else self.overlap) if falls else going.since
             self._begin(begin)
@@ -217,7 +221,7 @@ class Walk:
     def _back_to_lists(self) -> None:
         """List records again behind one that could not be had, where datestamps tell where."""
         going = self.going
-        if going.verb == "ListIdentifiers" and going.ordered and going.moved:
+        if going.verb == "ListIdentifiers" and going.is_in_order:
             begin = self._fallen(self.overlap)
             if going.gained and begin is not None and is_before(going.bad, begin):
                 self._begin(begin)
@@ -233,3 +237,9 @@ class Walk:
         if short:
             going.note(f"the list ended after {counts.distinct:,} of {going.size:,} records")
         return True
+
+
+def _mark(page: Page) -> str:
+    """Return what a page is known by: its token, and what is listed, whatever is said of that."""
+    named = (page.token or "", *(f"{one.identifier} {one.datestamp}" for one in page.entries))
+    return hashlib.sha256("\n".join(named).encode()).hexdigest()

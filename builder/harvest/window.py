@@ -85,9 +85,12 @@ def easier(
 
 
 def beginning(response_date: str | None, now: str) -> str:
-    """Return when a list began by the repository's clock, in seconds.
+    """Return when a list began, in seconds: by the repository's clock, or by ours, `now`.
 
-    Where it does not tell, it is a day before ours, `now`, for theirs may be slow.
+    The slower one counts: some tell a time of another zone, or of another year, as if it were UTC,
+    and have datestamps that are not ahead. Where it does not tell, it is a day before ours.
     """
     found = moment(response_date or "")
-    return earlier(now, _OVERLAP[DAY], SECOND) if found is None else written(found, SECOND)
+    if found is None:
+        return earlier(now, _OVERLAP[DAY], SECOND)
+    return min(written(found, SECOND), now)

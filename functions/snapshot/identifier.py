@@ -75,12 +75,13 @@ def dataset_identity(platform: str, domain: str, id_: str) -> str:
     return ",".join(["dataset", *(quote(part, safe=_WITHIN) for part in (platform, domain, id_))])
 
 
-def harvested(namespace: str, host: str, id_: str) -> str:
-    """Return the identifier of an item that was harvested from a host, and cannot keep its own.
+def harvested(namespace: str, place: str, id_: str) -> str:
+    """Return the identifier of an item that was harvested, and cannot keep its own.
 
-    The parts are escaped as those of `dataset` are.
+    `place` is the base URL of its repository without the scheme: a host has many. The parts are
+    escaped as those of `dataset` are.
     """
-    parts = ["harvested", *(quote(part, safe=_WITHIN) for part in (host, id_))]
+    parts = ["harvested", *(quote(part, safe=_WITHIN) for part in (place, id_))]
     return to_oai(namespace, ",".join(parts))
 
 

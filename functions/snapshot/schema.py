@@ -128,7 +128,12 @@ FAULT = (
 SOURCE = (
     Column("source", "VARCHAR", "archive file, without its folder", "crawl-1.warc.gz"),
     Column("digest", "VARCHAR", "SHA-256 of the file, hexadecimal", "9f86d08..."),
-    Column("path", "VARCHAR", "where the file was read", "crawls/crawl-1.warc.gz"),
+    Column(
+        "path",
+        "VARCHAR",
+        "where the file was read; seen from sheaf.toml, if it was given so",
+        "crawls/crawl-1.warc.gz",
+    ),
     Column("format", "VARCHAR", "arc, warc or wacz, with .gz or .zst if compressed", "warc.gz"),
     Column("bytes", "BIGINT", "size of the file", "1289228"),
     Column("captures", "BIGINT", "captures that it gave", "97"),

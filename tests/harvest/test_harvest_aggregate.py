@@ -216,11 +216,11 @@ def test_nobody_takes_an_item_over_by_its_identifier(home: Home, folder: Path) -
     found = names(home)
     assert found.pop(own) == ("capture", None)
     assert found == {
-        f"oai:b.cz:harvested,a.cz,{own.replace(':', '%3A')}": ("harvested", "http://a.cz/oai"),
-        f"oai:b.cz:harvested,a.cz,{own.upper().replace(':', '%3A')}": ("harvested", "http://a.cz/oai"),
-        "oai:b.cz:harvested,a.cz,http%3A//b.cz/x%20y%3A1%2C%C3%A9": ("harvested", "http://a.cz/oai"),
+        f"oai:b.cz:harvested,a.cz/oai,{own.replace(':', '%3A')}": ("harvested", "http://a.cz/oai"),
+        f"oai:b.cz:harvested,a.cz/oai,{own.upper().replace(':', '%3A')}": ("harvested", "http://a.cz/oai"),
+        "oai:b.cz:harvested,a.cz/oai,http%3A//b.cz/x%20y%3A1%2C%C3%A9": ("harvested", "http://a.cz/oai"),
         "oai:x.cz:1": ("harvested", "http://a.cz/oai"),
-        "oai:b.cz:harvested,z.cz,oai%3Ax.cz%3A1": ("harvested", "http://z.cz/oai"),
+        "oai:b.cz:harvested,z.cz/oai,oai%3Ax.cz%3A1": ("harvested", "http://z.cz/oai"),
     }  # fmt: skip
     assert published(home, folder) == (0, 0, 0)
     with home.served() as base:
@@ -272,3 +272,23 @@ def test_a_damaged_folder_is_told_of_in_a_line(home: Home, folder: Path, damage:
     assert "damaged" in found.err or "cannot be read" in found.err
     assert len(found.err.splitlines()) == 1
     assert home("publish").code == 2
+
+
+def test_repositories_of_one_host_and_by_https_are_told_apart(home: Home, folder: Path) -> None:
+    some = [replace(SOME[0], identifier=name) for name in ("1", "oai:x.cz:1")]
+    for name in "abc":
+        harvest(folder, [row(one) for one in some], url=f"http://h.cz/{name}/oai")
+    assert published(home, folder) == (6, 0, 0)
+    found = names(home)
+    assert {one: url for one, (_, url) in found.items()} == {
+        **{f"oai:b.cz:harvested,h.cz/{x}/oai,1": f"http://h.cz/{x}/oai" for x in "abc"},
+        **{f"oai:b.cz:harvested,h.cz/{x}/oai,oai%3Ax.cz%3A1": f"http://h.cz/{x}/oai" for x in "bc"},
+        "oai:x.cz:1": "http://h.cz/a/oai",
+    }
+    # One of them is asked by https from now on, and stays the repository that it was.
+    own = harvest(folder, [row(one, came=LATER) for one in some], url="https://h.cz/b/oai")
+    assert published(home, own) == (0, 2, 0)
+    now = names(home)
+    assert now.keys() == found.keys()
+    assert sorted(url for _, url in now.values()).count("https://h.cz/b/oai") == 2
+    assert published(home, folder) == (0, 0, 0)

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -129,7 +129,8 @@ def test_a_connection_that_the_server_ended_is_made_again_at_once() -> None:
         ({}, [0.5, 1.0, 2.0]),
         ({"Retry-After": "7"}, [7.0] * 3),
         ({"Retry-After": "99999999"}, [600.0] * 3),
-        ({"Retry-After": formatdate(0, usegmt=True)}, [0.0] * 3),
+        ({"Retry-After": formatdate(0, usegmt=True)}, [0.5] * 3),
+        ({"Retry-After": "0"}, [0.5] * 3),
         ({"Retry-After": formatdate(5_000_000_000, usegmt=True)}, [600.0] * 3),
         ({"Retry-After": "soon"}, [0.5, 1.0, 2.0]),
     ],
@@ -195,6 +196,31 @@ def test_headers_of_ones_own_go_to_ones_own_host_alone() -> None:
     assert [one.get("x-key") for one in other.headers] == [None, None]
     assert other.paths == ["/there?verb=Identify"] * 2  # the arguments were forgotten
     assert told == [f"{site.url} leads to another host: {place}"]
+
+
+@pytest.mark.parametrize(
+    ("base", "place", "sent"),
+    [
+        ("http://a.cz/oai", "http://a.cz/other", True),
+        ("http://a.cz/oai", "https://a.cz/oai", True),
+        ("https://a.cz/oai", "http://a.cz/oai", False),
+        ("https://a.cz/oai", "https://a.cz:8443/oai", False),
+        ("https://a.cz/oai", "https://b.cz/oai", False),
+    ],
+)
+def test_headers_of_ones_own_never_go_in_the_clear_where_they_did_not(
+    base: str, place: str, sent: bool
+) -> None:
+    told: list[str] = []
+    limits = Limits(5.0, 5.0, 5.0, 1.0, 100)
+    means = Means(
+        "a", limits, Hosts(Pace(0.0, 1, 0.0), Waits()), Waits(), told.append, headers={"X-Key": "k"}
+    )
+    with closing(Exchange(base, means)) as exchange:
+        assert ("X-Key" in exchange._headers(place)) == sent
+        exchange._redirected(f"{base}?verb=Identify", f"{place}?verb=Identify")
+    assert ["encrypted" in one for one in told] == ([True] if place == "http://a.cz/oai" else
+                                                    [False] * (not sent))  # fmt: skip
 
 
 @pytest.mark.parametrize("place", ["/oai?verb=Identify", "ftp://a.cz/", "http://u:p@a.cz/", "//["])

@@ -1,5 +1,6 @@
 """What lies in a record, cut out of it so that it stands alone; and where it came from."""
 
+from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import pytest
@@ -7,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from builder.aggregation import is_kept, sets
+from builder.aggregation import Harvest, entry, is_kept, sets
 from builder.harvest.errors import Broken
 from builder.harvest.origin import Origin, is_provenance, origins
 from builder.harvest.piece import Piece, cut
+from builder.harvest.row import Harvested
+from builder.harvest.state import Counts, Going, Run, State
 
 from ..extent import examples
 
@@ -150,3 +153,47 @@ def test_sets_are_those_of_the_repository_below_one_of_its_host(
     specs: tuple[str, ...], wanted: list[str]
 ) -> None:
     assert list(sets("a.cz:80", specs)) == wanted
+
+
+@pytest.mark.parametrize("about", ["", "<s>t</s>", '<s xmlns="urn:s"/>', '<s xmlns=""/>'])
+def test_what_is_in_no_namespace_is_put_into_none(about: str) -> None:
+    record = (
+        f'<o:record xmlns:o="{OAI}"><o:metadata><d><e/></d></o:metadata>'
+        f"<o:about>{about}</o:about></o:record>"
+    )
+    found = cut(record)
+    assert found.metadata is not None
+    within = etree.fromstring(f'<record xmlns="{OAI}">{found.metadata.text}</record>')
+    assert [one.tag for one in within.iter()] == [f"{{{OAI}}}record", "d", "e"]
+    for piece in found.about:
+        (within,) = etree.fromstring(f'<record xmlns="{OAI}">{piece.text}</record>')
+        assert etree.QName(within).namespace == (piece.namespace or None)
+
+
+@pytest.mark.parametrize("depth", [10, 198, 199, 100_000])
+def test_elements_lie_so_deep_that_readers_of_a_page_take_them(depth: int) -> None:
+    deep = f"<record><metadata>{'<a>' * depth}{'</a>' * depth}</metadata></record>"
+    if depth > 198:
+        with pytest.raises(Broken, match="more than 200 deep"):
+            cut(deep)
+    else:
+        found = cut(deep).metadata
+        assert found is not None
+        page = (
+            "<OAI-PMH><ListRecords><record><metadata>{}</metadata></record></ListRecords></OAI-PMH>"
+        )
+        etree.fromstring(page.format(found.text))
+
+
+def test_when_a_row_came_is_told_by_its_run_where_its_page_did_not_tell() -> None:
+    run = Run(7, "complete", "2026-11-20T10:00:00Z", "", None, None, None, Counts())
+    state = State("http://a.cz/oai", "oai_dc", None, "xml", runs=[run])
+    state.going = Going(8, "2026-11-21T10:00:00Z")
+    record = "<record><metadata><a/></metadata></record>"
+    came = []
+    for number in (3, 7, 8):
+        row = Harvested("1", "2026-11-01", False, (), {}, record, "", number)
+        made = entry(Harvest(Path(), state, {}), row)
+        assert made is not None
+        came.append(made["harvested"])
+    assert came == ["2026-11-20T10:00:00Z", "2026-11-20T10:00:00Z", "2026-11-21T10:00:00Z"]

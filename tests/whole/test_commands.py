@@ -564,3 +564,14 @@ def test_the_demo_takes_files_of_ones_own(tmp_path: Path) -> None:
     missing = sheaf("demo", tmp_path / "no", "--once", "--folder", tmp_path / "e")
     assert missing.code == 2
     assert not (tmp_path / "e").exists()
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["nonsense"], ["harvest"], ["serve", "--port", "x"], ["restore", "--as-of"]]
+)
+def test_a_mistake_in_the_command_line_is_one_line(given: list[str]) -> None:
+    result = sheaf(*given)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("sheaf: ")
+    assert result.err.count("\n") == 1
+    assert " --help`" in result.err

@@ -225,3 +225,20 @@ def test_content_is_not_given_by_accident(bucketed: Bucketed, tmp_path: Path) ->
     name = identifier(bucketed, "http://www.archiv.org/")
     assert function.get(f"/content/{name}")[0] == 404
     assert sheaf("serve", "--help").out.count("--content") >= 1
+
+
+def test_a_file_that_was_named_as_seen_from_elsewhere_is_found_again(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "crawls").mkdir()
+    warc(tmp_path / "crawls" / "one.warc.gz", {"http://www.archiv.org/": b"<title>Archiv</title>"})
+    monkeypatch.chdir(tmp_path / "crawls")
+    assert home("ingest", "one.warc.gz").code == 0
+    assert home("publish").code == 0
+    (path,) = home("query", "--json", "SELECT path FROM sources").json.values()
+    assert (home.folder / path).samefile("one.warc.gz")
+    assert not Path(path).is_absolute()
+    monkeypatch.chdir("/")
+    restored = home("restore", home.folder / "store", tmp_path / "site")
+    assert restored.code == 0, restored.err
+    assert (tmp_path / "site/www.archiv.org/index.html").read_bytes() == b"<title>Archiv</title>"
