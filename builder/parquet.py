@@ -79,25 +79,13 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 class RowWriter:
-    """Writes rows as they come; at most `batch` of them are held in memory.
+    """Writes rows as they come; at most `batch` of them are held in memory."""
 
-    Values of the columns `own` are each another: they get neither dictionaries nor bounds.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        columns: Sequence[schema.Column],
-        batch: int = 4096,
-        own: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, path: Path, columns: Sequence[schema.Column], batch: int = 4096) -> None:
         self._path = path
         self._schema = arrow_schema(columns)
-        told: Any = [name for name in self._schema.names if name not in own] if own else True
         with _writing(path):
-            self._writer = pq.ParquetWriter(
-                path, self._schema, compression="zstd", use_dictionary=told, write_statistics=told
-            )
+            self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
         self._rows: list[tuple[Any, ...]] = []
         self._batch = batch
 

@@ -18,7 +18,6 @@ from functions.snapshot.errors import StoreError
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<records>\n'
 _FOOT = "</records>\n"
 _BATCH = 2048
-_OWN = ("record", "dc_title", "dc_identifier", "dc_description")
 
 
 class Writer(Protocol):
@@ -87,7 +86,7 @@ def _row(document: dict[str, Any]) -> Harvested:
 class _Parquet:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rows = RowWriter(path, ROW, _BATCH, _OWN)
+        self._rows = RowWriter(path, ROW, _BATCH)
 
     def append(self, row: Harvested) -> None:
         dc = row.dc

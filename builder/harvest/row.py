@@ -1,7 +1,8 @@
 """Rows of what was harvested: one for each version of a record that came, by any form of output."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from functions.snapshot.column import Column
 
@@ -26,7 +27,8 @@ ROW = (
 """The columns of a row, of Parquet and of JSON lines alike."""
 
 
-class Harvested(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Harvested:
     """A version of a record that came. `dc` has of DC's elements those that are there."""
 
     identifier: str
