@@ -81,8 +81,11 @@ class Taking:
             counts.deleted += entry.deleted
             counts.mended += fault is not None
 
-    def fetch(self, identifier: str, why: str) -> bool:
-        """Ask for one record and keep it; what cannot be had is lost. Tell whether it is not."""
+    def fetch(self, identifier: str, why: str, listed: bool = False) -> bool:
+        """Ask for one record and keep it; what cannot be had is lost. Tell whether it is not.
+
+        One that does not exist is gone, unless its record was `listed` just now.
+        """
         if not identifier:
             self.going.lose("", why)
             return False
@@ -95,13 +98,14 @@ class Taking:
                 raise
             self.going.lose(identifier, why or str(error))
             return False
-        if page.errors and page.errors[0][0] == "idDoesNotExist":
+        if page.errors and page.errors[0][0] == "idDoesNotExist" and not listed:
             self.going.find(identifier)
             return True
-        if page.entries:
+        came = next((one for one in page.entries if one.identifier == identifier), None)
+        if came is not None:
             self.date = page.date or self.date
-            self._keep(page.entries[0])
+            self._keep(came)
             return True
-        said = ": ".join(page.errors[0]) if page.errors else "an answer without a record"
+        said = ": ".join(page.errors[0]) if page.errors else "an answer without that record"
         self.going.lose(identifier, why or said)
         return False

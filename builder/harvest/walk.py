@@ -95,7 +95,7 @@ class Walk:
         for entry in page.entries:
             self._taking.take(entry)
         for identifier, why in page.lost:
-            self._taking.fetch(identifier, why)
+            self._taking.fetch(identifier, why, listed=True)
         self.advance(len(page.entries), going.size)
         if page.torn and not page.token:
             raise Unanswered("the answer breaks off")

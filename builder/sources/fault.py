@@ -37,7 +37,7 @@ CODES: dict[str, str] = {
     "index-line-invalid": "a line of an index is none of its form",
     "index-value-invalid": "a value in an index is none of its kind",
     "index-digest": "an index names digests that are no SHA-1, by which its archive's items go",
-    "harvest-unreadable": "a harvested record is no XML, or has no metadata",
+    "harvest-unreadable": "a harvested record is no XML, has no metadata, or is too deep",
     "faults-cut": "an index gave more faults of one code than are listed",
     "xml-illegal-character": "a text held characters that XML 1.0 forbids",
 }

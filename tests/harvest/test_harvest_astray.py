@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from builder.harvest import layout, window
 
 from .kept import expected, kept
@@ -116,3 +118,31 @@ def test_a_list_began_when_the_slower_clock_says() -> None:
     assert window.beginning("2026-11-22T08:00:00Z", now) == "2026-11-22T08:00:00Z"
     assert window.beginning("2026-11-22", now) == "2026-11-22T00:00:00Z"
     assert window.beginning("soon", now) == "2026-11-21T10:00:00Z"
+
+
+@pytest.mark.parametrize("said", ["another", "none"])
+def test_a_record_that_is_not_what_was_asked_for_is_missing(said: str, tmp_path: Path) -> None:
+    """One is broken in its page, and GetRecord has another one, or knows nothing of it."""
+    bad = b"<identifier>oai:a.cz:7</identifier>"
+    with serving(items(20)) as provider:
+
+        def broken(given: Provider, call: Call, answer: Answer) -> Answer:
+            if call.verb == "GetRecord":
+                other = answer.body.replace(bad, bad.replace(b"7", b"8"))
+                return replace(answer, body=other if said == "another" else _unknown(answer.body))
+            start = answer.body.find(bad)
+            if start < 0:
+                return answer
+            body = answer.body[:start] + answer.body[start:].replace(b"</dc:title>", b"", 1)
+            return replace(answer, body=body)
+
+        provider.answers.append(broken)
+        code, told, found = harvested(provider, tmp_path)
+    assert (code, told["status"], told["records"]) == (1, "partial", 19)
+    assert [one["identifier"] for one in told["missing"]] == ["oai:a.cz:7"]
+    assert "oai:a.cz:7" not in found.state
+
+
+def _unknown(body: bytes) -> bytes:
+    start, end = body.index(b"<GetRecord>"), body.index(b"</OAI-PMH>")
+    return body[:start] + b'<error code="idDoesNotExist"/>' + body[end:]
