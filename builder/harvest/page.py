@@ -28,7 +28,7 @@ _PLAIN = b"<record>"
 _LISTS = frozenset({"ListRecords", "GetRecord"})
 _DOCTYPE = "a document type is declared, which no answer of OAI-PMH has"
 
-_Scope = list[tuple[bytes, bytes, str]]
+Scope = list[tuple[bytes, bytes, str]]
 """Of each namespace of the surroundings: how its declaration and its use begin, and the former."""
 
 
@@ -93,15 +93,19 @@ def read(data: bytes) -> Page:
         entries=_entries(verb, listed, data),
         rows=_rows(verb, listed),
         token=None if token is None else _text(token),
-        size=None if token is None else _size(token.get("completeListSize", "").strip()),
+        size=None if token is None else size(token.get("completeListSize", "").strip()),
     )
 
 
 def records(file: mmap.mmap) -> Iterator[Entry]:
     """Yield the elements `record` that lie in a file, each with its namespaces. Raises Broken."""
-    for start, end in _spans(file, rb"(?:%s:)?" % _NAME):
-        element = file[start:end]
-        yield _entry(_tree(element), element.decode(), start, end)
+    for start, end in spans(file, rb"(?:%s:)?" % _NAME):
+        yield record(file[start:end].decode(), start, end)
+
+
+def record(text: str, start: int, end: int) -> Entry:
+    """Read an element `record` that stands alone and lay there. Raises Broken."""
+    return _entry(_tree(text.encode()), text, start, end)
 
 
 def _tree(data: bytes) -> Element:
@@ -123,15 +127,15 @@ def _entries(verb: str, listed: Element, data: bytes) -> tuple[Entry, ...]:
         return ()
     found = [one for one in listed if _local(one.tag) == "record"]
     first = _TAG.search(data)
-    spans = list(_spans(data, b"%s:" % first[1] if first and first[1] else b""))
-    if len(spans) != len(found):  # some prefix their records as they like
-        spans = list(_spans(data, rb"(?:%s:)?" % _NAME))
-    if len(spans) != len(found):
-        raise Broken(f"{len(found):,} records, of which {len(spans):,} are to be found")
-    scope = _scope(data[: spans[0][0]] if spans else b"")
+    places = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
+    if len(places) != len(found):  # some prefix their records as they like
+        places = list(spans(data, rb"(?:%s:)?" % _NAME))
+    if len(places) != len(found):
+        raise Broken(f"{len(found):,} records, of which {len(places):,} are to be found")
+    around = scope(data[: places[0][0]] if places else b"")
     return tuple(
-        _entry(record, _needing(data[start:end], scope), start, end)
-        for record, (start, end) in zip(found, spans, strict=True)
+        _entry(one, needing(data[start:end], around), start, end)
+        for one, (start, end) in zip(found, places, strict=True)
     )
 
 
@@ -196,14 +200,18 @@ def _local(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
-def _size(text: str) -> int | None:
+def size(text: str) -> int | None:
+    """Return a completeListSize, None for what is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
-def _spans(data: bytes | mmap.mmap, prefix: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where outermost elements `record` begin and end in what is well-formed."""
+def spans(data: bytes | mmap.mmap, prefix: bytes, at: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield where outermost elements `record` begin and end in what is well-formed, from `at` on.
+
+    `prefix` is an expression for theirs. Raises Broken for a document type.
+    """
     depth = start = 0
-    for match in _scanner(prefix)(data):
+    for match in _scanner(prefix)(data, at):
         if match["type"]:
             raise Broken(_DOCTYPE)
         if match["end"] is None:
@@ -218,11 +226,11 @@ def _spans(data: bytes | mmap.mmap, prefix: bytes) -> Iterator[tuple[int, int]]:
 
 
 @cache
-def _scanner(prefix: bytes) -> Callable[[bytes | mmap.mmap], Iterator[re.Match[bytes]]]:
+def _scanner(prefix: bytes) -> Callable[[bytes | mmap.mmap, int], Iterator[re.Match[bytes]]]:
     return re.compile(_ELEMENT % prefix + _APART, re.DOTALL).finditer
 
 
-def _scope(head: bytes) -> _Scope:
+def scope(head: bytes) -> Scope:
     """Return the namespaces that are declared by what begins before the first record."""
     found: dict[bytes, str] = {}
     for tag in _TAG.finditer(head):
@@ -236,7 +244,7 @@ def _scope(head: bytes) -> _Scope:
     ]
 
 
-def _needing(element: bytes, scope: _Scope) -> str:
+def needing(element: bytes, scope: Scope) -> str:
     """Return an element with the namespaces of its surroundings that it needs."""
     own: set[bytes] = set()
     if element.startswith(_PLAIN):
