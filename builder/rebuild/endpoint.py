@@ -55,8 +55,11 @@ class EndpointSource:
         yield from self._searched(Scope(url, "exact", ()), until)
 
     @contextmanager
-    def opened(self, identifier: str) -> Iterator[Bytes]:
-        """Give the bytes of a capture, codings undone and the digest verified."""
+    def opened(self, identifier: str, digest: str = "") -> Iterator[Bytes]:
+        """Give the bytes of a capture, codings undone and the digest verified.
+
+        That of its listing counts where the answer names none.
+        """
         url = f"{self.address}/content?{urlencode({'id': identifier, 'coded': '1'})}"
         with ExitStack() as stack:
             answer = stack.enter_context(self._exchange.ask(url))
@@ -67,7 +70,7 @@ class EndpointSource:
             if answer.status not in (200, _PARTIAL):
                 raise _refusal(answer, identifier)
             try:
-                yield self._bytes(url, answer, identifier)
+                yield self._bytes(url, answer, identifier, digest)
             except ContentError as error:
                 raise Missing(error.code, str(error)) from error
 
@@ -75,10 +78,10 @@ class EndpointSource:
         """End all that is under way."""
         self._exchange.close()
 
-    def _bytes(self, url: str, answer: Answer, identifier: str) -> Bytes:
+    def _bytes(self, url: str, answer: Answer, identifier: str, digest: str) -> Bytes:
         bears = [name for name in answer.headers.get(_CODED, "").split(", ") if name]
         chunked = "chunked" in bears
-        declared = digests.parse(answer.headers.get(_DIGEST, "").encode("latin-1", "replace"))
+        declared = _declared(answer.headers.get(_DIGEST, "")) or _declared(digest)
         pieces = self._pieces(url, answer)
         source = stream.verified(pieces, declared, identifier, chunked=chunked)
         codings = [name for name in bears if name != "chunked"]
@@ -214,3 +217,9 @@ def _line(answer: Answer) -> str:
 def _unlisted(answer: Answer, body: bytes, where: str) -> RebuildError:
     said = " ".join(body[:_LONGEST].decode("utf-8", "replace").split())
     return RebuildError(f"{where} lists no captures: HTTP status {answer.status}: {said}")
+
+
+def _declared(digest: str) -> digests.Declared | None:
+    """Return a digest with its label or, if it has none, of a SHA-1; None where it is no such."""
+    labelled = digest if ":" in digest else f"sha1:{digest}"
+    return digests.parse(labelled.encode("latin-1", "replace"))

@@ -76,8 +76,8 @@ class Source(Protocol):
         """Yield the captures of one URL, in any order. Raises SheafError."""
         ...
 
-    def opened(self, identifier: str) -> AbstractContextManager[Bytes]:
-        """Give the bytes of a capture, codings undone.
+    def opened(self, identifier: str, digest: str = "") -> AbstractContextManager[Bytes]:
+        """Give the bytes of a capture, codings undone; `digest` is what its listing says.
 
         The last read raises Missing damaged where the payload has not the digest that its record
         names. Raises Missing for what this one file lacks, SheafError where the source is gone.

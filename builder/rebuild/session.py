@@ -142,7 +142,7 @@ class Session:
             raise RebuildError(f"{file.path} cannot be written: {error.strerror}") from error
 
     def _written(self, file: Planned, entry: Entry, out: BinaryIO) -> Entry:
-        with self.source.opened(file.identifier) as found:
+        with self.source.opened(file.identifier, file.digest) as found:
             if found.size is not None and found.size > self.order.largest:
                 raise Missing("too-large", f"it has {found.size:,} bytes")
             sha256 = self._copy(found.stream, out)

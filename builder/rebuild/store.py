@@ -57,8 +57,8 @@ class StoreSource:
             yield from self._searched(some, until)
 
     @contextmanager
-    def opened(self, identifier: str) -> Iterator[Bytes]:
-        """Give the bytes of a capture, codings undone and the digest verified."""
+    def opened(self, identifier: str, digest: str = "") -> Iterator[Bytes]:
+        """Give the bytes of a capture, codings undone and the digest of its record verified."""
         try:
             record = self._repository.record(self._manifest, identifier, fields=FIELDS)
             content = self._contents.find(self._manifest, record)

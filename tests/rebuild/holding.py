@@ -57,7 +57,7 @@ class Holding:
         yield from (one for one in self.found if one.surt == key and one.stamp <= until)
 
     @contextmanager
-    def opened(self, identifier: str) -> Iterator[Bytes]:
+    def opened(self, identifier: str, digest: str = "") -> Iterator[Bytes]:
         """Give the bytes."""
         with self._lock:
             self.asked[identifier] += 1

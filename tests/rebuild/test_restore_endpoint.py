@@ -163,6 +163,18 @@ def test_other_bytes_are_damage(body: bytes) -> None:
         assert error.value.code == "damaged"
 
 
+@pytest.mark.parametrize("label", ["", "sha1:"])
+def test_where_the_digest_was_taken_off_on_the_way_that_of_the_list_counts(label: str) -> None:
+    digest = label + base64.b32encode(hashlib.sha1(BODY).digest()).decode()
+    right, wrong = say(200, BODY, age="1"), say(200, BODY[:-1] + b"x", age="1")
+    with served(right, wrong) as (source, _):
+        with source.opened("oai:b.cz:1", digest) as found:
+            assert found.stream.read() == BODY
+        with pytest.raises(Missing) as error, source.opened("oai:b.cz:1", digest) as found:
+            found.stream.read()
+        assert error.value.code == "damaged"
+
+
 def pour(status: int, **headers: str) -> Answer:
     """Answer by a body that has no end."""
 
