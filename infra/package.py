@@ -199,15 +199,17 @@ def _compile(contents: Contents, target: Path) -> None:
     tracebacks. Raises ValueError for what cannot be compiled.
     """
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-    for folder in sorted(target.iterdir()):
-        ours = folder.name in contents.sources
-        if folder.is_dir() and not compileall.compile_dir(
-            folder, quiet=1, invalidation_mode=mode, stripdir=str(target), legacy=not ours
+    for found in sorted(target.iterdir()):
+        ours = found.name in contents.sources
+        compiled = compileall.compile_dir if found.is_dir() else compileall.compile_file
+        if not compiled(
+            found, quiet=1, invalidation_mode=mode, stripdir=str(target), legacy=not ours
         ):
-            raise ValueError(f"{folder} cannot be compiled")
+            raise ValueError(f"{found} cannot be compiled")
         if not ours:
-            for path in [*folder.rglob("*.py")]:
-                path.unlink()
+            for path in [*found.rglob("*.py")] if found.is_dir() else [found]:
+                if path.suffix == ".py":
+                    path.unlink()
 
 
 if __name__ == "__main__":
