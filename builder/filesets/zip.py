@@ -4,7 +4,6 @@ Nothing is unpacked to a disk. What a zip says of itself is checked before any o
 and what comes is counted while it is.
 """
 
-import io
 import stat
 import struct
 import zipfile
@@ -18,6 +17,7 @@ from builder.filesets import path
 from builder.filesets.digests import Digests
 from builder.filesets.file import summed
 from builder.filesets.seam import FilesetError
+from functions.archive.zip import DAMAGE, Sought
 
 MEMBERS = 20_000
 """The most entries of a zip, folders among them."""
@@ -31,7 +31,6 @@ _ENCRYPTED, _UTF8 = 1 | 1 << 6 | 1 << 13, 1 << 11
 _UNIX = (3, 19)
 _LOCAL = struct.Struct("<4sHHHHHLLLHH")
 _STEP = 1 << 16
-_DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,33 +63,12 @@ class Local(Protocol):
         ...
 
 
-class Ranges(io.RawIOBase):
+class Ranges(Sought):
     """An object of a store that is read here and there, no more than DIRECTORY bytes at once."""
 
     def __init__(self, store: Local, key: str) -> None:
+        super().__init__(store.local(key, [(0, 0)]).stat().st_size)
         self._store, self._key = store, key
-        self._size = store.local(key, [(0, 0)]).stat().st_size
-        self._at = 0
-
-    def seekable(self) -> bool:
-        """Tell that it can be sought in."""
-        return True
-
-    def readable(self) -> bool:
-        """Tell that it can be read."""
-        return True
-
-    def tell(self) -> int:
-        """Return where the next byte is read."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go elsewhere. Raises OSError for what lies before the beginning."""
-        at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence] + offset
-        if at < 0:
-            raise OSError("it begins later")
-        self._at = at
-        return at
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Return so many bytes, or what is left. Raises FilesetError (bundle-bomb) for too many."""
@@ -115,7 +93,7 @@ def directory(stream: BinaryIO | Ranges, most: int, members: int = MEMBERS) -> t
     try:
         with zipfile.ZipFile(cast(Any, stream)) as archive:
             listed, end = archive.infolist(), archive.start_dir
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise FilesetError("bundle-unreadable", str(error)) from error
     if len(listed) > members:
         raise FilesetError("bundle-bomb", f"{len(listed):,} members, and it may have {members:,}")

@@ -7,10 +7,7 @@ from io import RawIOBase
 from typing import IO, BinaryIO
 
 from builder.sources.event import Fault
-
-_DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
-"""What zipfile raises for files that are none, or damaged: NotImplementedError where a header
-asks for a later version of zip, ValueError for names and offsets."""
+from functions.archive.zip import DAMAGE
 
 
 class Inner(RawIOBase):
@@ -39,7 +36,7 @@ def inner_files(stream: BinaryIO, name: str) -> Iterator[tuple[str, Inner] | Fau
     """Return the archives in a WACZ, each with its name within, and what is wrong with it."""
     try:
         archive = zipfile.ZipFile(stream)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         yield Fault(name, None, "wacz-damaged", None, str(error), "not read")
         return
     with archive:
@@ -63,7 +60,7 @@ def _opened(
         return
     try:
         stream = archive.open(entry)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         yield Fault(name, entry.header_offset, "wacz-damaged", None, str(error), "not read")
         return
     with stream:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
+from functions.archive.zip import DAMAGE, Sought
 from functions.content.errors import ContentError
 from functions.store.slice import Slices
 
@@ -18,7 +19,6 @@ _LOCAL = struct.Struct("<4s22xHH")
 _NEAR = 1 << 16  # bytes of one read: most directories lie within as many from the end
 _DIRECTORY = 1 << 24  # bytes of a directory that is read
 _STEP = 1 << 16
-_DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def members(slices: Slices, key: str) -> Mapping[str, Member]:
                 if entry.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
                 and not entry.flag_bits & 1
             }
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise ContentError("damaged", f"{key} is no sound zip: {error}") from error
 
 
@@ -97,30 +97,13 @@ class Inflated(io.RawIOBase):
         super().close()
 
 
-class _View(io.RawIOBase):
+class _View(Sought):
     """An object that is read here and there, some bytes of which are kept."""
 
     def __init__(self, slices: Slices, key: str) -> None:
+        super().__init__(slices.size(key))
         self._slices, self._key = slices, key
-        self._size = slices.size(key)
-        self._at = 0
         self._from, self._data = 0, b""
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence] + offset
-        if at < 0:
-            raise OSError("it begins later")  # which zipfile takes for a zip without an end
-        self._at = at
-        return at
 
     def read(self, size: int | None = -1, /) -> bytes:
         left = max(0, self._size - self._at)

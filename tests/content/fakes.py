@@ -181,7 +181,7 @@ class FakeSearch:
     def page(self, *args: Any, reverse: bool = False, **named: Any) -> Found:
         return Found(self.captures(*args, **named), None)
 
-    def matching(self, pattern: str, texts: Sequence[str]) -> list[bool]:
+    def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> list[bool]:
         return [True for _ in texts]
 
 

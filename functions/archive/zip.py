@@ -1,0 +1,36 @@
+"""Zip files as they are read here: here and there, out of what lies elsewhere, damaged or not."""
+
+import io
+import zipfile
+
+DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
+"""What zipfile raises for files that are none, or damaged: NotImplementedError where a header
+asks for a later version of zip, ValueError for names and offsets."""
+
+
+class Sought(io.RawIOBase):
+    """A stream of `size` bytes in which zipfile seeks; how they are read is the subclass's."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._at = 0
+
+    def seekable(self) -> bool:
+        """Tell that it can be sought in."""
+        return True
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def tell(self) -> int:
+        """Return where the next byte is read."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go elsewhere. Raises OSError for what lies before the beginning."""
+        at = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence] + offset
+        if at < 0:
+            raise OSError("it begins later")  # which zipfile takes for a zip without an end
+        self._at = at
+        return at
