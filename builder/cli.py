@@ -5,11 +5,11 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module, metadata
 from typing import NoReturn
 
-from builder import context
+from builder.context import Context, from_environment
 from builder.errors import UsageError
 from functions.snapshot.errors import SheafError
 
@@ -48,13 +48,16 @@ def _terminate(number: int, frame: object) -> None:
     raise Terminated
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Carry out one command and return its exit status."""
+def main(
+    argv: Sequence[str] | None = None,
+    surround: Callable[[argparse.Namespace], Context] = from_environment,
+) -> int:
+    """Carry out one command, in what `surround` gives it, and return its exit status."""
     try:
         given = sys.argv[1:] if argv is None else argv
         arguments = _parser(_asked(given)).parse_args(given)
         signal.signal(signal.SIGTERM, _terminate)
-        code: int = arguments.run(context.from_environment(arguments))
+        code: int = arguments.run(surround(arguments))
         sys.stdout.flush()
     except SheafError as error:
         print(f"sheaf: {error}", file=sys.stderr)

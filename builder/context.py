@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,7 +17,7 @@ from builder.bucket import BucketStore
 from builder.progress import Rows
 from builder.sources import domain
 from builder.store import FolderStore, open_store
-from builder.surroundings import Surroundings
+from builder.surroundings import Clock, Surroundings
 from functions.snapshot import configuration, layout
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import NothingPublished
@@ -25,12 +25,18 @@ from functions.snapshot.store import Reader
 from functions.store.reader import open_reader
 
 
+def _utc() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True)
 class Context:
-    """A command's arguments and surroundings."""
+    """A command's arguments and surroundings; `now` gives UTC, `sleep` takes seconds."""
 
     arguments: argparse.Namespace
     environment: Mapping[str, str]
+    now: Clock = _utc
+    sleep: Callable[[float], None] = time.sleep
 
     @cached_property
     def configuration_path(self) -> Path:
@@ -77,14 +83,6 @@ class Context:
         if self.environment.get("HOME"):
             return Path(self.environment["HOME"]) / ".cache" / "sheaf"
         return Path(tempfile.gettempdir())
-
-    def now(self) -> datetime:
-        """Return the time, in UTC."""
-        return datetime.now(UTC)
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        time.sleep(seconds)
 
     def surroundings(self) -> Surroundings:
         """Return what a change of the store takes from outside."""

@@ -2,17 +2,16 @@
 
 import json
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from builder import cli
-from builder.context import Context
 from builder.filesets import workshop
 from builder.store import FolderStore
 
+from ..clock import surrounded
 from .server import Server
 from .world import World
 
@@ -29,7 +28,7 @@ class Command:
         """Run it, and return what it printed."""
         self.capsys.readouterr()
         given = [*arguments, "--config", str(self.folder / "sheaf.toml")]
-        assert cli.main(given) == code, self.capsys.readouterr()
+        assert cli.main(given, surrounded) == code, self.capsys.readouterr()
         found = self.capsys.readouterr()
         return found.out, found.err
 
@@ -51,7 +50,7 @@ class Command:
             "repository.admin_emails": '["bees@archive.example.org"]',
             "repository.namespace": '"archive.example.org"',
             "store.uri": '"store"',
-            "publish.lead": "1",
+            "publish.lead": "5",
             "fileset.backend": '"s3"',
             "fileset.host_seconds": "0",
             "fileset.backoff_seconds": "0",
@@ -77,19 +76,6 @@ def led_to(there: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workshop, "ways", led)
 
 
-def hastened(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the command's clock go on by itself where the command waits for it, as publish does."""
-    ahead = timedelta()
-    now = Context.now
-
-    def sleep(self: Context, seconds: float) -> None:
-        nonlocal ahead
-        ahead += timedelta(seconds=seconds)
-
-    monkeypatch.setattr(Context, "now", lambda self: now(self) + ahead)
-    monkeypatch.setattr(Context, "sleep", sleep)
-
-
 def made(
     there: World,
     folder: Path,
@@ -98,7 +84,6 @@ def made(
 ) -> Command:
     """Return the command, configured; it reaches the fake server's hosts and no other."""
     led_to(there, monkeypatch)
-    hastened(monkeypatch)
     command = Command(there.server, folder, capsys)
     command.configure()
     return command

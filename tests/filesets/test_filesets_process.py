@@ -18,8 +18,8 @@ import pytest
 from builder import cli
 from builder.store import FolderStore
 
+from ..clock import surrounded
 from .body import digest
-from .command import hastened
 from .invenio import BODIES, Site
 from .server import Server, silent
 
@@ -38,7 +38,7 @@ class Here(Site):
             "repository.admin_emails": '["bees@archive.example.org"]',
             "repository.namespace": '"archive.example.org"',
             "store.uri": '"store"',
-            "publish.lead": "1",
+            "publish.lead": "5",
             "gather.allow_networks": '["127.0.0.0/8"]',
             "gather.ports": f"[{self.server.port}]",
             "fileset.host_seconds": "0",
@@ -67,7 +67,7 @@ class Here(Site):
     def run(self, *arguments: str) -> str:
         """Run a command to its end, within this process."""
         self.capsys.readouterr()
-        assert cli.main([*arguments, "--config", str(self.folder / "sheaf.toml")]) == 0
+        assert cli.main([*arguments, "--config", str(self.folder / "sheaf.toml")], surrounded) == 0
         return self.capsys.readouterr().out
 
     def results(self, *urls: str) -> dict[str, str]:
@@ -95,9 +95,7 @@ def site(
     server: Server,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> Here:
-    hastened(monkeypatch)
     found = Here(server, tmp_path, capsys)
     found.configure()
     return found

@@ -6,6 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
+from ..clock import CLOCK
 from ..whole.conftest import Home, make_home, sheaf, warc
 from .kept import kept
 
@@ -36,7 +37,7 @@ def test_what_is_published_meanwhile_is_had_and_can_be_published_again(
 ) -> None:
     codes = published(home, 0)
     harvests = tmp_path / "harvests"
-    with home.served(SHEAF_PAGES_RECORDS="3") as base:
+    with CLOCK.real(), home.served(SHEAF_PAGES_RECORDS="3") as base:
         publisher = threading.Thread(
             target=lambda: codes.extend(code for n in (1, 2) for code in published(home, n))
         )
