@@ -30,6 +30,20 @@ def _end_quietly() -> None:
 atexit.register(_end_quietly)
 
 
+def pytest_sessionstart() -> None:
+    """Let nothing wait for a disk: no test cuts the power, and a busy disk takes seconds.
+
+    What a killed process wrote is there; that it is synced before it can be seen is shown by
+    tests/builder/test_lasting.py.
+    """
+    os.fsync = lambda handle: None
+    os.sync = lambda: None
+    with contextlib.suppress(ImportError):
+        import builder.store
+
+        builder.store.sync_system = lambda folder: None
+
+
 def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over what thousands of tests are made of."""
     gc.collect()
