@@ -11,6 +11,7 @@ from isal import isal_zlib
 from waitress.adjustments import Adjustments
 from waitress.server import MultiSocketServer, TcpWSGIServer
 from waitress.task import ThreadedTaskDispatcher
+from waitress.wasyncore import close_all
 
 from builder.connection import Connection, event
 from builder.errors import UsageError
@@ -56,6 +57,7 @@ class LocalServer:
         if not 0 <= port <= 65_535:
             raise UsageError(f"port {port}: expected a number from 0 to 65535")
         self._server: Any
+        self._sockets: dict[int, Any] = {}
         self._closed = False
         try:
             settings = Adjustments(
@@ -64,7 +66,7 @@ class LocalServer:
                 asyncore_use_poll=True, outbuf_high_watermark=_UNBOUNDED,
                 channel_timeout=patience, cleanup_interval=1,
             )  # fmt: skip
-            self._server = _listening(_application(handler), settings)
+            self._server = _listening(_application(handler), settings, self._sockets)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 raise UsageError(
@@ -93,6 +95,8 @@ class LocalServer:
         self._closed = True
         self._server.task_dispatcher.shutdown()
         self._server.close()
+        # What keeps its connection, and asks for nothing, would be waited for without end.
+        close_all(self._sockets, ignore_all=True)
 
 
 class _Listener(TcpWSGIServer):
@@ -121,14 +125,15 @@ class _Listener(TcpWSGIServer):
                 connection.handle_close()
 
 
-def _listening(application: Any, settings: Any) -> Any:
+def _listening(application: Any, settings: Any, sockets: dict[int, Any]) -> Any:
     """Return a server for every address of the host, as waitress' create_server does.
+
+    It keeps its `sockets` by their handles.
 
     Raises OSError.
     """
     threads = ThreadedTaskDispatcher()
     threads.set_thread_count(settings.threads)
-    sockets: dict[int, Any] = {}
     listeners: list[Any] = [
         _Listener(application, sockets, dispatcher=threads, adj=settings, sockinfo=address)
         for address in settings.listen

@@ -155,6 +155,20 @@ def address() -> Iterator[tuple[str, int]]:
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
+def test_a_server_ends_though_a_client_keeps_its_connection() -> None:
+    nothing = {"statusCode": 204, "headers": {}, "body": b""}
+    server = LocalServer(lambda event: nothing, "127.0.0.1", 0, threads=1)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    idle = HTTPConnection(server.url.removeprefix("http://"), timeout=SECONDS)
+    idle.request("GET", "/")
+    assert idle.getresponse().status == 204
+    server.close()
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+    idle.close()
+
+
 @pytest.mark.parametrize("length", [60_000, 70_000, 200_000])
 def test_a_long_address_is_answered_by_the_protocol(address: tuple[str, int], length: int) -> None:
     response, body = asked(address, "/oai?verb=Identify&x=" + "x" * length)
