@@ -124,7 +124,8 @@ class RecordList:
     It was read from `snapshot`. A `pinned` one is what its token gives for as long as that snapshot
     is kept, whatever is published: one that the token names, and in which the list goes on. None of
     its records has an earlier datestamp than `since`. `asked` are the arguments with which a list
-    began that a token goes on with.
+    began that a token goes on with. Of headers those count that can be had in the format `within`,
+    where that is given.
     """
 
     records: Sequence[Record]
@@ -134,6 +135,7 @@ class RecordList:
     pinned: bool = False
     since: datetime | None = None
     asked: tuple[tuple[str, str], ...] = ()
+    within: Format | None = None
 
     @property
     def count(self) -> int:

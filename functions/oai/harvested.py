@@ -4,11 +4,13 @@ Its XML was found to be well-formed, each piece by itself, when it was ingested,
 as it is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
+from functions.oai.format import Format
+from functions.oai.page import runs
 from functions.oai.repository import Record
 
 KIND = "harvested"
@@ -36,6 +38,19 @@ def having(records: Sequence[Record], prefix: str) -> Sequence[Record]:
     if prefix == _MANDATORY:
         return records
     return [r for r in records if r.deleted or as_harvested(r.fields["records"], prefix)]
+
+
+def sifts(row: Format, kinds: Collection[str]) -> bool:
+    """Tell whether some items of a kind that has the format, and is there, cannot be had in it."""
+    return row.prefix != _MANDATORY and KIND in row.crosswalks and KIND in kinds
+
+
+def sifted(records: Sequence[Record], prefix: str) -> Sequence[Record]:
+    """Return records of any kinds, without the harvested ones that did not come in the format."""
+    return [
+        one for kind, run in runs(records)
+        for one in (having(run, prefix) if kind == KIND else run)
+    ]  # fmt: skip
 
 
 def sample(prefix: str, namespace: str) -> list[dict[str, Any]]:

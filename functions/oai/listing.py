@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
+from functions.oai import harvested
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
 from functions.oai.drift import Drift
@@ -17,6 +18,7 @@ from functions.oai.present import Reading
 from functions.oai.repository import Record, Repository, Selection
 from functions.oai.request import LIST_IDENTIFIERS, Request
 from functions.oai.token import Token
+from functions.oai.version import DOCUMENT
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span
@@ -165,13 +167,15 @@ class Lister:
     def _shown(self, walk: _Walk, reading: Reading, limit: int) -> RecordList:
         headers = walk.verb == LIST_IDENTIFIERS
         selection = walk.selection()
+        # Which of them came in a format is told by what was harvested, and by nothing else.
+        sifts = headers and harvested.sifts(walk.format, walk.manifest.kinds())
         records: Sequence[Record] = ()
         if selection.span.first <= selection.span.last:
             # One more than is shown tells whether there is more; a size that is an estimate,
             # as that of a list that outlived its snapshot, could not.
-            fields = self._fields.get(walk.format.prefix)
+            fields = (DOCUMENT,) if sifts else self._fields.get(walk.format.prefix)
             records = self._repository.page(
-                walk.manifest, selection, limit + 1, headers=headers, fields=fields
+                walk.manifest, selection, limit + 1, headers=headers and not sifts, fields=fields
             )
         if not records:
             raise _nothing()
@@ -194,7 +198,9 @@ class Lister:
         pinned = walk.pinned and more
         floor = walk.manifest.since(walk.format.prefix)
         asked = walk.asked() if walk.cursor else ()
-        return RecordList(records, shown, resumption, walk.manifest.snapshot, pinned, floor, asked)
+        within = walk.format if sifts else None
+        at = walk.manifest.snapshot
+        return RecordList(records, shown, resumption, at, pinned, floor, asked, within)
 
     def _rolled(self, walk: _Walk, reading: Reading) -> _Walk | None:
         """Return how an ended list goes on in what was published since, if it does."""

@@ -57,7 +57,8 @@ class Renderer:
         content = answer.content
         items: list[str] = []
         if isinstance(content, RecordList):
-            items = self._items(content.records, content.format, answer.base_url, content.since)
+            records = _within(content)
+            items = self._items(records, content.format, answer.base_url, content.since)
         elif isinstance(content, OneRecord):
             one = (content.record,)
             items = self._items(one, content.format, answer.base_url, content.since)
@@ -158,6 +159,16 @@ def template(kind: str) -> str:
 
 def _crosswalk(row: Format, kind: str) -> str:
     return f"crosswalks/{row.crosswalks[kind]}"
+
+
+def _within(content: RecordList) -> Sequence[Record]:
+    """Return the page's records without headers of what cannot be had. Raises NothingLeft."""
+    if content.within is None:
+        return content.records
+    found = harvested.sifted(content.records, content.within.prefix)
+    if not found:
+        raise NothingLeft(f"no record of {content.count} came in {content.within.prefix}")
+    return found
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:

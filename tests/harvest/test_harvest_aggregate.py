@@ -8,6 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 from lxml import etree
+from sickle import Sickle
 
 from builder.harvest.piece import cut
 
@@ -22,6 +23,7 @@ LATER = "2026-11-23T10:00:00Z"
 PROVENANCE = "{http://www.openarchives.org/OAI/2.0/provenance}"
 ORIGIN = f"{PROVENANCE}originDescription"
 RECORDS = "verb=ListRecords&metadataPrefix=oai_dc"
+MARC21 = "verb=ListIdentifiers&metadataPrefix=marc21"
 
 
 def published(home: Home, *folders: Path) -> tuple[int, int, int]:
@@ -43,6 +45,10 @@ def records(root: etree._Element) -> dict[str, etree._Element]:
     return {
         str(one.findtext(f"{OAI}header/{OAI}identifier")): one for one in root.iter(f"{OAI}record")
     }
+
+
+def identifiers(root: etree._Element) -> list[str]:
+    return [str(one.text) for one in root.iter(f"{OAI}identifier")]
 
 
 def meaning(element: etree._Element) -> bytes:
@@ -146,7 +152,8 @@ def test_what_changes_there_changes_here_and_nothing_else_does(home: Home, folde
 
 
 def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None:
-    harvest(folder, [row(one) for one in SOME[:4]])
+    alone = replace(SOME[0], sets=("only",))
+    harvest(folder, [row(one) for one in (alone, *SOME[1:4])])
     harvest(folder, [row(one, "marc21") for one in SOME[2:6]], prefix="marc21")
     told = home("ingest", folder)
     lines = told.out.splitlines()
@@ -169,12 +176,19 @@ def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None
         plain, marc21 = (asked(base, RECORDS), asked(base, RECORDS.replace("oai_dc", "marc21")))
         assert len(records(plain)) == 6
         assert [*records(marc21)] == [one.identifier for one in SOME[2:6]]
+        assert identifiers(asked(base, MARC21)) == [one.identifier for one in SOME[2:6]]
+        assert len(identifiers(asked(base, MARC21.replace("marc21", "oai_dc")))) == 6
         for one, prefixes in ((SOME[0], ["oai_dc"]), (SOME[2], ["oai_dc", "marc21"])):
             query = f"verb=ListMetadataFormats&identifier={one.identifier}"
             found = asked(base, query).iter(f"{OAI}metadataPrefix")
             assert [e.text for e in found] == prefixes
         query = f"verb=GetRecord&identifier={SOME[0].identifier}&metadataPrefix=marc21"
         assert codes(asked(base, query)) == ["cannotDisseminateFormat"]
+    # A page of which nothing came in the format is passed over, and the list goes on.
+    with home.served(SHEAF_PAGES_IDENTIFIERS="1") as base:
+        listed = Sickle(base).ListIdentifiers(metadataPrefix="marc21")
+        assert [one.identifier for one in listed] == [one.identifier for one in SOME[2:6]]
+        assert codes(asked(base, f"{MARC21}&set=from:a.cz:only")) == ["noRecordsMatch"]
     # What came in another format alone is told in Dublin Core by what is known of it.
     made = records(plain)[SOME[5].identifier]
     assert [e.text for e in made.iter("{*}source")] == ["http://a.cz/oai"]
