@@ -142,7 +142,7 @@ def test_a_second_publish_and_nothing_new(home: Home, tmp_path: Path) -> None:
     path = warc(tmp_path / "one.warc.gz", PAGES)
     home("ingest", path)
     home("publish")
-    home("ingest", path, warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
+    home("ingest", "--jobs", "1", path, warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
     published = home("publish", "--json").json
     assert (published["new"], published["changed"], published["unchanged"]) == (1, 0, 3)
     again = home("publish")
@@ -173,10 +173,10 @@ def test_faults_are_counted_and_strict_minds_them(home: Home, tmp_path: Path) ->
     whole = warc(tmp_path / "one.warc.gz", PAGES)
     cut = tmp_path / "cut.warc.gz"
     cut.write_bytes(whole.read_bytes()[:-40])
-    result = home("ingest", "--strict", whole, cut)
+    result = home("ingest", "--jobs", "1", "--strict", whole, cut)
     assert result.code == 1
     assert "faults" in result.out
-    assert home("ingest", whole, cut).code == 0
+    assert home("ingest", "--jobs", "1", whole, cut).code == 0
     home("publish")
     rows = list(csv.DictReader(io.StringIO(home("query", "FROM faults").out)))
     assert {row["source"] for row in rows} == {"cut.warc.gz"}
@@ -190,7 +190,7 @@ def test_no_archive_among_archives_is_a_fault_and_alone_one_of_the_user(
     crawls.mkdir()
     warc(crawls / "one.warc.gz", PAGES)
     (crawls / "notes.txt").write_text("not an archive")
-    mixed = home("ingest", crawls)
+    mixed = home("ingest", "--jobs", "1", crawls)
     assert mixed.code == 0
     assert "not-an-archive" in mixed.out
     alone = home("ingest", crawls / "notes.txt")
@@ -205,7 +205,7 @@ def test_a_secondary_index_is_passed_over(home: Home, tmp_path: Path) -> None:
     indexes.mkdir()
     (indexes / "cdx-00000.gz").write_bytes(gzip.compress(line() + b"\n"))
     (indexes / "cluster.idx").write_text("cz,a)/page 20080430204826\tcdx-00000.gz\t0\t188224\t1\n")
-    done = home("ingest", "--strict", indexes)
+    done = home("ingest", "--jobs", "1", "--strict", indexes)
     assert done.code == 0
     assert "1 secondary-index" in done.out
     alone = home("ingest", indexes / "cluster.idx")
@@ -452,7 +452,7 @@ def test_workers_end_with_their_parent(
     assert process.returncode == 143, err.decode()
     assert err == b"sheaf: asked to end; run it again to finish its work\n"
     assert not list(scratch.iterdir())
-    assert home("ingest", "--json", *large).code == 0
+    assert home("ingest", "--json", "--jobs", "1", *large).code == 0
     assert not list(store.glob(".tmp/ingest-*"))
     (run,) = home("status", "--json").json["intake"]
     assert run["captures"] == 5000
