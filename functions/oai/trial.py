@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 from xml.parsers import expat
 
 from functions.oai import about, harvested, schemas, text
-from functions.oai.format import Format, Formats, load
+from functions.oai.format import TEMPLATES, Format, Formats, load
 from functions.oai.lazily import Lazily
 from functions.oai.render import Renderer, template
 from functions.oai.repository import Record
@@ -43,11 +44,14 @@ def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
     folder, offered = configuration["formats.templates"], tuple(configuration["formats.offered"])
     name = configuration["repository.name"]
     own = Path(folder) if folder else None
-    formats = _tried(own, offered) if own else load(own=None, offered=offered)
+    formats = load(own=own, offered=offered)
     abouts = about.containers(configuration)
-    if own or abouts:
-        return formats, Renderer(own=own, repository_name=name, abouts=abouts)
-    return formats, _shipped_renderer(name)
+    if own is None and not abouts:
+        return formats, _shipped_renderer(name)
+    renderer = Renderer(own=own, repository_name=name, abouts=abouts)
+    if own is not None:
+        _try(Renderer(own=own) if abouts else renderer, formats, own)
+    return formats, renderer
 
 
 def made(
@@ -78,14 +82,23 @@ def _shipped_renderer(name: str) -> Renderer:
     return Renderer(repository_name=name)
 
 
-def _tried(own: Path, offered: tuple[str, ...]) -> Formats:
+def _try(renderer: Renderer, formats: Formats, own: Path) -> None:
     """Look over what an operator wrote. What is shipped was tried by our tests."""
-    formats, renderer = load(own=own, offered=offered), Renderer(own=own)
+    shipped = load() if not _takes_place(own) else Formats(())
     for row in formats.rows:
-        for kind in row.crosswalks:
-            check(renderer, row, kind)
+        known = shipped.get(row.prefix)
+        same = known is not None and row == replace(known, crosswalks=row.crosswalks)
+        tried = known.crosswalks if known is not None and same else {}
+        for kind, crosswalk in row.crosswalks.items():
+            if tried.get(kind) != crosswalk:
+                check(renderer, row, kind)
     schemas.replies(renderer.places)
-    return formats
+
+
+def _takes_place(own: Path) -> bool:
+    """Return whether a crosswalk or a table of an operator's takes the place of a shipped one."""
+    shipped = (path for part in ("crosswalks", "tables") for path in (TEMPLATES / part).rglob("*"))
+    return any((own / path.relative_to(TEMPLATES)).is_file() for path in shipped)
 
 
 def check(renderer: Renderer, row: Format, kind: str) -> None:

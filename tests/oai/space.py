@@ -213,7 +213,9 @@ _GOOD: dict[int, list[Pairs]] = {}
 
 def pairs_of(world: World) -> list[Pairs]:
     """Return `good`, made once for each world."""
-    return _GOOD.setdefault(id(world), good(world))
+    if id(world) not in _GOOD:
+        _GOOD[id(world)] = good(world)
+    return _GOOD[id(world)]
 
 
 def request(pick: Random, world: World, subject: str) -> Sent:

@@ -33,10 +33,9 @@ def holding(item: Item) -> MemoryRepository:
 
 
 def got(item: Item, **settings) -> Page:
-    page = Client(holding(item), **settings).get(
-        "GetRecord", identifier=NAME, metadataPrefix="oai_dc"
-    )
-    listed = Client(holding(item), **settings).get("ListRecords", metadataPrefix="oai_dc")
+    client = Client(holding(item), **settings)
+    page = client.get("GetRecord", identifier=NAME, metadataPrefix="oai_dc")
+    listed = client.get("ListRecords", metadataPrefix="oai_dc")
     assert abouts(page) == abouts(listed)
     return page
 

@@ -346,7 +346,8 @@ def spoiled(boxes: Path, *bad: int, count: int = 6, page: int = 3) -> Client:
     text = BOX_XML.replace("{{ sheets }}", "{{ 1000 // (sheets + 1) }}")
     (boxes / "crosswalks" / "box.xml").write_text(text)
     items = [box(str(n), -1 if n in bad else 5) for n in range(count)]
-    return Client(repository_of(*items), formats_templates=str(boxes), pages_records=page)
+    settings = {"formats_templates": str(boxes), "formats_offered": ["box"]}
+    return Client(repository_of(*items), pages_records=page, **settings)
 
 
 def harvested(client: Client) -> tuple[list[str], list[tuple[str, str]], list[str]]:

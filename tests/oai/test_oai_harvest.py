@@ -13,7 +13,7 @@ from functions.oai.present import Present
 from .model import Run
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_a_harvester_has_the_repository_s_state(seed):
     assert Run(seed).right()

@@ -94,6 +94,27 @@ def test_a_crosswalk_and_a_table_of_ones_own_take_the_place_of_the_shipped_ones(
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("crosswalks/capture-oai_dc.xml", "{{ nope }}", "items of this kind have no nope;"),
+        ("crosswalks/collection-oai_dc.xml", "<a>", "what it makes of every column is no XML"),
+        ("tables/dcmi-type.toml", "a = ", "crosswalks/capture-oai_dc.xml, line "),
+    ],
+)
+def test_what_takes_the_place_of_a_shipped_file_is_looked_over(own, name, text, expected):
+    """Though the row is the shipped one, and all rows that are so are not tried otherwise."""
+    (own / name).write_text(text)
+    assert expected in refusal(own, formats_offered=[])
+
+
+def test_what_is_shipped_is_not_tried_again(own, monkeypatch):
+    tried = []
+    monkeypatch.setattr(trial, "check", lambda renderer, row, kind: tried.append(row.prefix))
+    trial.opened(configured(formats_templates=str(own)))
+    assert tried == ["simple"]
+
+
 def test_the_protocols_own_templates_are_not_the_operators(own):
     (own / "oai").mkdir()
     (own / "oai" / "error.xml").write_text("nonsense")

@@ -187,9 +187,10 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture
-def hostile(tmp_path: Path) -> Shelf:
-    home, crawl = make_home(tmp_path / "home"), tmp_path / "crawl"
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    folder = tmp_path_factory.mktemp("hostile")
+    home, crawl = make_home(folder / "home"), folder / "crawl"
     crawl.mkdir()
     (crawl / "hostile.warc.gz").write_bytes(members(HOSTILE))
     assert home("ingest", crawl, "--jobs", "1").code == 0
@@ -206,12 +207,17 @@ def test_an_archive_of_malice_stays_in_its_folder(
     outside.mkdir()
     site.mkdir(parents=True)
     (site / "b.cz+8080").symlink_to(outside)
-    before = sorted(path for path in tmp_path.rglob("*") if site not in path.parents)
+    places = (tmp_path, hostile.crawl.parent)
+
+    def elsewhere() -> list[Path]:
+        paths = (path for place in places for path in place.rglob("*"))
+        return sorted(path for path in paths if site not in path.parents)
+
+    before = elsewhere()
     with serving(hostile.home) as base:
         done = sheaf("restore", base if over_http else hostile.store, site, "--json")
     assert done.code == 1, done.err
-    after = sorted(path for path in tmp_path.rglob("*") if site not in path.parents)
-    assert after == before
+    assert elsewhere() == before
     assert done.json["missing"].keys() <= {"in-the-way", "damaged"}
     told = {line["url"]: line for line in lines(site)}
     assert told["http://user:secret@b.cz:8080/x"]["missing"] == "in-the-way"
@@ -243,7 +249,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     folder = tmp_path_factory.mktemp("many")
     home, crawl = make_home(folder / "home"), folder / "crawl"
     crawl.mkdir()
-    records = [page(b"http://a.cz/%d" % n, b"body of %d" % n) for n in range(300)]
+    records = [page(b"http://a.cz/%d" % n, b"body of %d" % n) for n in range(200)]
     (crawl / "many.warc.gz").write_bytes(members(records))
     assert home("ingest", crawl, "--jobs", "1").code == 0
     assert home("publish").code == 0
@@ -265,8 +271,8 @@ def test_a_process_that_is_ended_goes_on(many: Shelf, tmp_path: Path, by: signal
     begun = len(tree(site))
     done = sheaf("restore", many.store, site, "--json")
     assert done.code == 0, done.err
-    assert done.json["kept"] + done.json["restored"] == 300
+    assert done.json["kept"] + done.json["restored"] == 200
     assert begun - 4 <= done.json["kept"] <= begun
-    assert tree(site) == {f"a.cz/{n}": b"body of %d" % n for n in range(300)}
+    assert tree(site) == {f"a.cz/{n}": b"body of %d" % n for n in range(200)}
     assert not any(path.name.startswith(".") for path in site.iterdir())
-    assert len(lines(site)) == 300
+    assert len(lines(site)) == 200

@@ -21,7 +21,7 @@ CRAWLS = (
 @pytest.mark.skipif(not ARCHIVES.is_dir(), reason="the archives are not on this machine")
 def test_real_crawls_by_both_ways(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home")
-    assert home("ingest", *(ARCHIVES / "core" / crawl for crawl in CRAWLS)).code == 0
+    assert home("ingest", "--jobs", "1", *(ARCHIVES / "core" / crawl for crawl in CRAWLS)).code == 0
     assert home("publish").code == 0
     by_store = sheaf("restore", "--json", home.folder / "store", tmp_path / "store")
     with serving(home) as base:

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable, Iterator
@@ -62,7 +63,7 @@ def published(home: Home, files: dict[str, bytes]) -> Home:
     crawls.mkdir()
     for name, data in files.items():
         (crawls / name).write_bytes(data)
-    assert home("ingest", crawls).code == 0
+    assert home("ingest", "--jobs", "1", crawls).code == 0
     assert home("publish").code == 0
     return home
 
@@ -102,9 +103,17 @@ def exported(home: Home, kind: str, path: Path, *arguments: object) -> Any:
     return given.json
 
 
-def test_a_wacz_file_has_every_capture_as_it_is(home: Home, tmp_path: Path) -> None:
-    path = tmp_path / "all.wacz"
-    done = exported(home, "wacz", path)
+@pytest.fixture(scope="module")
+def whole(home: Home, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Return a WACZ file of all that is there, and what the command told of it."""
+    path = tmp_path_factory.mktemp("whole") / "all.wacz"
+    return path, exported(home, "wacz", path)
+
+
+def test_a_wacz_file_has_every_capture_as_it_is(
+    home: Home, whole: tuple[Path, Any], tmp_path: Path
+) -> None:
+    path, done = whole
     assert (done["captures"], done["originals"], done["pages"]) == (6, 0, 4)
     assert done["bytes"] == path.stat().st_size
     assert done["missing"] == {"undated": 1}  # no index can name it
@@ -120,9 +129,8 @@ def test_a_wacz_file_has_every_capture_as_it_is(home: Home, tmp_path: Path) -> N
         assert row["warc_filename"] == "all.wacz/archive/data-00001.warc.gz"
 
 
-def test_the_index_of_a_wacz_file_leads_to_the_records(home: Home, tmp_path: Path) -> None:
-    path = tmp_path / "all.wacz"
-    exported(home, "wacz", path)
+def test_the_index_of_a_wacz_file_leads_to_the_records(whole: tuple[Path, Any]) -> None:
+    path, _ = whole
     found = list(lines(path))
     with zipfile.ZipFile(path) as archive:
         assert {entry.compress_type for entry in archive.infolist()} == {zipfile.ZIP_STORED}
@@ -214,13 +222,13 @@ def test_an_original_comes_with_its_revisit(home: Home, tmp_path: Path) -> None:
     assert sorted(types) == ["response", "revisit"]
 
 
-@pytest.mark.parametrize("name", ["a.cdxj", "a.cdxj.gz"])
-def test_an_index_gives_the_same_items(home: Home, tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    done = exported(home, "cdxj", path)
-    data = path.read_bytes()
-    text = gzip.decompress(data) if name.endswith(".gz") else data
-    assert done["bytes"] == len(data)
+def test_an_index_gives_the_same_items(home: Home, tmp_path: Path) -> None:
+    plain, path = tmp_path / "a.cdxj", tmp_path / "a.cdxj.gz"
+    for one in (plain, path):
+        done = exported(home, "cdxj", one)
+        assert done["bytes"] == one.stat().st_size
+    text = plain.read_bytes()
+    assert gzip.decompress(path.read_bytes()) == text
     assert text.splitlines() == sorted(text.splitlines())
     before, after = listed(home), listed(ingested(path, tmp_path / "other"))
     assert before.keys() - after.keys() == {one["identifier"] for one in done["told"]}
@@ -244,8 +252,8 @@ def test_what_cannot_be_had_is_told_and_the_rest_is_there(tmp_path: Path) -> Non
     assert {told["url"] for _, _, told in lines(path)} == {"http://www.a.cz/", "http://b.org/x y"}
 
 
-def test_what_is_withdrawn_is_never_in_it(tmp_path: Path) -> None:
-    home = published(make_home(tmp_path / "home"), FILES)
+def test_what_is_withdrawn_is_never_in_it(home: Home, tmp_path: Path) -> None:
+    home = Home(shutil.copytree(home.folder, tmp_path / "home"))
     original = next(
         name for name, row in listed(home).items()
         if row["url"] == "http://www.a.cz/" and row["warc_record_type"] == "response"
@@ -320,7 +328,7 @@ def test_real_archives_come_through(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home")
     text = home.config.read_text().replace("# errors = false", "errors = true")
     home.config.write_text(text.replace("# redirects = false", "redirects = true"))
-    assert home("ingest", ARCHIVES / "core", ARCHIVES / "derived").code == 0
+    assert home("ingest", "--jobs", "1", ARCHIVES / "core", ARCHIVES / "derived").code == 0
     assert home("publish").code == 0
     path = tmp_path / "real.wacz"
     done = exported(home, "wacz", path)

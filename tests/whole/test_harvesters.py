@@ -159,7 +159,7 @@ def test_pypi_oaiharvest(archive: Archive, tmp_path: Path) -> None:
     """As a library and as a command; with the pyoai that it asks for, which needs an old lxml."""
     folder = tmp_path / "packages"
     carried_out(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder,
+        [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--target", folder,
          "--only-binary", "lxml", "oaiharvest==3.0.0", "pyoai==2.5.0", "lxml<5"],
         "oaiharvest of PyPI",
     )  # fmt: skip

@@ -50,13 +50,16 @@ def test_an_interrupted_ingest_goes_on(
     note = home("verify").out
     assert "note: .tmp/ingest-" in note
     assert "give its command again" in note
-    other = home("ingest", "--collection", "x", *files)  # is another ingest
+    one = ("--jobs", "1")
+    other = home("ingest", *one, "--collection", "x", *files)  # is another ingest
     assert "going on" not in other.err
     again = home("ingest", *files)
     assert again.code == 0, again.err
     assert again.err.startswith("going on: 1 of 3 files were read before, ")
     assert again.out.startswith("9 captures from 3 files, ready to publish\n")
-    assert "going on" not in home("ingest", *files).err  # it was finished, so this is a new one
+    assert (
+        "going on" not in home("ingest", *one, *files).err
+    )  # it was finished, so this is a new one
     assert "ingest-" not in home("verify").out
 
 
@@ -67,7 +70,7 @@ def test_the_work_lies_where_it_is_told_to(
     ended(home, monkeypatch, "--work", place, *files)
     assert len(list(place.glob("ingest-*/parts/*"))) == 1
     assert not (home.folder / "store").exists()
-    assert home("ingest", "--work", place, *files).err.startswith("going on: 1 of 3")
+    assert home("ingest", "--jobs", "1", "--work", place, *files).err.startswith("going on: 1 of 3")
     assert list(place.iterdir()) == []
 
 
@@ -84,8 +87,8 @@ def test_the_work_on_a_bucket_lies_in_the_cache(
         monkeypatch.setenv(name, value)
     ended(home, monkeypatch, "--store", bucket.uri, *files)
     assert len(list((tmp_path / "cache").glob("sheaf/ingest-*/parts/*"))) == 1
-    assert "going on" not in home("ingest", *files).err  # into another store
-    again = home("ingest", "--store", bucket.uri, *files)
+    assert "going on" not in home("ingest", "--jobs", "1", *files).err  # into another store
+    again = home("ingest", "--jobs", "1", "--store", bucket.uri, *files)
     assert again.err.startswith("going on: 1 of 3")
     assert list((tmp_path / "cache" / "sheaf").iterdir()) == []
     assert [key.rpartition("/")[2] for key in bucket.keys("intake/")] == [
@@ -159,7 +162,7 @@ def test_what_is_no_regular_file_is_told_of(home: Home, tmp_path: Path) -> None:
     (crawls / "circle.warc.gz").symlink_to("circle.warc.gz")
     os.mkfifo(crawls / "pipe.warc.gz")
     (crawls / "null.warc.gz").symlink_to("/dev/null")
-    result = home("ingest", "--strict", crawls)
+    result = home("ingest", "--jobs", "1", "--strict", crawls)
     assert result.code == 1
     assert result.out.startswith("3 captures from 5 files, ready to publish\n")
     home("publish")
@@ -203,6 +206,6 @@ def test_a_file_that_is_gone_once_it_was_found(
         return found
 
     monkeypatch.setattr(stretch, "find", renaming)
-    result = home("ingest", "--json", crawls)
+    result = home("ingest", "--jobs", "1", "--json", crawls)
     assert result.code == 0, result.err
     assert [s["codes"] for s in result.json["sources"]] == [{}, {"unreadable": 1}]

@@ -46,7 +46,7 @@ def bucket(
 def test_all_below_a_prefix(home: Home, bucket: Bucket, tmp_path: Path) -> None:
     """As a folder's files: in order, without what is hidden, and what is no archive is a fault."""
     place = f"s3://{bucket.bucket}/crawls"
-    result = home("ingest", "--json", f"{place}/", tmp_path / "a.warc.gz")
+    result = home("ingest", "--json", "--jobs", "1", f"{place}/", tmp_path / "a.warc.gz")
     assert result.code == 0, result.err
     sources = result.json["sources"]
     assert [s["path"] for s in sources] == [
@@ -97,7 +97,7 @@ def test_keys_that_no_address_names(home: Home, bucket: Bucket, tmp_path: Path, 
     data = (tmp_path / "a.warc.gz").read_bytes()
     client = administrator(bucket.endpoint)
     client.put_object(Bucket=bucket.bucket, Key=f"crawls/b/{name}", Body=data)
-    result = home("ingest", "--json", f"s3://{bucket.bucket}/crawls/b/")
+    result = home("ingest", "--json", "--jobs", "1", f"s3://{bucket.bucket}/crawls/b/")
     assert result.code == 0, result.err
     found = {s["source"]: (s["path"], s["captures"]) for s in result.json["sources"]}
     assert found[name] == (f"s3://{bucket.bucket}/crawls/b/{name}", 60)
@@ -114,7 +114,7 @@ def test_keys_that_cannot_be_asked_for(home: Home, bucket: Bucket, tmp_path: Pat
     for key in (*ODD, "crawls/0 a+b č.warc.gz", "crawls/../up.warc.gz", "crawls/z?.warc.gz"):
         client.put_object(Bucket=bucket.bucket, Key=key, Body=data)
     place = f"s3://{bucket.bucket}"
-    result = home("ingest", "--json", f"{place}/crawls")
+    result = home("ingest", "--json", "--jobs", "1", f"{place}/crawls")
     assert result.code == 0, result.err
     assert {s["path"].removeprefix(f"{place}/"): s["captures"] for s in result.json["sources"]} == {
         "crawls//double.warc.gz": 0,
@@ -129,7 +129,7 @@ def test_keys_that_cannot_be_asked_for(home: Home, bucket: Bucket, tmp_path: Pat
     home("publish")
     said = home("query", "SELECT source, detail FROM faults WHERE code = 'unreadable'").out
     assert said.count("its key has an empty part") == 3
-    assert home("ingest", f"{place}/").code == 0  # the whole bucket
+    assert home("ingest", "--jobs", "1", f"{place}/").code == 0  # the whole bucket
 
 
 @pytest.mark.parametrize("server", ["moto_server", "weed_server"])
@@ -166,7 +166,7 @@ def test_an_object_that_may_not_be_read(home: Home, bucket: Bucket) -> None:
             if request.key.endswith("/1.warc.gz")
             else None
         )
-        result = home("ingest", "--json", f"s3://{bucket.bucket}/crawls/")
+        result = home("ingest", "--json", "--jobs", "1", f"s3://{bucket.bucket}/crawls/")
     assert result.code == 0, result.err
     first, second, _ = result.json["sources"]
     assert (first["codes"], first["captures"]) == ({"unreadable": 1}, 0)

@@ -65,8 +65,9 @@ class Bucketed(Home):
     def environment(self) -> dict[str, str]:
         return {**os.environ, **self.variables}
 
-    def published(self, path: Path, pages: dict[str, bytes]) -> None:
-        for command in (["ingest", str(warc(path, pages))], ["publish"]):
+    def published(self, path: Path, pages: dict[str, bytes], *others: Path) -> None:
+        files = map(str, (warc(path, pages), *others))
+        for command in (["ingest", "--jobs", "1", *files], ["publish"]):
             result = self(*command)
             assert result.code == 0, result.err
 
@@ -96,6 +97,22 @@ def proxy(moto_server: str) -> Iterator[Proxy]:
 def home(tmp_path: Path, make_bucket: Make, proxy: Proxy) -> Bucketed:
     """Give a home whose commands reach their bucket through the proxy."""
     return Bucketed(tmp_path / "home", make_bucket(), proxy.url)
+
+
+@pytest.fixture(scope="module")
+def original(moto_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
+    """Give a bucket in which the pages are published, which is only read."""
+    folder = tmp_path_factory.mktemp("original")
+    bucket = fresh(moto_server)
+    Bucketed(folder / "home", bucket).published(folder / "one.warc.gz", PAGES)
+    yield bucket
+    bucket.close()
+
+
+@pytest.fixture
+def published(tmp_path: Path, original: Bucket, proxy: Proxy) -> Bucketed:
+    """Give a home whose commands reach the bucket of published pages through the proxy."""
+    return Bucketed(tmp_path / "home", original, proxy.url)
 
 
 class Served:
@@ -168,8 +185,8 @@ def test_every_command_over_a_bucket(
     """As processes over the one server, in this process over the other."""
     bucket = fresh(request.getfixturevalue(server))
     home = kind(tmp_path / "home", bucket)
-    home.published(tmp_path / "one.warc.gz", PAGES)
-    home.published(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
+    two = warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
+    home.published(tmp_path / "one.warc.gz", PAGES, two)
     status = home("status", "--json", "--store", bucket.uri).json
     assert (status["snapshot"]["records"], status["intake"]) == (41, [])
     withdrawn = home("withdraw", "--url-prefix", "http://a1.cz/", "--reason", "x", "--json").json
@@ -196,14 +213,13 @@ def test_init_names_a_bucket(tmp_path: Path, home: Bucketed) -> None:
     assert f'\nuri = "{home.bucket.uri}"\n' in config.read_text()
 
 
-def test_plain_duckdb_reads_a_copy_from_anywhere(home: Bucketed, tmp_path: Path) -> None:
+def test_plain_duckdb_reads_a_copy_from_anywhere(published: Bucketed, tmp_path: Path) -> None:
     """As it reads the bucket itself, by httpfs: the variable names the root."""
-    home.published(tmp_path / "one.warc.gz", PAGES)
     copy = tmp_path / "it's a copy"
-    for key in home.bucket.keys(""):
+    for key in published.bucket.keys(""):
         path = copy / key
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(home.bucket.read(key))
+        path.write_bytes(published.bucket.read(key))
     program = (
         "import duckdb, sys; c = duckdb.connect();"
         "c.execute('SET VARIABLE root = ?', [sys.argv[1] + '/']);"
@@ -215,14 +231,11 @@ def test_plain_duckdb_reads_a_copy_from_anywhere(home: Bucketed, tmp_path: Path)
     assert done.stdout.strip() == "(40,)"
 
 
-def test_a_question_fetches_the_tables_that_it_reads(
-    home: Bucketed, proxy: Proxy, tmp_path: Path
-) -> None:
-    home.published(tmp_path / "one.warc.gz", PAGES)
+def test_a_question_fetches_the_tables_that_it_reads(published: Bucketed, proxy: Proxy) -> None:
 
     def asked(sql: str) -> tuple[Result, set[str]]:
         proxy.seen.clear()
-        result = home("query", sql)
+        result = published("query", sql)
         data = [s.key for s in proxy.seen if "/records/" in s.key]
         return result, {key.split("/")[2] for key in data}
 
@@ -249,17 +262,14 @@ def test_a_question_fetches_the_tables_that_it_reads(
     assert asked(derived)[0].out.splitlines()[1] == "40"
 
 
-def test_a_question_that_the_disk_is_too_small_for_is_told(
-    home: Bucketed, proxy: Proxy, tmp_path: Path
-) -> None:
-    home.published(tmp_path / "one.warc.gz", PAGES)
-    catalogue = Catalogue(home.bucket)
+def test_a_question_that_the_disk_is_too_small_for_is_told(published: Bucketed) -> None:
+    catalogue = Catalogue(published.bucket)
     manifest = catalogue.manifest(1)
     (leaf,) = manifest.tables["sets"]
     huge = replace(manifest, tables={**manifest.tables, "sets": (replace(leaf, bytes=1 << 60),)})
     with pytest.raises(StoreError, match=r"take 1,152,921,504,606,846,976 bytes, and .* TMPDIR"):
-        question.statements(home.bucket, huge, {"sets"})
-    assert "set_spec" in question.statements(home.bucket, huge, {"records"})
+        question.statements(published.bucket, huge, {"sets"})
+    assert "set_spec" in question.statements(published.bucket, huge, {"records"})
 
 
 def test_a_publish_goes_through_a_spell_of_503(
@@ -280,32 +290,31 @@ def test_a_publish_goes_through_a_spell_of_503(
     assert len(records) == len(set(records)) == 41
 
 
-@pytest.mark.parametrize("key", ["records/", "current.json"])
 def test_a_publish_that_may_not_write_shows_nothing(
-    home: Bucketed, proxy: Proxy, tmp_path: Path, key: str, serve: Callable[..., Served]
+    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
 ) -> None:
     home.published(tmp_path / "one.warc.gz", PAGES)
     before = home.bucket.read(layout.POINTER)
     home("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
-    proxy.fault = lambda seen: (
-        Answer(403, "AccessDenied") if seen.method == "PUT" and key in seen.key else None
-    )
-    refused = home("publish")
-    assert refused.code == 2
-    (line,) = [line for line in refused.err.splitlines() if line.startswith("sheaf:")]
-    assert "s3:PutObject" in line
-    assert home.bucket.read(layout.POINTER) == before
-    assert len(serve(home.bucket, proxy.url).harvest()) == 40
+    for key in ("records/", "current.json"):
+        proxy.fault = lambda seen, key=key: (
+            Answer(403, "AccessDenied") if seen.method == "PUT" and key in seen.key else None
+        )
+        refused = home("publish")
+        assert refused.code == 2
+        (line,) = [line for line in refused.err.splitlines() if line.startswith("sheaf:")]
+        assert "s3:PutObject" in line
+        assert home.bucket.read(layout.POINTER) == before
+        assert len(serve(home.bucket, proxy.url).harvest()) == 40
     proxy.fault = lambda seen: None
     assert home("publish", "--json").json["new"] == 1
     assert len(serve(home.bucket, proxy.url).harvest()) == 41
 
 
 def test_an_outage_is_a_503_and_passes(
-    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
+    published: Bucketed, proxy: Proxy, serve: Callable[..., Served]
 ) -> None:
-    home.published(tmp_path / "one.warc.gz", PAGES)
-    served = serve(home.bucket, proxy.url)
+    served = serve(published.bucket, proxy.url)
     status, body, _ = served.ask(f"verb=ListRecords&{PREFIX}")
     token = TOKEN.search(body)
     assert token is not None
@@ -320,7 +329,7 @@ def test_an_outage_is_a_503_and_passes(
     status, body, headers = served.ask(f"verb=ListRecords&{PREFIX}&set=domain:cz:a1")
     assert (status, headers["Retry-After"]) == (503, "30")
     assert "SlowDown" not in body
-    new = serve(home.bucket, proxy.url)
+    new = serve(published.bucket, proxy.url)
     assert new.ask("verb=Identify")[0] == 503
 
     proxy.fault = lambda seen: None
@@ -329,13 +338,12 @@ def test_an_outage_is_a_503_and_passes(
     assert len(served.harvest()) == 40
 
 
-def test_serving_ends_and_leaves_nothing(home: Bucketed, tmp_path: Path) -> None:
-    home.published(tmp_path / "one.warc.gz", PAGES)
+def test_serving_ends_and_leaves_nothing(published: Bucketed, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     process = subprocess.Popen(
-        home.line("serve", "--port", "0", "--json"),
-        env={**home.environment, "TMPDIR": str(scratch)},
+        published.line("serve", "--port", "0", "--json"),
+        env={**published.environment, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         text=True,
     )
