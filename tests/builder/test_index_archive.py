@@ -2,7 +2,7 @@
 
 import base64
 import json
-from itertools import count, permutations
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -90,19 +90,17 @@ def test_real_indexes(make_world, tmp_path, listed):
 
 def both(make_world, tmp_path, listed, archive, name):
     """Hold records of index and archive, in any order, against those of the archive alone."""
-    alone = make_world("archive")
-    take(alone, tmp_path, archive, name)
-    alone.publish()
-    expected = records(alone)
-    only = make_world("index")
-    take(only, tmp_path, listed, name)
-    only.publish()
-    assert set(records(only)) == set(expected)
-    for order in permutations((listed, archive)):
-        world = make_world(f"both-{order[0].name}")
-        for path in order:
-            take(world, tmp_path, path, name)
-            world.publish()
+    first = make_world("archive")
+    take(first, tmp_path, archive, name)
+    first.publish()
+    expected = records(first)
+    last = make_world("index")
+    take(last, tmp_path, listed, name)
+    last.publish()
+    assert set(records(last)) == set(expected)
+    for world, other in ((first, listed), (last, archive)):
+        take(world, tmp_path, other, name)
+        world.publish()
         assert records(world) == expected
     together = make_world("together")
     take(together, tmp_path, listed, name)
@@ -162,14 +160,12 @@ def made(tmp_path):
     return path, captures(path, path.name)
 
 
-@pytest.mark.parametrize("order", ["sorted", "reversed", "repeated"])
+@pytest.mark.parametrize("order", ["sorted", "reversed and repeated"])
 def test_made_indexes(make_world, tmp_path, made, order):
     archive, found = made
     lines = sorted(map(cdxj, found))
-    if order == "reversed":
-        lines.reverse()
-    if order == "repeated":
-        lines = lines + lines[::2]
+    if order != "sorted":
+        lines = lines[::-1] + lines[::2]
     path = tmp_path / "made.cdxj"
     path.write_bytes(b"\n".join(lines) + b"\n")
     both(make_world, tmp_path, path, archive, archive.name)
