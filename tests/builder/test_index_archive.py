@@ -17,6 +17,7 @@ from functions.oai.repository import Selection
 from functions.snapshot.manifest import Span
 
 from ..sources.containers import http, members, skips, warc
+from .beginning import begin
 from .indexes import ALL, Read, line
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "webarchive"
@@ -90,9 +91,13 @@ def test_real_indexes(make_world, tmp_path, listed):
 
 def both(make_world, tmp_path, listed, archive, name):
     """Hold records of index and archive, in any order, against those of the archive alone."""
+
+    def alone(world):
+        take(world, tmp_path, archive, name)
+        world.publish()
+
     first = make_world("archive")
-    take(first, tmp_path, archive, name)
-    first.publish()
+    begin(first, ("index and archive", name), alone)
     expected = records(first)
     last = make_world("index")
     take(last, tmp_path, listed, name)
