@@ -176,10 +176,10 @@ def test_made_indexes(make_world, tmp_path, made, order):
     both(make_world, tmp_path, path, archive, archive.name)
 
 
-def test_made_cdx(make_world, tmp_path, made):
-    archive, found = made
+def test_made_cdx(tmp_path, made):
+    """Its captures are those of the other form, of which test_made_indexes tells what comes."""
     lines = [b" CDX N b a m s k r M S V g"]
-    for one in found:
+    for one in made[1]:
         said = json.loads(
             cdxj(one).partition(b" {")[2].join([b"{", b""]).decode("utf-8", "surrogateescape")
         )
@@ -196,9 +196,13 @@ def test_made_cdx(make_world, tmp_path, made):
         ]
         values += [said["length"], said["offset"], said["filename"]]
         lines.append(" ".join(values).encode("utf-8", "surrogateescape"))
-    path = tmp_path / "made.cdx"
-    path.write_bytes(b"\n".join(lines) + b"\n")
-    both(make_world, tmp_path, path, archive, archive.name)
+    other = Read(b"\n".join(lines) + b"\n", tmp_path / "cdx")
+    assert other.form == "cdx"
+    right = Read(b"\n".join(map(cdxj, made[1])) + b"\n", tmp_path / "cdxj")
+    assert right.form == "cdxj"
+    assert len(right.captures) == len(made[1])
+    assert other.captures == right.captures
+    assert not other.faults
 
 
 def test_the_key_is_ours(made):

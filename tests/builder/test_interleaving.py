@@ -183,8 +183,12 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
     assert not records(world)[name(200)].deleted
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(1, 6))
+@pytest.mark.parametrize(
+    ("at", "after"),
+    # Nothing is called between the fourth and the fifth, so before the fifth is after the fourth.
+    [*((at, False) for at in range(1, 5)), *((at, True) for at in range(1, 6))],
+    ids=[*(f"{at}-before" for at in range(1, 5)), *(f"{at}-after" for at in range(1, 6))],
+)
 def test_an_expiry_comes_between_the_steps_of_a_purge(world: World, at: int, after: bool) -> None:
     published(world, 40, 40, 40)
     met = []

@@ -100,11 +100,11 @@ def test_a_version_that_was_superseded_is_not_found(world: World) -> None:
 def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor do versions of it that no file of records has any more."""
     monkeypatch.setattr(layout, "GROUP_ROWS", 4)
-    world.ingest([capture(n) for n in range(40)])
+    world.ingest([capture(n) for n in range(24)])
     published(world)
     for turn in range(2):
         # So much is superseded that the records are written anew, and the table is not.
-        world.ingest([capture(n, title=f"{turn}") for n in range(20)])
+        world.ingest([capture(n, title=f"{turn}") for n in range(12)])
         published(world)
     held = {p for _, _, p in rows(world)}
     assert held > set(everything(world))
@@ -113,7 +113,7 @@ def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.Monke
     found = rows(world)
     assert "cz,example,h3)/000003" not in {surt for surt, _, _ in found}
     assert len(found) < len(held)
-    assert len(everything(world)) == 39
+    assert len(everything(world)) == 23
     assert damage(world) == set()
 
 
