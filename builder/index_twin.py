@@ -86,7 +86,9 @@ def settle(parts: Sequence[Path], folder: Path, name: str, threads: int = 1) -> 
 
 
 def _settled(database: engine.Connection, files: list[str], temporary: Path) -> int:
-    database.execute(_ALIKE, {"files": files})
+    ((alike,),) = database.execute(_ALIKE, {"files": files}).fetchall()
+    if not alike:
+        return 0
     database.execute(_TWINS, {"files": files})
     database.execute(_SETTLED, {"triples": index_columns.TRIPLES})
     rows = database.execute(

@@ -1,5 +1,6 @@
 """Indexes made by hand, and what reading one gives."""
 
+import functools
 import io
 import json
 
@@ -55,12 +56,16 @@ class Read:
         return sorted(capture["identity"] for capture in self.captures)
 
 
+@functools.cache
+def _connection():
+    return engine.connect()
+
+
 def rows(folder, table):
     """Return the rows of a table's files in a folder, file by file."""
-    connection = engine.connect()
-    found = []
-    for path in sorted(folder.glob(f"{table}-*.parquet")):
-        result = connection.execute(f"SELECT * FROM {engine.table('$f')}", {"f": [str(path)]})
-        names = [column[0] for column in result.description]
-        found += [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-    return found
+    paths = [str(path) for path in sorted(folder.glob(f"{table}-*.parquet"))]
+    if not paths:
+        return []
+    result = _connection().execute(f"SELECT * FROM {engine.table('$f')}", {"f": paths})
+    names = [column[0] for column in result.description]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

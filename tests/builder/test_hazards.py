@@ -1,10 +1,7 @@
 """What goes wrong around a publish: rivals, crashes, odd folders, full disks."""
 
 import io
-import multiprocessing
-import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +17,7 @@ from builder.store import FolderStore
 from builder.surroundings import Surroundings
 from functions.oai.repository import Selection
 from functions.snapshot import configuration, layout
-from functions.snapshot.errors import Conflict, DamagedStore, SheafError, StoreError
+from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.manifest import Span
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
@@ -71,9 +68,19 @@ def published(world: World) -> None:
     world.publish()
 
 
-# With KILL_ALL=1 each call is tried (see tests.extent).
-@pytest.mark.parametrize("at", range(1, 70) if EVERY else [*range(1, 30, 3), *range(30, 70, 10)])
-@pytest.mark.parametrize("more", [True, False], ids=["with-more", "with-the-same"])
+# With KILL_ALL=1 each call is tried (see tests.extent), otherwise some of each stretch: the pointer
+# is read, what is there is listed, the intake is fetched, files are written, then the manifest,
+# the views and the pointer, and the intake is removed. The last ones are behind the end.
+MORE = range(1, 70) if EVERY else (1, 4, 8, 10, 12, 19, 31, 44, 47, 50, 60)
+SAME = range(1, 70) if EVERY else (1, 4, 8, 10, 12, 17, 22, 25, 30)
+DEATHS = range(1, 60) if EVERY else (1, 23, 38, 44, 45, 46, 47, 48, 50, 52, 57)
+
+
+@pytest.mark.parametrize(
+    ("more", "at"),
+    [*((True, at) for at in MORE), *((False, at) for at in SAME)],
+    ids=[*(f"with-more-{at}" for at in MORE), *(f"with-the-same-{at}" for at in SAME)],
+)
 def test_a_rival_may_publish_at_any_moment(world: World, at: int, more: bool) -> None:
     """The rival takes the intake away, and publishes something of its own or nothing at all."""
     begin(world, "hazards", published)
@@ -102,7 +109,7 @@ def _die() -> None:
     raise Killed
 
 
-@pytest.mark.parametrize("at", range(1, 60) if EVERY else range(1, 60, 4))
+@pytest.mark.parametrize("at", DEATHS)
 def test_a_publish_may_end_at_any_call(world: World, at: int) -> None:
     begin(world, "hazards", published)
     world.ingest([capture(2), capture(1, title="changed")])
@@ -226,42 +233,10 @@ def test_damaged_intake_is_told(world: World) -> None:
     assert world.publish().new == 1
 
 
-def _loop(root: Path, first: int, count: int, failures: "multiprocessing.Queue[str]") -> None:
-    world = World(root, runs=first)
-    settings = configuration.parse(
-        f'[repository]\nnamespace = "{NAMESPACE}"\n[publish]\nlead = 1\n', {}
-    )
-    for number in range(first, first + count):
-        world.ingest([capture(number)])
-        try:
-            real = Surroundings(lambda: datetime.now(UTC), time.sleep, lambda t: None, {}, 1)
-            publish(world.store, settings, real)
-        except SheafError as error:
-            if not isinstance(error, Conflict):
-                failures.put(str(error))
-
-
-def test_two_processes_that_publish_at_once(world: World) -> None:
-    context = multiprocessing.get_context("spawn")
-    failures: multiprocessing.Queue[str] = context.Queue()
-    processes = [
-        context.Process(target=_loop, args=(world.root, first, 4, failures)) for first in (100, 200)
-    ]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
-    assert failures.empty(), failures.get()
-    world.clock.now = datetime.now(UTC)
-    publish(world.store, SETTINGS, outside(world.clock))
-    assert urls(world) == {str(n) for first in (100, 200) for n in range(first, first + 4)}
-
-
-@pytest.mark.parametrize("folder", ["year=2007", "url=x", "position=5", "a[b]*?'c"])
-def test_a_store_may_lie_in_any_folder(tmp_path: Path, folder: str) -> None:
-    (tmp_path / folder).mkdir()
-    world = World(tmp_path / folder / "store")
+def test_a_store_may_lie_in_any_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "year=2007" / "url=x" / "position=5" / "a[b]*?'c"
+    folder.mkdir(parents=True)
+    world = World(folder / "store")
     world.ingest([capture(n) for n in range(6)])
     world.publish()
     world.ingest([capture(6)])
@@ -317,9 +292,12 @@ def test_a_full_scratch_disk_is_told_as_such(world: World, monkeypatch: pytest.M
 def test_a_store_that_lost_its_pointer_is_not_begun_anew(
     world: World, left: Pointer | None
 ) -> None:
-    for number in range(3):
-        world.ingest([capture(number)])
-        world.publish()
+    def fill(world: World) -> None:
+        for number in range(3):
+            world.ingest([capture(number)])
+            world.publish()
+
+    begin(world, "hazards: three", fill)
     path = world.root / layout.POINTER
     whole = path.read_bytes()
     world.ingest([capture(9)])

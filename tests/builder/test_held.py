@@ -19,6 +19,7 @@ from functions.snapshot import instant, layout
 from functions.snapshot.errors import DamagedStore
 from functions.store.catalog import Catalogue
 
+from .beginning import begin
 from .conftest import World, capture
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "deploy.md"
@@ -55,13 +56,17 @@ def identifiers(page: str) -> list[str]:
     return re.findall("<identifier>([^<]+)", page)
 
 
-@pytest.fixture
-def world_and_copy(world: World, tmp_path: Path) -> tuple[World, Path]:
-    """Give a store whose second snapshot is a mistake, and a copy that serves the first."""
+def fill(world: World) -> None:
     for numbers in (range(5), range(5, 8)):
         world.ingest([capture(number) for number in numbers])
         world.publish()
         world.clock.sleep(3600)
+
+
+@pytest.fixture
+def world_and_copy(world: World, tmp_path: Path) -> tuple[World, Path]:
+    """Give a store whose second snapshot is a mistake, and a copy that serves the first."""
+    begin(world, "held", fill)
     held = tmp_path / "held"
     shutil.copytree(world.root / "records", held / "records")
     shutil.copytree(

@@ -82,13 +82,13 @@ def problems(world: World, store: Writer | None = None) -> list[str]:
 
 def showing(world: World, store: Writer) -> list[str]:
     """Return the data files, named by a snapshot or not, that hold the item's title."""
-    connection, found = engine.connect(), []
-    for key in store.keys("records/records/"):
-        sql = f"SELECT title FROM {engine.table('$f')} WHERE title = 'Page 3'"
-        if connection.execute(sql, {"f": str(store.local(key))}).fetchall():
-            found.append(key)
-    connection.close()
-    return found
+    keys = {str(store.local(key)): key for key in store.keys("records/records/")}
+    sql = (
+        "SELECT DISTINCT filename FROM read_parquet($files, filename = true, "
+        "hive_partitioning = false) WHERE title = 'Page 3'"
+    )
+    with engine.connect() as connection:
+        return [keys[path] for (path,) in connection.execute(sql, {"files": [*keys]}).fetchall()]
 
 
 def published(world: World, *counts: int) -> None:
@@ -183,8 +183,12 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
     assert not records(world)[name(200)].deleted
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("at", range(1, 6))
+@pytest.mark.parametrize(
+    ("at", "after"),
+    # Nothing is called between the fourth and the fifth, so before the fifth is after the fourth.
+    [*((at, False) for at in range(1, 5)), *((at, True) for at in range(1, 6))],
+    ids=[*(f"{at}-before" for at in range(1, 5)), *(f"{at}-after" for at in range(1, 6))],
+)
 def test_an_expiry_comes_between_the_steps_of_a_purge(world: World, at: int, after: bool) -> None:
     published(world, 40, 40, 40)
     met = []
@@ -262,7 +266,7 @@ def three_and_expired(world: World) -> None:
     world.expire(keep=2)
 
 
-@pytest.mark.parametrize("since", [one_more, three_more, three_and_expired])
+@pytest.mark.parametrize("since", [one_more, three_and_expired])
 def test_an_old_pointer_that_is_put_back_is_no_base(
     world: World, since: Callable[[World], None]
 ) -> None:
@@ -293,7 +297,7 @@ def lost_race(world: World) -> None:
                 world.outside())  # fmt: skip
 
 
-@pytest.mark.parametrize("since", [one_more, three_more, three_and_expired, lost_race])
+@pytest.mark.parametrize("since", [three_and_expired, lost_race])
 def test_a_pointer_can_be_made_anew(
     world: World, since: Callable[[World], None], tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ from functions.snapshot.pointer import Pointer
 from tests.bucket import Bucket
 from tests.proxy import Answer, Slow, always, proxied
 
+from .beginning import begin
 from .conftest import Clock, World, capture
 
 LONGEST = timedelta(seconds=50)
@@ -43,12 +44,16 @@ class Slack(FolderStore):
         super().remove(*keys)
 
 
-@pytest.mark.parametrize("seconds", [[], [55, 59], [70, 100], [130, 500, 90]])
-def test_there_is_time_for_every_removal(world: World, seconds: list[float]) -> None:
+def fill(world: World) -> None:
     for number in range(3):
         world.ingest([capture(number), capture(9, title=f"Version {number}")])
         world.publish()
         world.clock.sleep(100)
+
+
+@pytest.mark.parametrize("seconds", [[], [55, 59], [70, 100], [130, 500, 90]])
+def test_there_is_time_for_every_removal(world: World, seconds: list[float]) -> None:
+    begin(world, "leases", fill)
     store = Slack(world, seconds)
     assert expire(cast(FolderStore, store), world.outside()).snapshots == (1, 2)
     assert len(store.left) > 2

@@ -1,5 +1,6 @@
 """Plain Parquet files are read as those are that pyarrow writes."""
 
+import functools
 import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
@@ -54,11 +55,12 @@ def written(
 
 def read(path: Path) -> list[tuple[Any, ...]]:
     sql = "SELECT * FROM read_parquet($file, file_row_number = true, hive_partitioning = false)"
-    connection = engine.connect()
-    try:
-        return connection.execute(sql, {"file": str(path)}).fetchall()
-    finally:
-        connection.close()
+    return connected().execute(sql, {"file": str(path)}).fetchall()
+
+
+@functools.cache
+def connected() -> engine.Connection:
+    return engine.connect()
 
 
 @settings(deadline=None)
@@ -80,7 +82,7 @@ def test_the_columns_are_those_that_pyarrow_writes(table: str, tmp_path: Path) -
     assert pq.read_schema(tmp_path / "plain").equals(pq.read_schema(tmp_path / "arrow"))
     assert read(tmp_path / "plain") == []
     described = [
-        engine.connect()
+        connected()
         .execute(f"DESCRIBE FROM {engine.table('$file')}", {"file": str(tmp_path / name)})
         .fetchall()
         for name in ("plain", "arrow")

@@ -20,11 +20,10 @@ from .conftest import World, capture
 
 def listed(world: World, manifest: Manifest, spec: str | None = None) -> list[Record]:
     """Return the whole listing in one page, after checking its size."""
-    repository = world.repository()
+    repository = world.opened[0] if world.opened else world.repository()
     selection = Selection(("capture",), Span(1, manifest.last_position), spec)
     records = repository.page(manifest, selection, 1_000_000, headers=False)
     assert len(records) == repository.size(manifest, selection)
-    repository.close()
     return list(records)
 
 

@@ -119,7 +119,7 @@ def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
     def count() -> None:
         ready.wait()
         done = 0
-        while done < 5:
+        while done < 3:
             tag = store.tag("x")
             number = int(store.read("x"))
             try:
@@ -133,7 +133,7 @@ def test_of_eight_that_count_at_once_no_count_is_lost(store: Writer) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert store.read("x") == b"40"
+    assert store.read("x") == b"24"
 
 
 def test_of_eight_that_create_at_once_one_wins(store: Writer) -> None:
@@ -207,8 +207,13 @@ def test_what_is_listed_of_objects(store: Writer) -> None:
     assert all(entry.modified.utcoffset() is not None for entry in store.entries(""))
 
 
-def test_many_objects_are_listed_and_removed(store: Writer) -> None:
-    names = [f"many/{number:04}" for number in range(1100)]
+def test_many_objects_are_listed_and_removed(
+    store: Writer, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a page of a list has: a thousand, or what moto, which is slow, is told."""
+    monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "50")
+    count = 1001 if request.node.callspec.id == "seaweedfs" else 101
+    names = [f"many/{number:04}" for number in range(count)]
     for name in names:
         store.put(name, io.BytesIO(b"x"))
     assert list(store.keys("many/")) == names
