@@ -67,12 +67,27 @@ def test_a_dataset_is_an_item_with_its_files(world: World) -> None:
     ]
 
 
-def test_the_same_again_changes_no_item(world: World) -> None:
-    begun(world, outcome(item("a.csv", "b.csv")))
-    built = publish(world, outcome(item("a.csv", "b.csv"), existing=True))
-    assert (built.new, built.changed, built.unchanged) == (0, 0, 1)
-    assert rows(world, "SELECT sequence FROM records") == [(1,)]
-    assert rows(world, "SELECT status FROM ingest_fileset_platform") == [("success-existing",)]
+def test_the_same_again_and_failures_change_no_item(world: World) -> None:
+    """What a server does not find is not said to be gone."""
+    others = {f"u{number}": other(number) for number in (1, 2)}
+    found = [outcome(of, request=Request(url)) for url, of in others.items()]
+    begun(world, outcome(item("a.csv", "b.csv")), *found)
+    built = publish(
+        world,
+        outcome(item("a.csv", "b.csv"), existing=True),
+        failed("platform-404", request=Request("u1")),
+        failed("platform-timeout", detail="nothing for 60 s", request=Request("u2")),
+    )
+    assert (built.new, built.changed, built.deleted, built.unchanged) == (0, 0, 0, 1)
+    assert rows(world, "SELECT DISTINCT sequence, deleted FROM records") == [(1, False)]
+    told = "SELECT base_url, status, detail, identifier, hit FROM ingest_fileset_platform"
+    named = NAME.removesuffix("41")
+    assert rows(world, f"{told} ORDER BY base_url DESC") == [
+        ("u2", "platform-timeout", "nothing for 60 s", f"{named}x2", False),
+        ("u1", "platform-404", None, f"{named}x1", False),
+        (URL, "success-existing", None, NAME, True),
+    ]
+    assert rows(world, "SELECT count(*) FROM files") == [(6,)]
 
 
 def test_a_new_version_is_a_change_of_the_item(world: World) -> None:
@@ -118,14 +133,6 @@ def test_what_is_gone_and_was_never_listed_is_nothing(world: World) -> None:
     ]
 
 
-def test_what_a_server_does_not_find_is_not_said_to_be_gone(world: World) -> None:
-    begun(world, outcome(item("a.csv", "b.csv")))
-    built = publish(world, failed("platform-404"))
-    assert (built.changed, built.deleted) == (0, 0)
-    assert rows(world, "SELECT status FROM ingest_fileset_platform") == [("platform-404",)]
-    assert rows(world, "SELECT deleted FROM records") == [(False,)]
-
-
 def test_an_older_version_that_is_gone_leaves_the_item(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")))
     gone = failed("platform-gone", item=item(version="1.0", manifest=None), request=Request("v1"))
@@ -150,16 +157,6 @@ def test_that_the_url_of_an_older_version_is_gone_leaves_the_item(world: World) 
 def test_what_was_listed_and_gone_before_it_was_published_never_was(world: World) -> None:
     built = publish(world, outcome(item("a.csv", "b.csv")), failed("platform-gone"))
     assert (built.new, built.records) == (0, 0)
-
-
-def test_a_failure_leaves_the_item(world: World) -> None:
-    begun(world, outcome(item("a.csv", "b.csv")))
-    built = publish(world, failed("platform-timeout", detail="nothing for 60 s"))
-    assert built.changed == 0
-    assert rows(world, "SELECT status, detail, identifier, hit FROM ingest_fileset_platform") == [
-        ("platform-timeout", "nothing for 60 s", NAME, False)
-    ]
-    assert rows(world, "SELECT count(*) FROM files") == [(2,)]
 
 
 def test_what_is_embargoed_is_listed_without_files(world: World) -> None:
