@@ -55,7 +55,7 @@ def main(
     """Carry out one command, in what `surround` gives it, and return its exit status."""
     try:
         given = sys.argv[1:] if argv is None else argv
-        arguments = _parser(_asked(given)).parse_args(given)
+        arguments = _parser(given).parse_args(given)
         signal.signal(signal.SIGTERM, _terminate)
         code: int = arguments.run(surround(arguments))
         sys.stdout.flush()
@@ -104,8 +104,9 @@ def _asked(given: Sequence[str]) -> str | None:
     return next((argument for argument in given if not argument.startswith("-")), None)
 
 
-def _parser(asked: str | None) -> argparse.ArgumentParser:
-    """Return what reads the arguments of the command that is asked for."""
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """Return what reads these arguments; it knows one command alone where they begin with it."""
+    asked = _asked(given)
     parser = _Parser(
         prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it."
     )
@@ -120,8 +121,8 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "--json", action="store_true", help="print JSON alone, a document or lines of it"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, text in COMMANDS.items():
-        sub = commands.add_parser(name, parents=[everywhere], help=text)
+    for name in [asked] if asked in COMMANDS and asked == given[0] else COMMANDS:
+        sub = commands.add_parser(name, parents=[everywhere], help=COMMANDS[name])
         if name == asked:
             command = import_module(f"builder.commands.{name}")
             sub.description = (command.run.__doc__ or "").strip()

@@ -22,7 +22,7 @@ def put(
     files = narrowed(connection, draft, table, (f"SELECT {key} FROM {touched}", {}))
     draft.substitute(table, {file.key: () for file in files})
     kept = draft.tables.get(table, ())
-    if not files:
+    if kept and not files:
         ((count,),) = connection.execute(f"SELECT count(*) FROM ({query})").fetchall()
         rows = [leaf.rows for leaf in kept]
         size = len(kept) - compaction.tail(rows, count, compaction.RECORDS_RATIO)

@@ -5,6 +5,7 @@ redirect or a second look-up of the name. Every read and write is held to the bu
 """
 
 import contextlib
+import functools
 import re
 import select
 import socket
@@ -42,8 +43,12 @@ class Answer:
     raw: tuple[tuple[str, str], ...] = ()
 
 
+@functools.cache
 def context() -> ssl.SSLContext:
-    """Return what checks certificates, against those that this machine trusts."""
+    """Return what checks certificates, against those that this machine trusts.
+
+    They are read once, which takes as long as many requests.
+    """
     return httpcore2.default_ssl_context()
 
 

@@ -81,7 +81,7 @@ def test_any_place_gives_bytes_or_a_code(folder: Path, offset: int, length: int 
     assert error.value.code == "damaged"
 
 
-HUGE = 64 << 20
+HUGE = 32 << 20
 
 
 @pytest.mark.parametrize("form", ["gz", "zst", "wacz", "coded"])

@@ -4,7 +4,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from functions.oai.duck import DuckRepository
 from functions.oai.repository import Record
 from functions.snapshot import configuration
 from functions.snapshot.manifest import Manifest
+from tests.builder.beginning import begin
 from tests.builder.conftest import World
 from tests.filesets.kept import body, keep
 from tests.filesets.outcomes import item
@@ -33,8 +34,8 @@ from tests.obi.archive import PREFIX, Repec
 from tests.redif.trees import paper
 
 NAME = "oai:archive.example.org:dataset,invenio,data.example,41"
-HANDLE = "RePEc:aaa:wpaper:1"
 URL, WRITTEN = "http://a.org/one.pdf", "HTTP://A.org/one.pdf"
+WITHDRAWN, LEFT, SHARED = (f"http://a.org/{name}.pdf" for name in ("withdrawn", "left", "shared"))
 
 
 def repository_of(world: World) -> DuckRepository:
@@ -119,14 +120,18 @@ def test_files_of_datasets_come_out_of_what_each_strategy_made(
         assert code(world, name) == "unknown"
 
 
-def test_the_one_file_of_a_dataset_needs_no_name(world: World) -> None:
+def one_file(world: World) -> None:
     publish(world, keep(world.store, item("a.csv")))
+
+
+def test_the_one_file_of_a_dataset_needs_no_name(world: World) -> None:
+    begin(world, "one file of a dataset", one_file)
     assert read(world, NAME) == read(world, NAME, file="a.csv") == body("a.csv", 5)
 
 
 def test_a_deflated_member_is_inflated(world: World) -> None:
     """As of a platform's own bundle."""
-    publish(world, keep(world.store, item("a.csv")))
+    begin(world, "one file of a dataset", one_file)
     data = b"rok,kg\n" * 50_000
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -163,7 +168,7 @@ def test_files_at_archive_org_are_elsewhere_and_what_is_not_kept_is_none(world: 
 
 
 def test_an_object_that_is_gone_or_altered_is_told(world: World) -> None:
-    publish(world, keep(world.store, item("a.csv")))
+    begin(world, "one file of a dataset", one_file)
     contents = contents_of(world)
     found = contents.find(manifest_of(world), record_of(world, NAME))
     assert found.stretch is not None
@@ -179,19 +184,11 @@ def test_an_object_that_is_gone_or_altered_is_told(world: World) -> None:
 
 
 def test_nothing_of_a_withdrawn_dataset_is_given(world: World) -> None:
-    publish(world, keep(world.store, item("a.csv")))
+    begin(world, "one file of a dataset", one_file)
     withdraw(
         world.store, world.configuration(), world.outside(), Selection(identifiers=(NAME,)), "x"
     )
     assert code(world, NAME) == code(world, NAME, file="a.csv") == "withdrawn"
-
-
-@pytest.fixture
-def repec(tmp_path: Path) -> Iterator[Repec]:
-    (tmp_path / "repec").mkdir()
-    world = Repec(tmp_path / "repec" / "store")
-    yield world
-    world.close()
 
 
 def gather(repec: Repec, data: bytes, url: str = URL) -> datetime:
@@ -215,18 +212,52 @@ def gather(repec: Repec, data: bytes, url: str = URL) -> datetime:
     return datetime.fromtimestamp(run.commit(rows).tist, UTC)
 
 
-def named(number: int = 1, title: str = "On Rugs") -> bytes:
+def named(number: int = 1, title: str = "On Rugs", url: str = WRITTEN) -> bytes:
     """Return a paper's template that names the file."""
-    return paper(number, title) + f"\nFile-URL: {WRITTEN}\nFile-URL: http://a.org/never\n".encode()
+    return paper(number, title) + f"\nFile-URL: {url}\nFile-URL: http://a.org/never\n".encode()
 
 
-def test_a_template_is_its_text_at_any_time(repec: Repec) -> None:
-    repec.take(a=named())
-    first = repec.clock.now
-    repec.clock.sleep(1000)
-    repec.take(a=named(title="On Carpets"))
-    repec.publish()
-    name = f"{PREFIX}{HANDLE}"
+def handle(number: int) -> str:
+    return f"RePEc:aaa:wpaper:{number}"
+
+
+@dataclass
+class Library:
+    """A store of templates and their files, and the times at which some were as they were."""
+
+    world: Repec
+    rugs: datetime
+    one: datetime
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """Paper 1 is on rugs, and its file came twice; paper 2 was on rugs. 3 and 5 are withdrawn.
+
+    Nobody else names the file of 3, and 6 that of 5, too. 4 named a file once.
+    """
+    world = Repec(tmp_path_factory.mktemp("repec") / "store")
+    world.take(
+        a=named(), b=named(2), c=named(3, url=WITHDRAWN), d=named(4, url=LEFT),
+        e=named(5, url=SHARED), f=named(6, url=SHARED),
+    )  # fmt: skip
+    rugs = world.clock.now
+    one = gather(world, b"%PDF one")
+    gather(world, b"%PDF two")
+    for url in (WITHDRAWN, LEFT, SHARED):
+        gather(world, b"%PDF " + url.encode(), url)
+    world.clock.sleep(1000)
+    world.take(b=named(2, title="On Carpets"), d=paper(4))
+    world.publish()
+    chosen = Selection(identifiers=tuple(f"{PREFIX}{handle(number)}" for number in (3, 5)))
+    withdraw(world.store, world.configuration(), world.outside(), chosen, "a court said so")
+    yield Library(world, rugs, one)
+    world.close()
+
+
+def test_a_template_is_its_text_at_any_time(library: Library) -> None:
+    repec, first = library.world, library.rugs
+    name = f"{PREFIX}{handle(2)}"
     assert b"On Carpets" in read(repec, name)
     assert b"On Rugs" in read(repec, name, at=first)
     assert code(repec, name, at=first - timedelta(days=9)) == "not-held"
@@ -234,12 +265,9 @@ def test_a_template_is_its_text_at_any_time(repec: Repec) -> None:
     assert (found.media_type, found.url) == ("text/plain; charset=utf-8", "")
 
 
-def test_a_file_behind_a_url_is_given_by_its_template_or_by_itself(repec: Repec) -> None:
-    repec.take(a=named())
-    then = gather(repec, b"%PDF one")
-    gather(repec, b"%PDF two")
-    repec.publish()
-    name = f"{PREFIX}{HANDLE}"
+def test_a_file_behind_a_url_is_given_by_its_template_or_by_itself(library: Library) -> None:
+    repec, then = library.world, library.one
+    name = f"{PREFIX}{handle(1)}"
     for asked in ((name, WRITTEN), (name, URL), (None, URL)):
         assert read(repec, asked[0], file=asked[1]) == b"%PDF two"
         assert read(repec, asked[0], file=asked[1], at=then) == b"%PDF one"
@@ -247,37 +275,24 @@ def test_a_file_behind_a_url_is_given_by_its_template_or_by_itself(repec: Repec)
         assert code(repec, asked[0], file=asked[1], at=early) == "not-held"
     assert code(repec, name, file="http://a.org/never") == "not-held"
     assert code(repec, name, file="http://a.org/other") == "unknown"
-    assert b"On Rugs" in read(repec, None, file=HANDLE)
-    assert code(repec, None, file="RePEc:aaa:wpaper:77") == "not-held"
+    assert b"On Rugs" in read(repec, None, file=handle(1))
+    assert code(repec, None, file=handle(77)) == "not-held"
     assert code(repec, None) == "unknown"
     found = contents_of(repec).find(manifest_of(repec), None, file=URL)
     assert (found.identifier, found.media_type, found.url) == (URL, "application/pdf", URL)
 
 
-def test_nothing_of_a_withdrawn_template_is_given_by_any_name(repec: Repec) -> None:
-    repec.take(a=named(), b=paper(2))
-    gather(repec, b"%PDF one")
-    repec.publish()
-    name = f"{PREFIX}{HANDLE}"
-    chosen = Selection(identifiers=(name,))
-    withdraw(repec.store, repec.configuration(), repec.outside(), chosen, "a court said so")
-    for asked in ((name, ""), (name, URL), (None, URL), (None, HANDLE)):
-        assert code(repec, asked[0], file=asked[1]) == "withdrawn"
+def test_nothing_of_a_withdrawn_template_is_given_by_any_name(library: Library) -> None:
+    name = f"{PREFIX}{handle(3)}"
+    for asked in ((name, ""), (name, WITHDRAWN), (None, WITHDRAWN), (None, handle(3))):
+        assert code(library.world, asked[0], file=asked[1]) == "withdrawn"
 
 
-def test_a_file_that_a_published_template_names_too_is_given_all_the_same(repec: Repec) -> None:
-    repec.take(a=named(), b=named(2))
-    gather(repec, b"%PDF one")
-    repec.publish()
-    chosen = Selection(identifiers=(f"{PREFIX}{HANDLE}",))
-    withdraw(repec.store, repec.configuration(), repec.outside(), chosen, "twice")
-    assert read(repec, None, file=URL) == b"%PDF one"
-    assert read(repec, f"{PREFIX}RePEc:aaa:wpaper:2", file=URL) == b"%PDF one"
+def test_a_file_that_a_published_template_names_too_is_given_all_the_same(library: Library) -> None:
+    assert read(library.world, None, file=SHARED) == b"%PDF " + SHARED.encode()
+    assert read(library.world, f"{PREFIX}{handle(6)}", file=SHARED) == b"%PDF " + SHARED.encode()
+    assert code(library.world, f"{PREFIX}{handle(5)}", file=SHARED) == "withdrawn"
 
 
-def test_a_file_that_no_template_names_any_more_is_not_given_by_its_url(repec: Repec) -> None:
-    repec.take(a=named())
-    gather(repec, b"%PDF one")
-    repec.take(a=paper(1))
-    repec.publish()
-    assert code(repec, None, file=URL) == "withdrawn"
+def test_a_file_that_no_template_names_any_more_is_not_given_by_its_url(library: Library) -> None:
+    assert code(library.world, None, file=LEFT) == "withdrawn"

@@ -5,7 +5,7 @@ import random
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 _BLOCK = 1 << 20
 STEP = 1 << 16
@@ -64,6 +64,7 @@ def chunks(body: Body, offset: int = 0, until: int | None = None) -> Iterator[by
         yield body[start : min(start + STEP, end)]
 
 
+@lru_cache(maxsize=256)
 def digest(name: str, body: Body) -> str:
     """Return a digest of a body (md5, sha1, sha256, sha512, crc32) in hexadecimal digits."""
     if name == "crc32":

@@ -1,6 +1,8 @@
 """Stores into which outcomes are published, and what their views tell then."""
 
 from dataclasses import replace
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from builder import views
@@ -8,7 +10,9 @@ from builder.filesets.item import Outcome
 from builder.filesets.run import Results
 from builder.revision import Built
 from functions.oai import engine
+from functions.snapshot.pointer import Entry
 from functions.store.catalog import Catalogue
+from tests.builder.beginning import begin
 from tests.builder.conftest import World
 
 
@@ -26,13 +30,32 @@ def publish(world: World, *outcomes: Outcome) -> Built:
     return world.publish()
 
 
+def begun(world: World, *outcomes: Outcome) -> None:
+    """Publish outcomes into a store that has nothing yet; equal ones are published once."""
+
+    def fill(empty: World) -> None:
+        publish(empty, *outcomes)
+
+    begin(world, repr(outcomes), fill)
+
+
 def rows(world: World, sql: str) -> list[tuple[Any, ...]]:
     """Ask the views of the newest snapshot."""
-    catalogue = Catalogue(world.store)
-    entry = catalogue.pointer().newest()
+    entry = Catalogue(world.store).pointer().newest()
     assert entry is not None
-    connection = engine.connect(threads=1)
-    text = views.stored(catalogue, catalogue.manifest(entry.snapshot))
-    connection.execute(f"SET VARIABLE root = '{world.root}/'")
-    connection.execute(text)
-    return connection.execute(sql).fetchall()
+    return _viewing(world.root, entry).execute(sql).fetchall()
+
+
+@lru_cache(maxsize=1)
+def _viewing(root: Path, entry: Entry) -> engine.Connection:
+    """Return what has the views of this snapshot, of which tests ask several questions."""
+    catalogue = Catalogue(World(root).store)
+    connection = _connection()
+    connection.execute(f"SET VARIABLE root = '{root}/'")
+    connection.execute(views.stored(catalogue, catalogue.manifest(entry.snapshot)))
+    return connection
+
+
+@cache
+def _connection() -> engine.Connection:
+    return engine.connect(threads=1)

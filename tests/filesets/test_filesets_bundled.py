@@ -34,12 +34,19 @@ ROOT = Path(__file__).parents[2]
 OPENICPSR = ROOT.parent / "shared" / "data" / "filesets" / "openicpsr" / "bundle_132081_V1.zip"
 ALL = "https://data.example.cz/all.zip"
 MEGA = 1 << 20
+PART = 4 * MEGA
 BODIES: dict[str, Body] = {
     "data/med.csv": b"rok,kg\n2020,31\n",
     "mapa.tif": Generated(3 * MEGA),
-    "film.mp4": Generated(9 * MEGA, 2),
+    "film.mp4": Generated(6 * MEGA, 2),
     "prázdný soubor.txt": b"",
 }
+
+
+@pytest.fixture(autouse=True)
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member is large, and so in two parts, with half the bytes."""
+    monkeypatch.setattr(bundle, "PART", PART)
 
 
 @pytest.fixture(params=["folder", "moto"])
@@ -176,7 +183,7 @@ def test_a_large_member_that_comes_anew_begins_the_bundle_anew(
 ) -> None:
     item = item_of(server, BODIES)
     film = BODIES["film.mp4"]
-    wrong = served(film, wrong=(8 << 20) + 9)
+    wrong = served(film, wrong=PART + 9)
     server.add(f"{HOST}2", then(wrong, served(film)))
     found = strategy(store, there).process(item)
     assert found.status == "success"
@@ -201,7 +208,7 @@ def test_a_large_member_that_is_wrong_each_time_ends_with_its_own_status(
     server: Server, there: World, store: Writer
 ) -> None:
     item = item_of(server, BODIES)
-    server.add(f"{HOST}2", served(BODIES["film.mp4"], wrong=(8 << 20) + 9))
+    server.add(f"{HOST}2", served(BODIES["film.mp4"], wrong=PART + 9))
     with pytest.raises(FilesetError, match="mismatch-md5") as caught:
         strategy(store, there, tries=3).process(item)
     assert [f.status for f in caught.value.manifest].count("mismatch-md5") == 1
@@ -215,7 +222,7 @@ def test_a_large_member_that_comes_right_too_late_is_no_success(
 ) -> None:
     item = item_of(server, BODIES)
     film = BODIES["film.mp4"]
-    server.add(f"{HOST}2", then(served(film, wrong=(8 << 20) + 9), served(film)))
+    server.add(f"{HOST}2", then(served(film, wrong=PART + 9), served(film)))
     with pytest.raises(FilesetError, match="error-platform-download: film"):
         strategy(store, there, tries=1).process(item)
     assert objects(store) == {}
@@ -228,7 +235,7 @@ def test_a_bundle_of_what_is_endless_is_none(server: Server, there: World, store
     more = FilesetManifestFile(path="b", platform_url=f"{HOST}1")
     item = replace(item, manifest=(*item.manifest, more))
     with pytest.raises(FilesetError, match="over-limit-stream"):
-        strategy(store, there, max_bytes=12 * MEGA).process(item)
+        strategy(store, there, max_bytes=6 * MEGA).process(item)
     assert objects(store) == {}
     assert not dangling(store)
 

@@ -68,7 +68,7 @@ def site(server: Server, tmp_path: Path) -> Measured:
 @pytest.mark.parametrize(
     ("bodies", "bundle", "strategy"),
     [
-        ({"large.bin": Generated(300 * _MB)}, "never", "s3-file"),
+        ({"large.bin": Generated(150 * _MB)}, "never", "s3-file"),
         ({f"{n}.bin": Generated(3 * _MB, n) for n in range(20)}, "always", "s3-fileset-bundled"),
         ({f"{n}.bin": Generated(3 * _MB, n) for n in range(20)}, "never", "s3-fileset"),
     ],

@@ -16,7 +16,7 @@ from builder.selection import Selection
 from functions.oai import engine
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.filesets.outcomes import DESCRIPTION, URL, failed, file, item, outcome
-from tests.filesets.published import publish, rows
+from tests.filesets.published import begun, publish, rows
 
 NAME = f"oai:{NAMESPACE}:dataset,invenio,data.example,41"
 DOI = "https://doi.org/10.5072/trees.41"
@@ -67,16 +67,31 @@ def test_a_dataset_is_an_item_with_its_files(world: World) -> None:
     ]
 
 
-def test_the_same_again_changes_no_item(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")))
-    built = publish(world, outcome(item("a.csv", "b.csv"), existing=True))
-    assert (built.new, built.changed, built.unchanged) == (0, 0, 1)
-    assert rows(world, "SELECT sequence FROM records") == [(1,)]
-    assert rows(world, "SELECT status FROM ingest_fileset_platform") == [("success-existing",)]
+def test_the_same_again_and_failures_change_no_item(world: World) -> None:
+    """What a server does not find is not said to be gone."""
+    others = {f"u{number}": other(number) for number in (1, 2)}
+    found = [outcome(of, request=Request(url)) for url, of in others.items()]
+    begun(world, outcome(item("a.csv", "b.csv")), *found)
+    built = publish(
+        world,
+        outcome(item("a.csv", "b.csv"), existing=True),
+        failed("platform-404", request=Request("u1")),
+        failed("platform-timeout", detail="nothing for 60 s", request=Request("u2")),
+    )
+    assert (built.new, built.changed, built.deleted, built.unchanged) == (0, 0, 0, 1)
+    assert rows(world, "SELECT DISTINCT sequence, deleted FROM records") == [(1, False)]
+    told = "SELECT base_url, status, detail, identifier, hit FROM ingest_fileset_platform"
+    named = NAME.removesuffix("41")
+    assert rows(world, f"{told} ORDER BY base_url DESC") == [
+        ("u2", "platform-timeout", "nothing for 60 s", f"{named}x2", False),
+        ("u1", "platform-404", None, f"{named}x1", False),
+        (URL, "success-existing", None, NAME, True),
+    ]
+    assert rows(world, "SELECT count(*) FROM files") == [(6,)]
 
 
 def test_a_new_version_is_a_change_of_the_item(world: World) -> None:
-    publish(world, outcome(item("a.csv")))
+    begun(world, outcome(item("a.csv")))
     told = replace(DESCRIPTION, version="2")
     built = publish(world, outcome(item("a.csv", "b.csv", version="2", description=told)))
     assert (built.new, built.changed) == (0, 1)
@@ -93,7 +108,7 @@ def test_a_new_version_is_a_change_of_the_item(world: World) -> None:
 
 
 def test_what_is_gone_is_deleted_whatever_it_is_asked_for_by(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
+    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
     built = publish(world, failed("platform-gone"))
     assert (built.changed, built.deleted) == (1, 1)
     assert rows(world, "SELECT identifier, deleted, reason, sets FROM records WHERE deleted") == [
@@ -118,23 +133,15 @@ def test_what_is_gone_and_was_never_listed_is_nothing(world: World) -> None:
     ]
 
 
-def test_what_a_server_does_not_find_is_not_said_to_be_gone(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")))
-    built = publish(world, failed("platform-404"))
-    assert (built.changed, built.deleted) == (0, 0)
-    assert rows(world, "SELECT status FROM ingest_fileset_platform") == [("platform-404",)]
-    assert rows(world, "SELECT deleted FROM records") == [(False,)]
-
-
 def test_an_older_version_that_is_gone_leaves_the_item(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")))
+    begun(world, outcome(item("a.csv", "b.csv")))
     gone = failed("platform-gone", item=item(version="1.0", manifest=None), request=Request("v1"))
     assert publish(world, gone).changed == 0
     assert publish(world, replace(gone, item=item(version="1.2", manifest=None))).deleted == 1
 
 
 def test_a_tombstone_need_not_tell_the_id_of_all_versions(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")))
+    begun(world, outcome(item("a.csv", "b.csv")))
     gone = item(platform_id="41-2", version="1.2", manifest=None)
     assert publish(world, failed("platform-gone", item=gone)).deleted == 1
     assert rows(world, "SELECT identifier, deleted FROM records") == [(NAME, True)]
@@ -150,16 +157,6 @@ def test_that_the_url_of_an_older_version_is_gone_leaves_the_item(world: World) 
 def test_what_was_listed_and_gone_before_it_was_published_never_was(world: World) -> None:
     built = publish(world, outcome(item("a.csv", "b.csv")), failed("platform-gone"))
     assert (built.new, built.records) == (0, 0)
-
-
-def test_a_failure_leaves_the_item(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")))
-    built = publish(world, failed("platform-timeout", detail="nothing for 60 s"))
-    assert built.changed == 0
-    assert rows(world, "SELECT status, detail, identifier, hit FROM ingest_fileset_platform") == [
-        ("platform-timeout", "nothing for 60 s", NAME, False)
-    ]
-    assert rows(world, "SELECT count(*) FROM files") == [(2,)]
 
 
 def test_what_is_embargoed_is_listed_without_files(world: World) -> None:
@@ -204,7 +201,7 @@ def test_a_run_that_comes_late_takes_nothing_back(world: World) -> None:
 
 @pytest.mark.parametrize("late", ["listed", "gone"])
 def test_a_run_that_comes_late_takes_nothing_back_of_another_url(world: World, late: str) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")))
+    begun(world, outcome(item("a.csv", "b.csv")))
     old = outcome(item("a.csv", version="1")) if late == "listed" else failed("platform-gone")
     results = Results(world.store, world.root.parent / "scratch", world.clock)
     asked = Request("u9")
@@ -216,7 +213,7 @@ def test_a_run_that_comes_late_takes_nothing_back_of_another_url(world: World, l
 
 
 def test_a_failure_that_came_later_by_another_url_holds_nothing_up(world: World) -> None:
-    publish(world, outcome(item("a.csv")), failed("stalled", request=Request(DOI)))
+    begun(world, outcome(item("a.csv")), failed("stalled", request=Request(DOI)))
     known = item("a.csv", "b.csv")
     publish(world, failed("stalled", request=Request(DOI), item=known))
     results = Results(world.store, world.root.parent / "scratch", world.clock)
@@ -228,7 +225,7 @@ def test_a_failure_that_came_later_by_another_url_holds_nothing_up(world: World)
 
 
 def test_withdrawn_datasets_stay_so_and_no_table_tells_of_them(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
+    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
     change = Selection((NAME,), None, None, None, None, None)
     withdraw.withdraw(
         world.store, world.configuration(), world.outside(), change, "a secret", purge=True
@@ -269,7 +266,7 @@ def test_what_was_told_of_a_withdrawn_dataset_before_it_was_listed_goes_too(worl
 
 
 def test_restored_datasets_have_their_files_again(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")))
+    begun(world, outcome(item("a.csv", "b.csv")))
     change = Selection((NAME,), None, None, None, None, None)
     withdraw.withdraw(world.store, world.configuration(), world.outside(), change, "why")
     assert rows(world, "SELECT count(*) FROM files") == [(0,)]
@@ -291,7 +288,7 @@ def test_datasets_are_published_beside_captures(world: World) -> None:
 
 
 def test_expiry_leaves_what_is_kept_of_datasets(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")))
+    begun(world, outcome(item("a.csv", "b.csv")))
     publish(world, failed("platform-404"))
     store = world.store
     store.create("filesets/invenio/data.example/41/1.2.0123456789ab/files/a.csv", b"1")
@@ -302,7 +299,7 @@ def test_expiry_leaves_what_is_kept_of_datasets(world: World) -> None:
 
 
 def test_datasets_are_shown_before_they_are_withdrawn_by_their_set(world: World) -> None:
-    publish(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
+    begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
     asked = Selection((), "platform:invenio", None, None, None, None)
     shown = withdraw.selected(world.store, world.configuration(), world.outside(), asked, None)
     assert (shown.count, shown.datasets, shown.hosts) == (2, 2, ())

@@ -13,6 +13,7 @@ from builder.finding import CODES
 from builder.store import FolderStore
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Entry
+from tests.builder.beginning import begin
 from tests.builder.conftest import World
 from tests.filesets.kept import keep
 from tests.filesets.outcomes import item
@@ -22,10 +23,14 @@ WARC = "warcs/invenio-data.example-41-0123456789ab-20261122100000.warc.gz"
 BASE = place.place(item("a.csv", "b.csv"))
 
 
+def kept(world: World) -> None:
+    publish(world, keep(world.store, item("a.csv", "b.csv")))
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     world = World(tmp_path / "store")
-    publish(world, keep(world.store, item("a.csv", "b.csv")))
+    begin(world, "a dataset that is kept", kept)
     yield world
     world.close()
 
@@ -38,8 +43,12 @@ def checked(
     return verify.verify(store or world.store, means, newest_only=newest_only)
 
 
+def told(done: verify.Verified) -> list[tuple[str, str]]:
+    return [(one.code, one.object) for one in done.findings]
+
+
 def found(world: World) -> list[tuple[str, str]]:
-    return [(one.code, one.object) for one in checked(world).findings]
+    return told(checked(world))
 
 
 def write(world: World, key: str, data: bytes) -> None:
@@ -55,12 +64,11 @@ def test_a_store_of_datasets_is_well(world: World) -> None:
 
 
 def test_an_object_that_was_altered_is_damage(world: World) -> None:
-    key = f"{BASE}files/b.csv"
-    write(world, key, b"x" * 6)
-    assert found(world) == [("fileset-altered", key)]
-    write(world, key, b"x" * 7)
-    assert ("fileset-altered", key) in found(world)
-    assert checked(world).damaged
+    write(world, f"{BASE}files/a.csv", b"x" * 5)
+    write(world, f"{BASE}files/b.csv", b"x" * 7)
+    done = checked(world)
+    assert told(done) == [("fileset-altered", f"{BASE}files/{name}.csv") for name in "ab"]
+    assert done.damaged
 
 
 def test_an_object_that_is_gone_is_damage_and_told_once(world: World) -> None:
@@ -106,30 +114,32 @@ def test_what_has_no_record_is_unfinished_and_no_damage(world: World) -> None:
     other = place.place(item("c.csv"))
     write(world, f"{other}files/c.csv", b"12345")
     write(world, WARC, b"")
-    assert found(world) == [("fileset-unfinished", other), ("fileset-unfinished", WARC)]
-    assert not checked(world).damaged
+    done = checked(world)
+    assert told(done) == [("fileset-unfinished", other), ("fileset-unfinished", WARC)]
+    assert not done.damaged
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
+def test_what_lies_in_no_place_of_ours_is_a_stray(world: World) -> None:
+    keys = [
         "filesets/readme.txt",
         "filesets/invenio/data.example/41/1.2.0123/files/a.csv",
         f"{BASE}notes.txt",
         f"{BASE}files/c.csv",
         "warcs/a.warc.gz",
-    ],
-)
-def test_what_lies_in_no_place_of_ours_is_a_stray(world: World, key: str) -> None:
-    write(world, key, b"1")
-    assert found(world) == [("fileset-stray", key)]
-    assert not checked(world).damaged
+    ]
+    for key in keys:
+        write(world, key, b"1")
+    done = checked(world)
+    assert sorted(told(done)) == [("fileset-stray", key) for key in sorted(keys)]
+    assert not done.damaged
 
 
-@pytest.mark.parametrize("data", [b"{", b"[]", b'{"schema": 2}', b"\xff"])
-def test_a_record_that_cannot_be_read_is_damage(world: World, data: bytes) -> None:
-    write(world, f"{BASE}fileset.json", data)
-    assert found(world) == [("fileset-wrong", f"{BASE}fileset.json")]
+def test_a_record_that_cannot_be_read_is_damage(world: World) -> None:
+    others = [place.place(item("a.csv", platform_id=f"{n}")) for n in range(3)]
+    records = [f"{base}fileset.json" for base in (BASE, *others)]
+    for record, data in zip(records, [b"{", b"[]", b'{"schema": 2}', b"\xff"], strict=True):
+        write(world, record, data)
+    assert sorted(found(world)) == [("fileset-wrong", record) for record in sorted(records)]
 
 
 def test_a_record_of_another_dataset_is_damage(world: World) -> None:
