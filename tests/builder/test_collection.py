@@ -347,8 +347,8 @@ def test_a_publish_into_an_old_collection_reads_little(
 ) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 64)
     monkeypatch.setattr(layout, "FILE_GROUPS", 2)
-    for n in range(4):
-        world.ingest([hosted(k) for k in range(1200 * n, 1200 * (n + 1))], (NEWS,))
+    for n in range(8):
+        world.ingest([hosted(k) for k in range(600 * n, 600 * (n + 1))], (NEWS,))
         world.publish()
     store, base = Watched(world.root), newest(world)
     records = {f.key: f.bytes for f in Catalogue(world.store).files(base, "records")}
