@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,17 @@ def pointer(world: World) -> Pointer:
     return Catalogue(world.store).pointer()
 
 
+_SOUND: dict[tuple[object, ...], bool] = {}
+
+
 def sound(world: World) -> bool:
-    means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
-    return verify(world.store, means).findings == ()
+    """Tell whether verify finds nothing; of equal stores, at the same time, it is asked once."""
+    objects = {key: sha256(world.store.read(key)).digest() for key in world.store.keys("")}
+    seen = (world.clock.now, *sorted(objects.items()))
+    if seen not in _SOUND:
+        means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+        _SOUND[seen] = verify(world.store, means).findings == ()
+    return _SOUND[seen]
 
 
 def aged(world: World, age: timedelta, prefix: str = "") -> None:
@@ -420,14 +429,17 @@ def test_an_expiry_that_finds_the_store_changed_every_time_says_so(
     world: World, published: Publisher
 ) -> None:
     published(world, 2)
-    numbers = iter(range(100, 200))
+    changes: list[Pointer] = []
 
     def rival(key: str) -> None:
-        world.ingest([capture(next(numbers))])
-        world.publish()
+        assert key == layout.POINTER
+        changes.append(replace(pointer(world), copied=world.clock.now - DAY * len(changes)))
+        world.store.replace(key, changes[-1].to_json(), world.store.tag(key))
 
     with pytest.raises(Conflict, match="run again"):
         expire(Watched(world.root, rival), world.outside())
+    assert len(changes) == 8
+    assert pointer(world) == changes[-1]
 
 
 def test_the_age_of_an_orphan_is_that_of_its_object(world: World, published: Publisher) -> None:
