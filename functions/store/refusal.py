@@ -19,10 +19,12 @@ _SECRET = re.compile(r"//[^/\s]*@")
 
 # Codes that come with a status which by itself would not be worth another try: the request was
 # damaged on its way, came too slowly, or met another one that was just being carried out. A removal
-# of many keys is answered 200 with a code for each that stayed.
+# of many keys is answered 200 with a code for each that stayed. And an upload is gone that was
+# completed by a request whose answer got lost: it is made again, as a whole.
 _PASSING = {
-    "BadDigest", "IncompleteBody", "InternalError", "RequestTimeout", "ServiceUnavailable",
-    "SlowDown", "Throttling", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch",
+    "BadDigest", "IncompleteBody", "InternalError", "NoSuchUpload", "RequestTimeout",
+    "ServiceUnavailable", "SlowDown", "Throttling", "XAmzContentChecksumMismatch",
+    "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
 _OF_ONE = {"AccessDenied", "InvalidObjectState"}

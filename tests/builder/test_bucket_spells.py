@@ -43,6 +43,17 @@ def nth(number: int, fault: Fault) -> Callable[[Seen], Fault | None]:
     return decide
 
 
+@pytest.mark.parametrize("number", range(3, 7))
+def test_an_upload_in_parts_whose_last_answers_are_cut_off_is_made_again(
+    bucket: Bucket, proxy: Proxy, number: int
+) -> None:
+    large = bytes(range(256)) * (11 << 12)
+    proxy.fault = nth(number, FAULTS["cut"])
+    bucket.put("large", io.BytesIO(large))
+    proxy.fault = lambda seen: None
+    assert bucket.read("large") == large
+
+
 @pytest.mark.parametrize("number", range(4))
 @pytest.mark.parametrize("name", FAULTS)
 def test_work_goes_through_a_fault_at_every_request(
