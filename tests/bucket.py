@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,12 @@ def environment(endpoint: str) -> dict[str, str]:
     }
 
 
+@cache
 def administrator(endpoint: str) -> Any:
-    """Return a client that makes buckets, which Sheaf never does."""
+    """Return a client that makes buckets, which Sheaf never does.
+
+    Each process has one for each server: to make it takes longer than what it is asked for.
+    """
     return boto3.client(
         "s3",
         endpoint_url=endpoint,
