@@ -49,7 +49,7 @@ def gathered(store: Store, time: Time, folder: Path) -> Committed:
     """Store files: one of a long URL, one that is large, and one that was redirected."""
     run = claim(store, GATHER, time.outside)
     large = folder / "large"
-    large.write_bytes(bytes(range(256)) * (9 << 12))
+    large.write_bytes(bytes(range(256)) * (5 << 10))  # copies are not made of it in memory
     rows: list[Row] = [
         version(run.put(LONG, b"%PDF long"), b"%PDF long", LONG, FILE),
         version(run.put(OTHER, b"%PDF other"), b"%PDF other", OTHER, FILE),
