@@ -10,7 +10,7 @@ from builder.gather.polite import Manners
 from builder.obi import content, key
 from builder.obi.history import is_open, standing
 from builder.obi.row import Failure, Incidence, Redirect, Seen, Version
-from builder.obi.run import history
+from builder.obi.run import Purpose, claim, history
 from functions.snapshot.errors import MissingObject, StoreError
 
 from . import site as web
@@ -350,6 +350,22 @@ def test_nothing_due_opens_no_run(world: World) -> None:
 def test_only_what_templates_still_refer_to(world: World) -> None:
     world.refer([world.site.url("/a")])
     world.refer([world.site.url("/b")])
+    world.gather()
+    assert world.site.paths() == ["/robots.txt", "/b"]
+
+
+def test_what_came_while_a_batch_waited_for_its_turn_counts(world: World) -> None:
+    world.refer([world.site.url("/a")])
+    earlier = claim(world.store, Purpose("ingest", "test", "later"), world.outside)
+    world.clock.sleep(1)
+    wait = world.clock.sleep
+
+    def sleep(seconds: float) -> None:
+        wait(seconds)
+        if len(history(world.store)) == 1:
+            earlier.commit(world.referring(earlier, [world.site.url("/b")]))
+
+    world.clock.sleep = sleep  # type: ignore[method-assign]
     world.gather()
     assert world.site.paths() == ["/robots.txt", "/b"]
 
