@@ -132,11 +132,15 @@ class Session:
         """Carry out one more batch; False where none is of use, or none was to come after it."""
         until = time.monotonic() + self.order.seconds
         state = self._known(history(self.store))
-        if not self._next(state, until):
+        wanted = self._next(state, until)
+        if not wanted:
             return False
         run = claim(self.store, self._purpose(), self.outside)
         try:
-            committed = self._carried_out(run, until)
+            now = self._known(run.turn())
+            if now is not state:  # others came between
+                wanted = self._next(now, until)
+            committed = self._carried_out(run, now, wanted, until)
         except BaseException:
             with contextlib.suppress(SheafError):  # else the next process of this machine ends it
                 run.abandon("it was interrupted, or it failed")
@@ -148,10 +152,10 @@ class Session:
         self.account.add(*committed)
         return self.interrupted is None
 
-    def _carried_out(self, run: Run, until: float) -> tuple[Committed, list[Row]] | None:
+    def _carried_out(
+        self, run: Run, state: State, wanted: list[Wanted], until: float
+    ) -> tuple[Committed, list[Row]] | None:
         """Fetch within a run and commit it; None where there was nothing to commit."""
-        state = self._known(run.turn())
-        wanted = self._next(state, until)
         pace = Pace(until, self.order.threads, self.order.pdf_text)
         batch = Batch(run, state, self.means, pace, self._put_off, self.advance)
         try:

@@ -22,7 +22,7 @@ from builder.gather.session import Account, Order, Session
 from builder.gather.state import DAY, Choice
 from builder.obi import fold, log, url
 from builder.obi.row import TEMPLATE, Incidence, Refipo, Row, Version
-from builder.obi.run import Outside, Purpose, claim, history
+from builder.obi.run import Outside, Purpose, Run, claim, history
 from builder.store import FolderStore
 from functions.oai import engine
 
@@ -58,6 +58,14 @@ class World:
         """Ingest a template that refers to these URLs, and to no others."""
         run = claim(self.store, Purpose("ingest", "test", f"{self.clock.now}"), self.outside)
         run.turn()
+        done = run.commit(self.referring(run, urls, format_, handle))
+        self.clock.sleep(1)
+        return done.tist
+
+    def referring(
+        self, run: Run, urls: Sequence[str], format_: str | None = None, handle: str = HANDLE
+    ) -> list[Row]:
+        """Store a template that refers to these URLs, and return the rows that tell of it."""
         data = f"Template-Type: ReDIF-Paper 1.0\n{urls}\nHandle: {handle}\n".encode()
         where = run.put(handle, data)
         digest = hashlib.sha256(data).hexdigest()
@@ -73,9 +81,7 @@ class World:
             rows.append(
                 Refipo(handle=handle, position=number, url=written, id=found, format=format_)
             )
-        done = run.commit(rows)
-        self.clock.sleep(1)
-        return done.tist
+        return rows
 
     def session(self, again: bool = False, **more: Any) -> Session:
         given = {

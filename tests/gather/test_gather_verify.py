@@ -1,6 +1,9 @@
 """What gathering leaves is whole by the store's own measure."""
 
+from collections import Counter
+
 from builder.obi.copy import Carriage
+from builder.obi.row import Incidence
 from builder.store import FolderStore
 from builder.verify import verify
 
@@ -20,10 +23,23 @@ def test_a_gathered_store_is_whole(anywhere: World) -> None:
     world.gather()
     for path in ("a", "c"):
         site.pages[f"/{path}"] = web.text("changed")
-    site.pages["/gone"] = web.status(404)
+    site.pages["/gone"], gone = web.status(404), site.url("/gone")
     world.gather(again=True)
     site.pages["/gone"] = web.text("gone")
-    world.gather(again=True)
+    (run,) = world.gather(again=True).runs
+    events = Counter(
+        (row.what, row.again)
+        for number in (-3, -2, -1)
+        for row in world.rows(number)
+        if isinstance(row, Incidence)
+    )
+    assert events == {
+        ("appearance", False): 6, ("change", False): 2, ("deletion", False): 1,
+        ("appearance", True): 1,
+    }  # fmt: skip
+    (back,) = world.ask(f"SELECT versions, seen, lost, key FROM obi WHERE id = '{gone}'")
+    assert back[:3] == (1, run, None)
+    assert world.store.read(back[3]) == b"gone"
     assert verify(world.store, MEANS).findings == ()
     copy = FolderStore(world.folder / "copy")
     Carriage(world.store, copy)(lambda many: None)

@@ -1,6 +1,6 @@
 """An archive of RePEc over time, in a store with a clock of the test's own."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from builder.redif.comparison import Acceptance
 from builder.redif.ingest import Means, Order, ingest
 from builder.redif.staging import Origin
 from tests.builder.conftest import World
-from tests.oai.client import Client
+from tests.oai.client import Client, Page
 from tests.redif.trees import archive, tree
 
 PREFIX = "oai:archive.example.org:"
@@ -66,8 +66,21 @@ class Repec(World):
 
 def state(client: Client, **arguments: str) -> dict[str, tuple[str, bool, tuple[str, ...], str]]:
     """Return by identifier datestamp, whether it is deleted, sets and metadata of a list."""
+    return _told(client.pages(**{"metadataPrefix": "oai_dc", **arguments}))
+
+
+def within(whole: dict[str, Any], of_set: str) -> dict[str, Any]:
+    """Return what of a state is in a set, or in one below it, by what each record says."""
+    return {
+        name: told
+        for name, told in whole.items()
+        if any(f"{spec}:".startswith(f"{of_set}:") for spec in told[2])
+    }
+
+
+def _told(pages: Iterable[Page]) -> dict[str, tuple[str, bool, tuple[str, ...], str]]:
     found = {}
-    for page in client.pages(**{"metadataPrefix": "oai_dc", **arguments}):
+    for page in pages:
         for record in page.root.iter("{*}record"):
             name = record.findtext("{*}header/{*}identifier")
             deleted = record.find("{*}header").get("status") == "deleted"
@@ -82,10 +95,9 @@ def state(client: Client, **arguments: str) -> dict[str, tuple[str, bool, tuple[
 def harvested(client: Client, mirror: dict[str, Any], since: str | None, **more: str) -> str:
     """Bring a mirror up to date, as a harvester does; return the responseDate to go on from."""
     given = {"from_": since} if since else {}
-    first = client.get("ListRecords", metadataPrefix="oai_dc", **given, **more)
-    if first.codes != ["noRecordsMatch"]:
-        mirror.update(state(client, **given, **more))
-    return first.response_date
+    pages = [*client.pages(metadataPrefix="oai_dc", **given, **more)]
+    mirror.update(_told(pages))
+    return pages[0].response_date
 
 
 Files = Mapping[str, bytes]

@@ -2,7 +2,11 @@
 
 import hashlib
 import io
+import shutil
+import tempfile
 from collections.abc import Iterable
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from builder.bucket import BucketStore
@@ -10,6 +14,7 @@ from builder.obi.row import FILE, TEMPLATE, Incidence, Redirect, Row, Version
 from builder.obi.run import Committed, Purpose, Run, claim
 from builder.store import FolderStore
 
+from ..builder.conftest import Clock
 from .conftest import Time
 
 Store = FolderStore | BucketStore
@@ -19,6 +24,8 @@ URL = "http://x.org/a.pdf"
 HANDLE = "RePEc:aaa:wpaper:98-01"
 LONG = "http://x.org/" + "é/" * 100 + "q" * 3787  # 4,000 characters, and more bytes
 OTHER = LONG + "/"
+_FOLDER = tempfile.TemporaryDirectory(prefix="sheaf-filled-")
+"""It goes when the process ends."""
 
 
 def version(where: str, data: bytes, identifier: str, kind: str = TEMPLATE) -> Version:
@@ -42,7 +49,7 @@ def gathered(store: Store, time: Time, folder: Path) -> Committed:
     """Store files: one of a long URL, one that is large, and one that was redirected."""
     run = claim(store, GATHER, time.outside)
     large = folder / "large"
-    large.write_bytes(bytes(range(256)) * (9 << 12))
+    large.write_bytes(bytes(range(256)) * (5 << 10))  # copies are not made of it in memory
     rows: list[Row] = [
         version(run.put(LONG, b"%PDF long"), b"%PDF long", LONG, FILE),
         version(run.put(OTHER, b"%PDF other"), b"%PDF other", OTHER, FILE),
@@ -63,6 +70,23 @@ def filled(store: Store, time: Time, folder: Path) -> list[Committed]:
     given_up.abandon("of no use")
     time.clock.sleep(60)
     return [first, gathered(store, time, folder)]
+
+
+@cache
+def _made(start: datetime) -> tuple[list[Committed], datetime, Path]:
+    """Fill a store that is only copied: the runs, the time then, and where it lies."""
+    folder = Path(_FOLDER.name) / str(start.timestamp())
+    folder.mkdir()
+    time = Time(Clock(start))
+    return filled(FolderStore(folder / "store"), time, folder), time.clock.now, folder / "store"
+
+
+def filled_in(root: Path, time: Time) -> list[Committed]:
+    """Fill an empty folder as `filled` does, out of a store that each process makes once."""
+    runs, now, store = _made(time.clock.now)
+    shutil.copytree(store, root)
+    time.clock.now = now
+    return list(runs)
 
 
 def objects(store: Store, prefix: str = "obi/") -> dict[str, bytes]:

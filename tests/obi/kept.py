@@ -2,13 +2,18 @@
 
 import hashlib
 import random
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 
 from builder.obi.claim import Outside, Purpose
 from builder.obi.row import Incidence, Redirect, Row, Seen, Version
 from builder.obi.run import claim
+from builder.store import FolderStore
 from functions.snapshot.store import Writer
 
 FIRST = 1_352_481_230
@@ -17,7 +22,10 @@ PAPER, ODD = "RePEc:aaa:ssssss:1", 'RePEc:aaa:ssssss:v:1:y:2001:i:"%/&?'
 RAW = "RePEc-file:aaa/ssssss/papers.rdf"
 FULL, LONG = "http://a.org/Paper%20one.pdf", f"http://a.org/{'q' * 4000}"
 EMPTY, PLACE = "https://a.org/empty", "ftp://a.org/data/"
-LARGE = random.Random(7).randbytes(3_000_001)
+LARGE = random.Random(7).randbytes((1 << 20) + 1)
+"""It is read in parts, of which the last is short."""
+_FOLDER = tempfile.TemporaryDirectory(prefix="sheaf-kept-")
+"""It goes when the process ends."""
 
 
 @dataclass
@@ -109,6 +117,19 @@ def three(store: Writer) -> Kept:
     gone = Incidence(id=PAPER, kind="tobi", what="deletion", key="obi/gone")
     kept.run(FIRST + 500, {}, gone)
     return kept
+
+
+@cache
+def _made() -> Kept:
+    return three(FolderStore(Path(_FOLDER.name) / "store"))
+
+
+def three_in(root: Path) -> Kept:
+    """Return the store of `three` in a folder, copied from one that each process makes once."""
+    made = _made()
+    shutil.copytree(Path(_FOLDER.name) / "store", root)
+    versions = {identifier: dict(known) for identifier, known in made.versions.items()}
+    return Kept(FolderStore(root), versions, list(made.tists))
 
 
 def fourth(kept: Kept) -> None:

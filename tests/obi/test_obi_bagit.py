@@ -20,7 +20,7 @@ from builder.preserve.parcel import parcel
 from builder.store import FolderStore
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
-from tests.obi.kept import FIRST, Kept, fourth, three
+from tests.obi.kept import FIRST, Kept, fourth, three_in
 
 SENDER = {"Source-Organization": "Archive of\nÚstí", "Contact-Email": "a@example.org"}
 TODAY = date(2026, 11, 21)
@@ -28,7 +28,7 @@ TODAY = date(2026, 11, 21)
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
-    return three(FolderStore(tmp_path / "store"))
+    return three_in(tmp_path / "store")
 
 
 def exported(store: Writer, target: Path, *only: int) -> Bagged:

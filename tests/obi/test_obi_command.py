@@ -1,6 +1,7 @@
 """The command line over a store with runs: verify and export, on a folder and on a bucket."""
 
 import json
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from .conftest import Time
 from .holding import GATHER, objects, replaced
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """Give a store with one run, published."""
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Give a store with one run, published, which is only read."""
+    tmp_path = tmp_path_factory.mktemp("published")
     home = make_home(tmp_path / "home")
     tree = tmp_path / "RePEc" / "aaa"
     (tree / "wpaper").mkdir(parents=True)
@@ -29,6 +31,12 @@ def home(tmp_path: Path) -> Home:
     assert home("ingest", tmp_path / "RePEc").code == 0
     assert home("publish").code == 0
     return home
+
+
+@pytest.fixture
+def home(published: Home, tmp_path: Path) -> Home:
+    """Give a copy of that store for one test alone."""
+    return Home(Path(shutil.copytree(published.folder, tmp_path / "home")))
 
 
 def test_verify_tells_of_runs_and_what_is_wrong_with_them(home: Home) -> None:
@@ -77,7 +85,8 @@ def test_export_carries_the_runs_to_a_bucket_and_back(
 HANDLE = "RePEc:aaa:wpaper:98-01"
 
 
-def test_a_template_is_named_by_handle_or_identifier_alike(home: Home) -> None:
+def test_a_template_is_named_by_handle_or_identifier_alike(published: Home) -> None:
+    home = published
     name = home("query", "--json", "SELECT identifier FROM templates WHERE title = 'On Rugs'")
     identifier = name.json["identifier"]
     found = home("withdraw", "--dry-run", "--json", "--identifier", HANDLE.lower()).json
@@ -87,7 +96,8 @@ def test_a_template_is_named_by_handle_or_identifier_alike(home: Home) -> None:
     assert home("obi", "oai:archive.example.org:none").code == 2
 
 
-def test_a_dry_run_tells_templates_by_title_and_identifier(home: Home) -> None:
+def test_a_dry_run_tells_templates_by_title_and_identifier(published: Home) -> None:
+    home = published
     told = home("withdraw", "--dry-run", "--set", "RePEc")
     assert told.code == 0, told.err
     assert "not known" not in told.out

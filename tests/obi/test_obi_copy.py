@@ -20,9 +20,10 @@ from builder.verify import verify
 from functions.snapshot.errors import DamagedStore
 
 from ..bucket import fresh
+from ..builder.beginning import begin
 from ..builder.conftest import World, capture, world
 from .conftest import Time
-from .holding import GATHER, HANDLE, INGEST, LONG, Store, filled, ingested, objects, replaced
+from .holding import GATHER, HANDLE, INGEST, LONG, Store, filled_in, ingested, objects, replaced
 from .test_obi_verify import MEANS
 
 __all__ = ["world"]
@@ -45,12 +46,16 @@ class Archive:
 
 
 @pytest.fixture
-def archive(world: World, time: Time, tmp_path: Path) -> Archive:
+def archive(world: World, time: Time) -> Archive:
     time.clock = world.clock
-    runs = filled(world.store, time, tmp_path)
-    world.ingest([capture(1), capture(2)])
-    world.publish()
-    return Archive(world, time, runs)
+
+    def fill(world: World) -> None:
+        filled_in(world.root, time)
+        world.ingest([capture(1), capture(2)])
+        world.publish()
+
+    begin(world, "runs of the obi store and two captures", fill)
+    return Archive(world, time, list(history(world.store)))
 
 
 @pytest.mark.parametrize("server", ["moto_server", "weed_server"])

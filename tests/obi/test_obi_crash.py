@@ -51,7 +51,7 @@ def consistent(store: Store, before: int) -> bool:
     assert not done.damaged, done.findings
     unfinished = {f.code for f in done.findings} - {"temporary"}
     assert unfinished <= {"obi-run-unfinished"}, done.findings
-    assert done.objects == done.objects_read == len(runs) * 8
+    assert done.objects == done.objects_read == len(runs) * 5
     return len(runs) > before
 
 
@@ -59,7 +59,7 @@ def consistent(store: Store, before: int) -> bool:
 def count(tmp_path_factory: pytest.TempPathFactory) -> int:
     found = killed(tmp_path_factory.mktemp("whole") / "store", Time(), 0)
     assert found is not None
-    assert found > 12  # eight objects, and four of the run itself
+    assert found > 9  # five objects, and four of the run itself
     return found
 
 
@@ -164,4 +164,4 @@ def test_a_bucket_may_be_lost_at_any_write(buckets: Callable[[], Breaking], thro
             assert objects(store) == expected
         else:
             assert expected.items() <= objects(store).items()
-    assert step == 13  # open, eight objects, documents, log, commit: then all is over
+    assert step == 10  # open, five objects, documents, log, commit: then all is over

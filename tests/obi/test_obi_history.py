@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,9 +30,13 @@ DAYS = {
 }
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """Four tarballs were replayed: a paper comes, changes, is lost, and is back as it was."""
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Four tarballs were replayed: a paper comes, changes, is lost, and is back as it was.
+
+    It is only read; `own` is a copy of it for one test alone.
+    """
+    tmp_path = tmp_path_factory.mktemp("replayed")
     home = make_home(tmp_path / "home")
     for day, data in DAYS.items():
         files = {**archive(), "aaa/wpaper/z.rdf": paper(9)}
@@ -43,6 +48,11 @@ def home(tmp_path: Path) -> Home:
         result = home("ingest", "--jobs", 1, "-f", path)
         assert result.code == 0, result.err
     return home
+
+
+@pytest.fixture
+def own(home: Home, tmp_path: Path) -> Home:
+    return Home(Path(shutil.copytree(home.folder, tmp_path / "home")))
 
 
 def told(result: Result) -> list[str]:
@@ -105,14 +115,14 @@ def test_before_it_came_and_while_it_was_lost_there_are_none(
     assert told(home("obi", HANDLE, "--as-of", date))[-1] == f"not there at {date}T23:59:59Z"
 
 
-def test_bytes_that_were_altered_are_not_given_out_as_sound(home: Home, tmp_path: Path) -> None:
-    store = FolderStore(home.folder / "store")
+def test_bytes_that_were_altered_are_not_given_out_as_sound(own: Home, tmp_path: Path) -> None:
+    store = FolderStore(own.folder / "store")
     tist = int(datetime(2025, 1, 7, tzinfo=UTC).timestamp())
     place = key.key(tist, HANDLE)
     data = store.read(place)
     store.remove(place)
     store.create(place, data.replace(b"Other", b"Older"))
-    result = home("obi", HANDLE, "--bytes", tmp_path / "x")
+    result = own("obi", HANDLE, "--bytes", tmp_path / "x")
     assert result.code == 2
     assert place in result.err
 
@@ -126,14 +136,14 @@ def test_what_the_store_has(home: Home) -> None:
     assert found["open"] == []
 
 
-def test_an_open_run_is_told_and_can_be_ended(home: Home, tmp_path: Path) -> None:
-    world = Repec(home.folder / "store")
+def test_an_open_run_is_told_and_can_be_ended(own: Home, tmp_path: Path) -> None:
+    world = Repec(own.folder / "store")
     world.clock.now = datetime.now(UTC)
     run = claim(world.store, Purpose("gather", "web", "x"), world.run_outside)
-    assert f"sheaf obi --abandon {run.tist}" in home("obi").out
-    assert told(home("obi", "--abandon", run.tist))
-    assert home("obi", "--json").json["open"] == []
-    assert home("obi", "--abandon", run.tist + 1).code == 2
+    assert f"sheaf obi --abandon {run.tist}" in own("obi").out
+    assert told(own("obi", "--abandon", run.tist))
+    assert own("obi", "--json").json["open"] == []
+    assert own("obi", "--abandon", run.tist + 1).code == 2
 
 
 @pytest.mark.parametrize(
@@ -188,23 +198,21 @@ def test_the_life_of_a_file(repec: Repec) -> None:
     assert lines[3].endswith(f"version     4 bytes, sha256 {digest}, soft-404")
 
 
-@pytest.mark.parametrize(
-    ("status", "detail", "expected"),
-    [
+def test_a_failure_says_each_thing_once(repec: Repec) -> None:
+    failures = [
         (404, "HTTP status 404", "not-found: HTTP status 404"),
         (404, "", "not-found: HTTP status 404"),
         (404, "4040 of them", "not-found: HTTP status 404, 4040 of them"),
         (None, "of itself", "not-found: of itself"),
         (None, "", "not-found"),
-    ],
-)
-def test_a_failure_says_each_thing_once(
-    repec: Repec, status: int | None, detail: str, expected: str
-) -> None:
-    repec.gathered(Failure(id=URL, code="not-found", status=status, detail=detail))
+    ]
+    for status, detail, _ in failures:
+        repec.gathered(Failure(id=URL, code="not-found", status=status, detail=detail))
     (repec.root.parent / "sheaf.toml").write_text("")
     lines = told(Home(repec.root.parent)("obi", "--store", repec.root, URL))
-    assert lines[1].endswith(f"failure     {expected}")
+    assert [line.partition("failure     ")[2] for line in lines[1:6]] == [
+        expected for _, _, expected in failures
+    ]
 
 
 def test_a_terminal_is_given_no_controls(repec: Repec) -> None:
@@ -220,13 +228,13 @@ def test_a_terminal_is_given_no_controls(repec: Repec) -> None:
     assert "no run knows of \\x1b[2Jx\n" in unknown.err
 
 
-def test_the_status_tells_of_the_obi_store(home: Home) -> None:
-    assert "obi store  nothing of it is published; 4 runs not published yet" in home("status").out
-    assert home("publish").code == 0
+def test_the_status_tells_of_the_obi_store(own: Home) -> None:
+    assert "obi store  nothing of it is published; 4 runs not published yet" in own("status").out
+    assert own("publish").code == 0
     shown = f"shown up to the run {int(LAST.timestamp())}"
     line = f"obi store  4 templates, deleted ones included, {shown}"
-    assert line in told(home("status"))
-    found = home("status", "--json").json
+    assert line in told(own("status"))
+    found = own("status", "--json").json
     assert found["obi"] == {"run": int(LAST.timestamp()), "waiting": []}
     assert found["snapshot"]["kinds"] == {"template": 4}
-    assert told(home("query", "SELECT count(*) FROM incidence"))[-1] == "7"
+    assert told(own("query", "SELECT count(*) FROM incidence"))[-1] == "7"

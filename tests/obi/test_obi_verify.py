@@ -19,7 +19,19 @@ from builder.verify import Means, Verified, verify
 from functions.snapshot.errors import DamagedStore
 
 from .conftest import Time
-from .holding import GATHER, HANDLE, LONG, URL, Committed, Store, filled, ingested, one, replaced
+from .holding import (
+    GATHER,
+    HANDLE,
+    LONG,
+    URL,
+    Committed,
+    Store,
+    filled,
+    filled_in,
+    ingested,
+    one,
+    replaced,
+)
 
 MEANS = Means(
     lambda: datetime(2026, 11, 22, tzinfo=UTC), lambda total: nullcontext(lambda n: None), 256, 1
@@ -260,7 +272,7 @@ def test_each_defect_has_its_code(
     tmp_path: Path, time: Time, defect: Callable[[Store, list[Committed]], str]
 ) -> None:
     store = FolderStore(tmp_path / "store")
-    runs = filled(store, time, tmp_path)
+    runs = filled_in(store.root, time)
     where = defect(store, runs)
     told = found(store)
     assert (DEFECTS[defect], where) in told
@@ -270,7 +282,7 @@ def test_each_defect_has_its_code(
 
 def test_an_open_run_is_noted(tmp_path: Path, time: Time) -> None:
     store = FolderStore(tmp_path / "store")
-    filled(store, time, tmp_path)
+    filled_in(store.root, time)
     run = claim(store, GATHER, time.outside)
     run.put(URL, b"x")
     assert found(store) == {("obi-run-unfinished", key.run(run.tist) + "open.json")}
@@ -287,6 +299,6 @@ def test_every_code_is_tried() -> None:
 
 def test_a_store_of_a_broken_chain_is_not_gone_on_with(tmp_path: Path, time: Time) -> None:
     store = FolderStore(tmp_path / "store")
-    edited_commit(store, filled(store, time, tmp_path))
+    edited_commit(store, filled_in(store.root, time))
     with pytest.raises(DamagedStore, match="removed or edited"):
         claim(store, GATHER, time.outside).turn()

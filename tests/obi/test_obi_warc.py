@@ -17,16 +17,15 @@ from builder.errors import UsageError
 from builder.preserve import holding, warc
 from builder.preserve.opening import opened
 from builder.preserve.warc import Found, Recorded
-from builder.store import FolderStore
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Writer
-from tests.obi.kept import EMPTY, FIRST, FULL, Kept, class_of, fourth, three
+from tests.obi.kept import EMPTY, FIRST, FULL, Kept, class_of, fourth, three_in
 
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
-    return three(FolderStore(tmp_path / "store"))
+    return three_in(tmp_path / "store")
 
 
 def exported(store: Writer, target: Path) -> Recorded:

@@ -18,7 +18,7 @@ def written(store: Store, outside: Outside) -> Committed:
     """Write a run with objects of every sort; the same again is the same run, or the next one."""
     run = claim(store, PURPOSE, outside)
     run.turn()
-    templates = {f"{HANDLE}-{n}": f"Template {n}\n".encode() for n in range(5)}
+    templates = {f"{HANDLE}-{n}": f"Template {n}\n".encode() for n in range(2)}
     rows: list[Row] = []
     for (handle, data), where in zip(
         templates.items(), run.put_all(templates.items()), strict=True

@@ -8,6 +8,7 @@ import json
 import tarfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,14 @@ def templates(data: bytes, name: str = "") -> list[Template]:
     return [event for event in read(io.BytesIO(data), name) if isinstance(event, Template)]
 
 
-def verdicts() -> Iterator[tuple[Template, dict[str, Any]]]:
-    """Yield each template of the files with ReDIF's suffixes beside the reference's verdict.
+@cache
+def verdicts() -> list[tuple[Template, dict[str, Any]]]:
+    """Return each template of the files with ReDIF's suffixes beside the reference's verdict.
 
     Of RePEcauto.rdf the reference gives the one template twice; at sttseri.rdf it dies behind the
     first of three.
     """
+    told: list[tuple[Template, dict[str, Any]]] = []
     by_file = defaultdict(list)
     for line in (DATA / "redif-perl-2.69.jsonl").read_text("utf-8").splitlines():
         verdict = json.loads(line)
@@ -46,7 +49,8 @@ def verdicts() -> Iterator[tuple[Template, dict[str, Any]]]:
             assert len(found) == {"RePEcauto.rdf": 1, "sttseri.rdf": 3}[Path(name).name]
         else:
             assert len(found) == len(expected), name
-        yield from zip(found, expected, strict=False)
+        told += zip(found, expected, strict=False)
+    return told
 
 
 def structure(verdict: Any) -> Any:

@@ -179,26 +179,29 @@ def test_what_xml_forbids_is_in_no_document_but_in_the_store(home: Home, root: P
     assert b"Title: On\x01 Rugs\x1f\n" in text(home, account["run"], "RePEc:aaa:wpaper:1")
 
 
-@pytest.mark.parametrize(
-    ("files", "winner"),
-    [
-        (["aaa/aaaseri.rdf+", "aaa/wpaper/p.rdf"], "aaa/wpaper/p.rdf"),
-        (["aaa/abooks/p.rdf", "aaa/wpaper/p.rdf"], "aaa/wpaper/p.rdf"),
-        (["aaa/zbooks/p.rdf", "aaa/abooks/p.rdf"], "aaa/abooks/p.rdf"),
-        (["aab/wpaper/p.rdf", "aaa/zbooks/p.rdf"], "aaa/zbooks/p.rdf"),
-        (["aaa/wpaper/p.rdf", "aaa/WPAPER/q.rdf"], "aaa/WPAPER/q.rdf"),
-    ],
-)
 def test_of_templates_with_one_handle_that_in_its_own_folder_counts_then_the_first(
-    files: list[str], winner: str, home: Home, root: Path
+    home: Home, root: Path
 ) -> None:
+    winners = []
     held = archive()
-    for name in files:
-        path = name.removesuffix("+")
-        held[path] = held.get(path, b"") + paper(1, f"In {path}")
+    for number, (winner, *names) in enumerate(
+        (
+            ("aaa/wpaper/p.rdf", "aaa/aaaseri.rdf", "aaa/wpaper/p.rdf"),
+            ("aaa/wpaper/p.rdf", "aaa/abooks/p.rdf", "aaa/wpaper/p.rdf"),
+            ("aaa/abooks/p.rdf", "aaa/zbooks/p.rdf", "aaa/abooks/p.rdf"),
+            ("aaa/zbooks/p.rdf", "aab/wpaper/p.rdf", "aaa/zbooks/p.rdf"),
+            ("aaa/WPAPER/q.rdf", "aaa/wpaper/p.rdf", "aaa/WPAPER/q.rdf"),
+        )
+    ):
+        winners.append(winner)
+        for name in names:
+            held[name] = held.get(name, b"") + paper(number, f"In {name}")
     ingested(home, tree(root, held))
-    assert documents(home)["RePEc:aaa:wpaper:1"]["document"]["source"] == winner
-    assert faults(home)["duplicate-handle"] == 1
+    found = documents(home)
+    assert [
+        found[f"RePEc:aaa:wpaper:{number}"]["document"]["source"] for number in range(5)
+    ] == winners
+    assert faults(home)["duplicate-handle"] == 5
 
 
 def test_of_two_in_one_file_the_first_counts(home: Home, root: Path) -> None:
