@@ -44,6 +44,12 @@ _WITHIN = (
     "range(2, len(string_split(s, ':')) + 1), lambda n: "
     "array_to_string(string_split(s, ':')[:n], ':'))))))"
 )
+# Most publishes are of no collection, which is told much sooner than what they would change.
+_CONCERNED = """
+SELECT 1 FROM (SELECT sets FROM fresh UNION ALL SELECT sets FROM superseded
+    UNION ALL SELECT collections FROM {added})
+WHERE len(list_filter(sets, lambda s: starts_with(s, 'collection:'))) > 0 LIMIT 1
+"""
 _SHOWN = f"""
 CREATE TABLE shown AS
 SELECT {_WITHIN.format(sets="sets")} AS collection, sign,
@@ -100,17 +106,19 @@ def restate(connection: engine.Connection, draft: Draft, base: Base, added: str 
     at as well.
     """
     with engine.reading("the collections"):
+        added = added or "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
+        if connection.execute(_CONCERNED.format(added=added)).fetchone() is None:
+            return 0
         connection.execute(_SHOWN)
-        nothing = "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
-        connection.execute(_TOUCHED + (added or nothing))
+        connection.execute(_TOUCHED + added)
+        touched = connection.execute("SELECT collection FROM touched ORDER BY ALL").fetchall()
+        if not touched:
+            return 0
         connection.execute(
             "CREATE TABLE collections (identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, "
             "document VARCHAR)"
         )
-        if not rows_of(connection, "touched"):
-            return 0
         _tally(connection, draft)
-        touched = connection.execute("SELECT collection FROM touched ORDER BY ALL").fetchall()
         names = [name for (name,) in touched]
         for start in range(0, len(names), _AT_ONCE):
             rows = list(_items(connection, draft, base, names[start : start + _AT_ONCE]))

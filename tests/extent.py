@@ -9,7 +9,7 @@ import os
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 EVERY = os.environ.get("KILL_ALL") == "1"
-SECONDS = float(os.environ.get("RACE_SECONDS", "12"))
+SECONDS = float(os.environ.get("RACE_SECONDS", "5"))
 
 
 def examples(count: int) -> int:

@@ -24,7 +24,8 @@ from functions.snapshot.store import Writer
 from ..builder.conftest import NAMESPACE, capture
 
 _ITEMS = 6  # of each publisher that change again and again
-_LONGEST = 30.0  # seconds that a process may need to come to an end
+_LEAST = 3  # publishes of each, however long they take
+_LONGEST = 600  # seconds, after which a process is taken to stand still
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Place:
 
     def finished(self, process: "subprocess.Popen[str]") -> Any:
         """Wait for the process and return its account."""
-        out, _ = process.communicate(timeout=_LONGEST + 120)
+        out, _ = process.communicate(timeout=_LONGEST)
         assert process.returncode == 0
         return json.loads(out)
 
@@ -70,11 +71,11 @@ def settings(variables: Mapping[str, str] = os.environ) -> configuration.Configu
 
 
 def _publishing(store: Writer, first: int, seconds: float) -> dict[str, Any]:
-    """Ingest and publish for some seconds; tell the titles that the items have in the end."""
+    """Ingest and publish for some seconds and often enough; tell the items' titles in the end."""
     said, titles = list[str](), dict[str, str]()
     counts = {"publishes": 0, "given up": 0}
     end, number = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    while time.monotonic() < end or counts["publishes"] < _LEAST:
         changing, new = first + number % _ITEMS, first + _ITEMS + number
         some = dict.fromkeys((changing, new), f"{first} {number}")
         with tempfile.TemporaryDirectory() as scratch:
@@ -98,10 +99,10 @@ def _publishing(store: Writer, first: int, seconds: float) -> dict[str, Any]:
 
 
 def _expiring(store: Writer, seconds: float) -> dict[str, Any]:
-    """Expire again and again, as eagerly as readers allow."""
+    """Expire again and again, as eagerly as readers allow, and until there was something to."""
     done = {"snapshots": 0, "objects": 0, "expiries": 0, "given up": 0}
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end or not done["snapshots"]:
         try:
             expired = expire.expire(store, outside([]))
             done["snapshots"] += len(expired.snapshots)
@@ -109,7 +110,7 @@ def _expiring(store: Writer, seconds: float) -> dict[str, Any]:
             done["expiries"] += 1
         except Conflict:
             done["given up"] += 1
-        time.sleep(1.5)
+        time.sleep(1)
     return done
 
 

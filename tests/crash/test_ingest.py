@@ -1,28 +1,27 @@
 """An ingest is killed wherever it changes something; the next one goes on, and nobody sees it."""
 
-import json
 import multiprocessing
 import os
-import random
 import shutil
 import signal
-import subprocess
-import sys
-import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from builder import intake
+from builder import index, intake
 from builder.store import FolderStore
 
 from ..builder.indexes import line
 from ..builder.test_ingest import archive, ingested, intake_of
 from ..extent import places
 from ..whole.conftest import Home, warc
+from . import ending
 from .work import Killer
 
 SPLIT = 4000
+_LONG = 600  # seconds, after which a process is taken to stand still
 
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["tests.crash.work", "duckdb", "pyarrow.parquet"])
@@ -72,75 +71,61 @@ def test_an_ingest_may_be_killed_at_any_change(tmp_path: Path) -> None:
     assert went_on > count / 8
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def _ended(*asked: Any) -> None:
+    """Carry out a command that is ended; it says nothing but that it was asked to end."""
+    process = ending.begun(*asked)
+    out, err = process.communicate(timeout=_LONG)  # its pipes end when the last worker does
+    assert process.returncode == ending.STATUS[asked[2]], err
+    assert out == ""
+    assert err.count("\n") <= 2
+    assert "Traceback" not in err
+
+
 def test_an_index_is_begun_anew_where_its_ingest_was_ended(
-    home: Home, tmp_path: Path, number: signal.Signals
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When blocks of it were written and others were not: nothing is lost, nothing there twice."""
+    lines = 6000
     listed = tmp_path / "index.cdxj"
     listed.write_bytes(
-        b"\n".join(line(f"http://a{n % 9}.cz/{n}", offset=str(n)) for n in range(250_000))
+        b"\n".join(line(f"http://a{n % 9}.cz/{n}", offset=str(n)) for n in range(lines))
     )
-    command = [sys.executable, "-m", "builder.cli", "ingest", "--jobs", "1", "--json", str(listed)]
-    command += ["--config", str(home.config)]
+    command = ["ingest", "--jobs", "1", "--json", str(listed), "--config", str(home.config)]
     store = home.folder / "store"
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        if list(store.glob(".tmp/ingest-*/parts/.*/captures-own-*-000000.parquet")):
-            break
-        time.sleep(0.01)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode != 0
-    assert "Traceback" not in err
+    _ended("block", 4, signal.SIGTERM, command)
     assert list(store.glob("intake/*")) == []
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert document["sources"][0]["captures"] == 250_000
+    _ended("block", 4, signal.SIGKILL, command)
+    assert list(store.glob("intake/*")) == []
+    # Who is asked to end clears up what is not whole; who is killed does not.
+    assert list(store.glob(".tmp/ingest-*/parts/.*/captures-own-*-000000.parquet"))
+    monkeypatch.setattr(index, "read", partial(index.read, size=ending.BLOCK))
+    document = home(*command[:-2]).json
+    assert document["sources"][0]["captures"] == lines
     files = [path.name for path in (store / "intake" / document["run"]).glob("captures-*")]
-    assert len(files) > 2
+    assert len(files) > 4
     assert list((store / ".tmp").glob("ingest-*")) == []
-    assert home("publish", "--json").json["new"] == 250_000
+    assert home("publish", "--json").json["new"] == lines
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_command_that_was_ended_goes_on_when_it_is_given_again(
-    home: Home, tmp_path: Path, number: signal.Signals
+    home: Home, tmp_path: Path
 ) -> None:
-    """At moments that nobody chose, with processes side by side; none of them stays."""
-    pages = {f"http://a{n}.cz/": os.urandom(4000) for n in range(6000)}
+    """Killed and then asked to end, with processes side by side; none of them stays."""
+    pages = {f"http://a{n}.cz/": os.urandom(4000) for n in range(400)}
     large = warc(tmp_path / "large.warc.gz", pages)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    command = [sys.executable, "-m", "builder.cli", "ingest", "--jobs", "2", "--json", str(large)]
-    command += ["--config", str(home.config)]
+    command = ["ingest", "--jobs", "2", "--json", str(large), "--config", str(home.config)]
     environment = {**os.environ, "TMPDIR": str(scratch)}
     store = home.folder / "store"
-    for delay in (0.0, 0.3):
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-        )
-        finished = len(list(store.glob(".tmp/ingest-*/parts/[!.]*")))
-        deadline = time.monotonic() + 60
-        while process.poll() is None and time.monotonic() < deadline:
-            if len(list(store.glob(".tmp/ingest-*/parts/[!.]*"))) > finished:
-                break
-            time.sleep(0.01)
-        time.sleep(delay * random.random())
-        process.send_signal(number)
-        out, err = process.communicate(timeout=60)  # its pipes end when the last worker does
-        assert "Traceback" not in err
-        if process.returncode == 0:
-            break
-    parts = len(list(store.glob(".tmp/ingest-*/parts/[!.]*")))
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    if process.returncode != 0:
-        assert done.returncode == 0, done.stderr
-        # One part may be the file's digest alone, of which nothing is told.
-        assert parts < 2 or "going on: 0 of 1 files were read before, " in done.stderr
-        out = done.stdout
-    assert json.loads(out)["sources"][0]["captures"] == 6000
+    counts = [0]
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        _ended("reading", 2, number, command, environment)
+        counts.append(len(list(store.glob(".tmp/ingest-*/parts/[!.]*"))))
+    assert counts == sorted(set(counts))  # each went on
+    done = home(*command[:-2])
+    assert done.code == 0, done.err
+    assert "going on: 0 of 1 files were read before, " in done.err
+    assert done.json["sources"][0]["captures"] == len(pages)
     assert list(scratch.iterdir()) == []
     assert list((store / ".tmp").glob("ingest-*")) == []

@@ -5,7 +5,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -83,15 +83,20 @@ class Killer:
     folder: str
     at: int
     every: bool
-    count: int = 0
+    changes: list[str] = field(default_factory=list)
+    """What was changed, in order: written or removed, and where."""
+
+    @property
+    def count(self) -> int:
+        return len(self.changes)
 
     def watch(self) -> None:
         """Begin. It lasts as long as the process."""
         sys.addaudithook(self._audit)
 
-    def step(self) -> None:
+    def step(self, change: str) -> None:
         """Count one more change."""
-        self.count += 1
+        self.changes.append(change)
         if self.count == self.at:
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -105,7 +110,7 @@ class Killer:
         else:
             return
         if path.startswith(self.folder) and not path.endswith(f"{os.sep}.lock"):
-            self.step()
+            self.step(f"{event} {path[len(self.folder) + 1 :]}")
 
 
 def _path(argument: Any) -> str:
@@ -119,12 +124,12 @@ def _makes(flags: object) -> bool:
 def work(name: str, root: Path, start: Clock, at: int, counted: Path, every: bool) -> None:
     """Carry out a command over the store, to be killed at change `at`, if there are as many.
 
-    Else `counted` is given the number of changes.
+    Else `counted` is given the changes, a line for each.
     """
     killer = Killer(str(root), at, every)
 
     def sleep(seconds: float) -> None:
-        killer.step()
+        killer.step("sleep")
         start.sleep(seconds)
 
     outside = Surroundings(start, sleep, lambda text: None, {}, 1)
@@ -132,4 +137,4 @@ def work(name: str, root: Path, start: Clock, at: int, counted: Path, every: boo
         tempfile.tempdir = scratch
         killer.watch()
         COMMANDS[name](FolderStore(root), outside)
-    counted.write_text(str(killer.count))
+    counted.write_text("\n".join(killer.changes))

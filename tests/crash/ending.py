@@ -1,0 +1,77 @@
+"""The command in a process of its own, which a signal ends in the midst of an ingest.
+
+What is read in one go is small here, so that little makes a long ingest: a block of an index, and a
+range of an archive.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from builder import index_text, stretch
+
+STATUS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143}
+"""How a command ends that was ended so."""
+
+BLOCK, _RANGE = 1 << 17, 1 << 18  # bytes
+
+
+def begun(
+    point: str,
+    times: int,
+    number: int,
+    arguments: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+) -> "subprocess.Popen[str]":
+    """Begin a command that is sent the signal when it has come to a point so many times.
+
+    Points are "block", the beginning of a block of an index, and "reading", the end of what
+    another process reads in one go.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-m", __name__, point, str(times), str(int(number)), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+    )  # fmt: skip
+
+
+def _armed(point: str, times: int, number: int) -> None:
+    from builder import index_block, pool
+
+    passed = count(1)
+
+    def passing() -> None:
+        if next(passed) == times:
+            os.kill(os.getpid(), number)
+
+    read, given = index_block.read, pool.given
+
+    def reading(*arguments: Any) -> index_block.Result:
+        passing()
+        return read(*arguments)
+
+    def giving(*arguments: Any) -> Iterator[Any]:
+        for one in given(*arguments):
+            yield one
+            passing()
+
+    if point == "block":
+        index_block.read = reading
+    else:
+        pool.given = giving  # type: ignore[assignment]
+
+
+def main(point: str, times: str, number: str, *arguments: str) -> int:
+    """Carry the command out up to where it is to end; return its exit status."""
+    index_text.BLOCK, stretch.LEAST = BLOCK, _RANGE  # before anybody takes them over
+    _armed(point, int(times), int(number))
+    from builder.cli import main
+
+    return main(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))
