@@ -21,10 +21,11 @@ from .provider import NOW, Answer, Call, Provider, items
 
 COUNT, PAGE = 120, 6
 FIRST, NEXT = 6, 4  # requests that are let through at most before a kill; three are of no list
-KILLS = 60 if EVERY else 10  # of each harvest
+KILLS = 60 if EVERY else 10  # of each of ten harvests
 CHAINS = [
     # form, seconds between commits, defects
     ("parquet", "0", ()),
+    ("parquet", "0.02", ()),
     ("parquet", "0.05", ("no-order",)),
     ("parquet", "0", ("tokens-die",)),
     ("parquet", "0.01", ("overlapping-pages", "gzip")),

@@ -9,17 +9,15 @@ import pytest
 from builder.selection import Selection
 from builder.sources.event import Capture
 from builder.withdraw import withdraw
-from functions.snapshot import layout
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.oai.client import Client, Page
 
 from .held import Held, records
 
-COUNT = 2_000
-PAGE = 100
-GROUP = 800  # rows, so that a list comes out of several row groups
-CHANGED = range(800, 1_200, 4)  # 100, of which a harvest in its middle has seen about half
-GONE = range(600, 1_400, 20)  # 40, of which 20 are changed as well
+COUNT = 10_000
+PAGE = 500
+CHANGED = range(4_000, 6_000, 4)  # 500, of which a harvest in its middle has seen about half
+GONE = range(3_000, 7_000, 40)  # 100, 25 of them changed as well
 SETS = [None, "mime:image:png", "domain:cz:example:h3"]
 
 
@@ -37,13 +35,6 @@ def within(numbers: range, spec: str | None) -> set[str]:
         return any(f"{s}:".startswith(f"{spec}:") for s in capture(number).sets)
 
     return {name(number) for number in numbers if spec is None or has(number)}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _groups() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "GROUP_ROWS", GROUP)
-        yield
 
 
 @pytest.fixture(scope="module")

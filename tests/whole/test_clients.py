@@ -99,14 +99,8 @@ def _ingested(home: Home, files: Path) -> None:
 YEARS = "SELECT count(*) FROM captures WHERE fetch_time >= TIMESTAMP '2026-01-01'"
 
 
-@pytest.mark.parametrize(
-    ("size", "client"),
-    # Pages of one by one client: the other one has them of a smaller store, above.
-    [
-        ("1", by_scythe),
-        *((size, client) for size in ("7", "1000") for client in (by_sickle, by_scythe)),
-    ],
-)
+@CLIENTS
+@pytest.mark.parametrize("size", PAGE_SIZES)
 def test_all_real_archives(core: Home, client: Client, size: str) -> None:
     rows = core("query", "SELECT identifier FROM records WHERE NOT deleted").out.split()[1:]
     assert len(rows) > 1000
