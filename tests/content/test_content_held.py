@@ -18,9 +18,10 @@ from tests.bucket import administrator, environment, fresh
 from tests.oai.client import configured, event
 from tests.obi.archive import PREFIX, Repec
 
-from .test_content_holding import HANDLE, URL, gather, named
+from .test_content_holding import URL, gather, handle, named
 
 OLD, NEW = b"%PDF one, and more of it", b"%PDF two, and more of it"
+HANDLE = handle(1)
 PAPER = f"/content/{PREFIX}{HANDLE}"
 
 

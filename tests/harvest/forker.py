@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,8 +32,10 @@ class Forker:
         self.pid = int(self.process.stdout.readline())
 
     def kill(self) -> None:
-        """Kill what is at work, which is not reaped before `ended` is asked for."""
-        os.kill(self.pid, signal.SIGKILL)
+        """Kill what is at work; what was reaped as it was asked for is gone by itself."""
+        if self.pid:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     def ended(self) -> int:
         """Return the exit code once it has ended, negative for the signal that ended it."""
@@ -41,7 +43,9 @@ class Forker:
         assert self.process.stdout is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        code = int(self.process.stdout.readline())
+        self.pid = 0  # it is somebody else's from now on
+        return code
 
 
 @contextmanager
