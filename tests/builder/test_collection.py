@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -58,8 +59,15 @@ def document(world: World, spec: str) -> dict[str, Any]:
 
 
 def hosted(number: int, **changes: Any) -> Capture:
-    host = f"h{number % 17}.example.cz"
-    return capture(number, **{"url_host_name": host, "content_length": number, **changes})
+    date = datetime(2007, 11, 1 + number % 5, 12, tzinfo=UTC)
+    values: dict[str, Any] = {
+        "url_host_name": f"h{number % 17}.example.cz",
+        "content_length": number,
+        "fetch_date": f"{date:%Y-%m-%dT%H:%M:%SZ}",
+        "fetch_time": date,
+        "fetch_status": (200, 200, 404)[number % 3],
+    }
+    return capture(number, **{**values, **changes})
 
 
 def summed(every: Mapping[str, Record], spec: str) -> dict[str, Any]:
