@@ -21,7 +21,7 @@ pointer, and where it waits."""
 SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
 
 _MOST = 5000  # stops of one operation; one that needs more goes round in circles
-_STUCK = 60  # real seconds
+_STUCK = 600  # real seconds, for a machine that is very busy
 
 
 class Killed(BaseException):
