@@ -30,7 +30,8 @@ def begun(
     """Begin a command that is sent the signal when it has come to a point so many times.
 
     Points are "block", the beginning of a block of an index, and "reading", the end of what
-    another process reads in one go.
+    another process reads in one go. By then no more than one further such thing has been begun,
+    so that there is always something left, however late the signal comes.
     """
     return subprocess.Popen(
         [sys.executable, "-m", __name__, point, str(times), str(int(number)), *arguments],
@@ -53,8 +54,8 @@ def _armed(point: str, times: int, number: int) -> None:
         passing()
         return read(*arguments)
 
-    def giving(*arguments: Any) -> Iterator[Any]:
-        for one in given(*arguments):
+    def giving(work: Any, tasks: Sequence[Any], *others: Any) -> Iterator[Any]:
+        for one in given(work, tasks[: times + 1], *others):
             yield one
             passing()
 
