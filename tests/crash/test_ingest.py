@@ -77,8 +77,10 @@ def _ended(*asked: Any) -> None:
     out, err = process.communicate(timeout=_LONG)  # its pipes end when the last worker does
     assert process.returncode == ending.STATUS[asked[2]], err
     assert out == ""
-    assert err.count("\n") <= 2
     assert "Traceback" not in err
+    if asked[2] == signal.SIGTERM:
+        lines = [line for line in err.splitlines() if not line.startswith("going on: ")]
+        assert lines == ["sheaf: asked to end; run it again to finish its work"]
 
 
 def test_an_index_is_begun_anew_where_its_ingest_was_ended(
@@ -113,7 +115,7 @@ def test_a_command_that_was_ended_goes_on_when_it_is_given_again(
     """Killed and then asked to end, with processes side by side; none of them stays."""
     pages = {f"http://a{n}.cz/": os.urandom(4000) for n in range(400)}
     large = warc(tmp_path / "large.warc.gz", pages)
-    scratch = tmp_path / "scratch"
+    scratch = tmp_path / ("scratch" * 20)  # longer than a socket's address may be
     scratch.mkdir()
     command = ["ingest", "--jobs", "2", "--json", str(large), "--config", str(home.config)]
     environment = {**os.environ, "TMPDIR": str(scratch)}

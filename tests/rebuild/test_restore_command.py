@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -237,13 +236,6 @@ def test_an_archive_of_malice_stays_in_its_folder(
         assert len(path.name.encode()) <= name.LONGEST
 
 
-def start(source: str, site: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-m", "builder", "restore", source, str(site), "--jobs", "2"]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=Path(__file__).parents[2]
-    )
-
-
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     folder = tmp_path_factory.mktemp("many")
@@ -259,16 +251,17 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_a_process_that_is_ended_goes_on(many: Shelf, tmp_path: Path, by: signal.Signals) -> None:
     site = tmp_path / "site"
-    process = start(str(many.store), site)
-    while not (site / "a.cz").exists() and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(by)
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == {2: 130, 15: 143}.get(by, -by), err
+    ended = [sys.executable, "-m", "tests.rebuild.ended", str(int(by)), "20"]
+    process = subprocess.run(
+        [*ended, "restore", str(many.store), str(site), "--jobs", "2"],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert process.returncode == {2: 130, 15: 143}.get(by, -by), process.stderr
     if by != signal.SIGKILL:
-        assert b"run it again to finish its work" in err
-        assert b"Traceback" not in err
+        assert "run it again to finish its work" in process.stderr
+        assert "Traceback" not in process.stderr
     begun = len(tree(site))
+    assert 20 <= begun < 30
     done = sheaf("restore", many.store, site, "--json")
     assert done.code == 0, done.err
     assert done.json["kept"] + done.json["restored"] == 200
