@@ -21,6 +21,7 @@ from functions.snapshot.errors import (
 from functions.store.bucket import SILENCE, open_reader
 from functions.store.mirror import Mirror
 from tests.bucket import ACCESS_KEY, SECRET_KEY, Bucket, administrator, fresh
+from tests.patience import in_real_time
 from tests.proxy import (
     Answer,
     Fault,
@@ -67,6 +68,7 @@ def once(fault: Fault, when: Callable[[Seen], bool]) -> Callable[[Seen], Fault |
     return decide
 
 
+@in_real_time
 def test_what_is_busy_for_a_while_is_asked_again(bucket: Bucket, proxy: Proxy) -> None:
     proxy.fault = for_seconds(1.5, Answer(503, "SlowDown"))
     bucket.put("x", io.BytesIO(DATA))
@@ -74,6 +76,7 @@ def test_what_is_busy_for_a_while_is_asked_again(bucket: Bucket, proxy: Proxy) -
     assert len(proxy.seen) > 4
 
 
+@in_real_time
 def test_what_is_busy_for_ever_is_told(make_bucket: Make, proxy: Proxy) -> None:
     bucket = make_bucket().through(proxy.url, retry_seconds=1)
     proxy.fault = always(Answer(503, "SlowDown"))
@@ -155,6 +158,7 @@ def test_a_limit_that_is_not_the_configuration_s_is_not_said_to_be(
     assert ("store.retry_seconds" in str(caught.value)) == own
 
 
+@in_real_time
 def test_tries_come_at_different_times(bucket: Bucket, proxy: Proxy) -> None:
     """Many clients that were refused at once must not all come back at once."""
     times: dict[int, list[float]] = {}
@@ -228,6 +232,7 @@ def test_a_body_that_breaks_off_is_asked_for_again(
     assert bucket.local("x").read_bytes() == DATA
 
 
+@in_real_time
 def test_an_answer_that_does_not_come_is_asked_for_again(make_bucket: Make, proxy: Proxy) -> None:
     bucket = make_bucket().through(proxy.url, timeout=0.5)
     bucket.put("x", io.BytesIO(b"1"))
@@ -239,6 +244,7 @@ def test_an_answer_that_does_not_come_is_asked_for_again(make_bucket: Make, prox
         impatient.read("x")
 
 
+@in_real_time
 def test_a_slow_line_is_no_fault_as_long_as_something_comes(
     make_bucket: Make, proxy: Proxy
 ) -> None:
@@ -258,6 +264,7 @@ def test_a_body_that_stalls_is_given_up(make_bucket: Make, proxy: Proxy) -> None
             request()
 
 
+@in_real_time
 def test_once_a_piece_fails_nobody_waits_for_the_others(make_bucket: Make, proxy: Proxy) -> None:
     """Nor does Ctrl-C, which ends them in the same way."""
     bucket = make_bucket().through(proxy.url, part=1 << 20)
@@ -272,6 +279,7 @@ def test_once_a_piece_fails_nobody_waits_for_the_others(make_bucket: Make, proxy
     assert time.monotonic() - began < 15
 
 
+@in_real_time
 def test_who_serves_is_soon_told_that_nothing_is_said(
     make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +298,7 @@ def test_who_serves_is_soon_told_that_nothing_is_said(
     reader.close()
 
 
+@in_real_time
 def test_who_serves_does_not_wait_for_what_trickles(
     make_bucket: Make, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

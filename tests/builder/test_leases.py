@@ -13,6 +13,7 @@ from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer
 from tests.bucket import Bucket
+from tests.patience import in_real_time
 from tests.proxy import Answer, Slow, always, proxied
 
 from .beginning import begin
@@ -60,6 +61,7 @@ def test_there_is_time_for_every_removal(world: World, seconds: list[float]) -> 
     assert min(store.left) >= LONGEST
 
 
+@in_real_time
 @pytest.mark.parametrize("fault", [Answer(503, "SlowDown"), Slow(20)])
 def test_a_removal_is_given_up_before_it_could_come_late(
     moto_server: str, make_bucket: Callable[..., Bucket], fault: Answer | Slow

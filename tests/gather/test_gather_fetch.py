@@ -24,6 +24,7 @@ from builder.gather.polite import Hosts, Manners
 from builder.gather.result import Content, Fetched, Moved, Result, Unchanged
 from tests.gather import site as web
 from tests.gather.site import Site
+from tests.patience import in_real_time
 
 LIMITS = Limits(connect=10, first_byte=10, total=20, rate=100, bytes=1_000_000)
 IMPATIENT = replace(LIMITS, first_byte=0.6, total=5)
@@ -161,6 +162,7 @@ BROKEN = {
 }  # fmt: skip
 
 
+@in_real_time
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_servers_do_wrong(site: Site, means: Means, name: str, tmp_path: Path) -> None:
     answer, expected = BROKEN[name]
@@ -436,6 +438,7 @@ def in_seconds(many: float) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(seconds=many), usegmt=True)
 
 
+@in_real_time
 @pytest.mark.parametrize("wait", [lambda: "2", lambda: in_seconds(3)])
 @pytest.mark.parametrize("status", [429, 503])
 def test_retry_after(site: Site, means: Means, status: int, wait: Callable[[], str]) -> None:
@@ -463,6 +466,7 @@ def test_a_host_that_fails_rests_longer_each_time(site: Site, means: Means) -> N
     assert rests[2] > 0.79
 
 
+@in_real_time
 def test_a_host_that_has_not_this_file_is_well(site: Site, means: Means) -> None:
     means = replace(means, hosts=Hosts(Manners(0, 1, 0.3), means.stop))
     site.pages["/a"] = web.then(*[web.status(500), web.status(404)] * 3)
@@ -481,6 +485,7 @@ def test_a_host_that_is_not_there_is_given_up(means: Means) -> None:
     assert "not asked" in str(ask(means, "http://no-such-host.invalid/b"))
 
 
+@in_real_time
 def test_a_wait_ends_when_the_work_does(site: Site, means: Means) -> None:
     site.pages["/a"] = web.silent(20)
     means = replace(means, limits=replace(LIMITS, first_byte=30, total=60))

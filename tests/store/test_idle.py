@@ -12,6 +12,7 @@ from functions.snapshot.address import Address
 from functions.snapshot.errors import StoreUnavailable
 from functions.store.client import Client
 from functions.store.connection import Connection
+from tests.patience import in_real_time
 
 ANSWER = (
     b'HTTP/1.1 200 OK\r\nETag: "t"\r\nLast-Modified: Wed, 21 Oct 2015 07:28:00 GMT\r\n'
@@ -58,6 +59,7 @@ def forgetful() -> Iterator[Forgetful]:
         connection.close()
 
 
+@in_real_time
 def test_a_connection_that_was_idle_is_not_used_again(forgetful: Forgetful) -> None:
     client = forgetful.client(idle=0.2)
     for _ in range(3):
@@ -66,6 +68,7 @@ def test_a_connection_that_was_idle_is_not_used_again(forgetful: Forgetful) -> N
     assert len(forgetful.connections) == 3
 
 
+@in_real_time
 def test_as_it_would_be_of_no_use(forgetful: Forgetful) -> None:
     """What the one above keeps from happening does happen where connections are kept longer."""
     client = forgetful.client(idle=60)

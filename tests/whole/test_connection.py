@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from builder.server import LocalServer
+from tests.patience import in_real_time
 
 SECONDS = 20
 """How long a test waits for what should take no time."""
@@ -69,6 +70,7 @@ def all_read(connection: socket.socket) -> bytes:
     return bytes(received)
 
 
+@in_real_time
 @pytest.mark.parametrize("host", ["127.0.0.1", "*"])
 def test_those_who_ask_much_and_read_nothing_hold_no_thread(host: str) -> None:
     with listening(host=host) as address, ExitStack() as stack:
@@ -96,6 +98,7 @@ def test_a_connection_on_which_nothing_is_asked_is_closed_in_time() -> None:
         assert all_read(connection) == b""
 
 
+@in_real_time
 def test_an_answer_that_takes_long_is_waited_for() -> None:
     """A client is not cut off for what is slow on this side."""
     with listening(patience=1) as address, ExitStack() as stack:
@@ -104,6 +107,7 @@ def test_an_answer_that_takes_long_is_waited_for() -> None:
         assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
 
 
+@in_real_time
 def test_who_reads_slowly_gets_the_whole() -> None:
     """A few hundred KB a second for seconds, of which the kernel could hold much more."""
     with listening(patience=1) as address, ExitStack() as stack:

@@ -22,6 +22,7 @@ from functions.snapshot import layout
 from tests.bucket import Bucket, fresh
 from tests.oai.client import content
 from tests.oai.gateways import KINDS, http
+from tests.patience import in_real_time
 from tests.proxy import Answer, Lost, Proxy, Slow, Trickle, always, proxied
 
 from .test_s3 import PAGES, Bucketed
@@ -192,6 +193,7 @@ def test_a_store_with_nothing_in_it_is_looked_at_again(
     assert instance(IDENTIFY, Context())["statusCode"] == 200
 
 
+@in_real_time
 @pytest.mark.parametrize("fault", [Answer(503, "SlowDown"), Answer(403, "AccessDenied"), Slow(60)])
 def test_a_store_out_of_reach_at_the_beginning_may_come_back(
     published: Lambda, fault: Any, caplog: pytest.LogCaptureFixture
@@ -281,6 +283,7 @@ def test_the_access_log_may_be_switched_off(published: Lambda) -> None:
     assert published.lines == []
 
 
+@in_real_time
 @pytest.mark.parametrize("fault", [Slow(60), Trickle(60), Lost()], ids=lambda fault: str(fault))
 @pytest.mark.parametrize("where", ["current.json", "records/records/"])
 def test_after_a_request_that_hung_in_the_bucket_the_next_is_answered(
