@@ -27,6 +27,8 @@ MANIFEST = "manifest.jsonl"
 """The file of a restored folder that tells of the others; beside it are folders alone."""
 MARKED = 21
 """Characters of a mark: a tilde and 20 hexadecimal digits. No natural name has one at its end."""
+_NATURAL = WHOLE - MARKED - len(INDEX) - 1
+"""Bytes of a natural path, which a mark, and a name within it, may follow."""
 
 EXTENSIONS: Mapping[str, tuple[str, ...]] = {
     # media type: the extensions by which it is known from a disk, the first one being added
@@ -209,12 +211,12 @@ def _bounded(url: str, folders: list[str], file: str) -> Named:
     folders = [_cut(name) for name in folders]
     file = _with_mark(file, url) if len(file.encode()) > LONGEST else file
     path = "/".join((*folders, file))
-    if len(path.encode()) <= WHOLE and len(folders) < DEPTH:
+    if len(path.encode()) <= _NATURAL and len(folders) < DEPTH:
         return Named(path, why)
     kept, size = folders[:1], len(folders[0].encode())
     for name in folders[1 : DEPTH - 1]:
         size += len(name.encode()) + 1
-        if size > WHOLE - LONGEST - 1:
+        if size > _NATURAL - LONGEST - 1:
             break
         kept.append(name)
     return Named("/".join((*kept, _with_mark(file, url))), "long-path")

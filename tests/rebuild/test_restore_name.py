@@ -57,11 +57,14 @@ def check(path: str) -> None:
 @example("http://a.cz/" + "x/" * 3000, "text/html")
 @example("http://a.cz/?" + "q" * 5000, "text/html")
 @example("\ud800://\udfff/\udc80", "")
+@example(f"http://a.cz/{'x' * 250}/{'x' * 250}/{'x' * 250}/{'x' * 250}/", "")
 def test_no_url_gives_a_path_that_leads_out_or_that_a_disk_refuses(url: str, kind: str) -> None:
     found = name.natural(url, kind)
     check(found.path)
     assert name.natural(url, kind) == found
     check(name.marked(found.path, url))
+    # A folder that is a file as well: there are paths behind it, so it is no deeper than they.
+    assert len(name.marked(name.within(found.path), url).encode()) <= name.WHOLE
 
 
 @settings(max_examples=examples(120))
