@@ -19,7 +19,7 @@ from .kept import expected, kept
 from .listening import serving
 from .provider import NOW, Answer, Call, Provider, items
 
-COUNT, PAGE = 240, 6
+COUNT, PAGE = 1200 if EVERY else 240, 6  # so that there is something left to be killed
 FIRST, NEXT = 6, 4  # requests that are let through at most before a kill; three are of no list
 KILLS = 60 if EVERY else 10  # of each of ten harvests
 CHAINS = [
