@@ -18,6 +18,7 @@ from builder.errors import UsageError
 from builder.gather.budget import Limits
 from builder.gather.polite import Hosts
 from builder.gather.polite import Manners as Pace
+from builder.gather.proxy import Proxies, proxies
 from builder.harvest import account, stamp
 from builder.harvest.crew import Crew
 from builder.harvest.exchange import Exchange, Manners, Means
@@ -119,12 +120,13 @@ def run(context: Context) -> int:
     arguments = context.arguments
     orders = list(dict.fromkeys(_orders(arguments)))
     asked = _asked(arguments)
+    behind = proxies(context.environment)
     home = _home(arguments.dir)
     stop = threading.Event()
     outcomes: list[Outcome] = []
     errors: list[SheafError] = []
     with Records() as bar, _rare_collections():
-        work = partial(_work, context, home, asked, _means(arguments, stop, bar), bar)
+        work = partial(_work, context, home, asked, _means(arguments, stop, bar, behind), bar)
         crew = Crew(work, arguments.per_host, stop)
         with closing(crew.outcomes(orders)) as found:
             for one in found:
@@ -165,7 +167,9 @@ def _work(
         return session.carry_out()
 
 
-def _means(arguments: argparse.Namespace, stop: threading.Event, bar: Records) -> Means:
+def _means(
+    arguments: argparse.Namespace, stop: threading.Event, bar: Records, behind: Proxies
+) -> Means:
     limits = Limits(
         connect=_CONNECT,
         first_byte=arguments.timeout,
@@ -183,6 +187,7 @@ def _means(arguments: argparse.Namespace, stop: threading.Event, bar: Records) -
         say=lambda text: bar.print(visible(text)),
         manners=Manners(arguments.retries, arguments.rest, arguments.max_wait),
         headers=_headers(arguments.header),
+        proxies=behind,
     )
 
 

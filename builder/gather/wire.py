@@ -1,7 +1,8 @@
 """The wire: one request over HTTP/1.1 and its answer, on a connection of its own or a kept one.
 
-The connection is made here, to an address that was checked, so that no library follows a proxy, a
-redirect or a second look-up of the name. Every read and write is held to the budget.
+The connection is made here, to an address that was checked, so that no library follows a proxy of
+its own accord, a redirect or a second look-up of the name. Every read and write is held to the
+budget.
 """
 
 import contextlib
@@ -18,9 +19,11 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
+from builder.gather import field
 from builder.gather.address import Addresses
 from builder.gather.budget import Budget
 from builder.gather.failure import NotHad
+from builder.gather.proxy import Proxies
 
 _STEP = 1.0
 """Seconds after which a wait looks whether the work is to end."""
@@ -75,13 +78,20 @@ def ask(
 
 
 class Line:
-    """A line to one server after the other, kept for the next request where the server lets it."""
+    """A line to one server after the other, kept for the next request where the server lets it.
 
-    def __init__(self, guard: Addresses, tls: ssl.SSLContext) -> None:
+    A server behind one of the `proxies` is asked by that: its name is then the proxy's to look up,
+    and what the guard lets through is the proxy.
+    """
+
+    def __init__(
+        self, guard: Addresses, tls: ssl.SSLContext, proxies: Proxies | None = None
+    ) -> None:
         self._guard = guard
         self._tls = tls
+        self._proxies = proxies or Proxies()
         self._backend: _Backend | None = None
-        self._kept: tuple[httpcore2.Origin, httpcore2.HTTPConnection] | None = None
+        self._kept: tuple[httpcore2.Origin, _Way] | None = None
 
     @contextmanager
     def ask(self, url: str, headers: Mapping[str, str], budget: Budget) -> Iterator[Answer]:
@@ -105,21 +115,35 @@ class Line:
         self, origin: httpcore2.Origin, request: httpcore2.Request, budget: Budget
     ) -> httpcore2.Response:
         if self._kept is not None and self._backend is not None and self._kept[0] == origin:
-            connection = self._kept[1]
-            if connection.is_available() and not connection.has_expired():
+            way = self._kept[1]
+            if not isinstance(way, httpcore2.HTTPConnection) or (
+                way.is_available() and not way.has_expired()
+            ):
                 self._backend.budget = budget
                 budget.connected()
                 # The server may have ended it meanwhile.
                 with contextlib.suppress(NotHad), _told("bad-answer"):
-                    return connection.handle_request(request)
+                    return way.handle_request(request)
         self.close()
         self._backend = _Backend(self._guard, budget)
-        connection = httpcore2.HTTPConnection(
-            origin, ssl_context=self._tls, network_backend=self._backend
-        )
-        self._kept = origin, connection
+        self._kept = origin, self._way(origin, self._backend)
         with _told("bad-answer"):
-            return connection.handle_request(request)
+            return self._kept[1].handle_request(request)
+
+    def _way(self, origin: httpcore2.Origin, backend: "_Backend") -> "_Way":
+        proxy = self._proxies.of(origin.scheme.decode(), origin.host.decode(), origin.port)
+        if proxy is None:
+            return httpcore2.HTTPConnection(origin, ssl_context=self._tls, network_backend=backend)
+        return httpcore2.HTTPProxy(
+            httpcore2.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target="/"),
+            proxy_auth=proxy.user and (proxy.user[0].encode(), proxy.user[1].encode()),
+            ssl_context=self._tls,
+            proxy_ssl_context=self._tls if proxy.scheme == "https" else None,
+            network_backend=backend,
+        )
+
+
+_Way = httpcore2.HTTPConnection | httpcore2.HTTPProxy
 
 
 def _request(url: str, headers: Mapping[str, str]) -> tuple[httpcore2.Origin, httpcore2.Request]:
@@ -128,25 +152,25 @@ def _request(url: str, headers: Mapping[str, str]) -> tuple[httpcore2.Origin, ht
     host = parts.hostname or ""
     if parts.port == 0:  # httpcore takes it for none
         raise NotHad("port-refused", f"{host}:0")
-    port = parts.port or _PORTS[parts.scheme]
+    default = _PORTS[parts.scheme]
+    port = parts.port or default
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if url.endswith("?"):
         target += "?"
     name = f"[{host}]" if ":" in host else host
-    shown = name if port == _PORTS[parts.scheme] else f"{name}:{port}"
-    request = httpcore2.Request(
-        "GET",
-        httpcore2.URL(scheme=parts.scheme, host=host, port=port, target=target),
-        headers=[("Host", shown), *headers.items()],
+    shown = name if port == default else f"{name}:{port}"
+    where = httpcore2.URL(
+        scheme=parts.scheme, host=host, port=None if port == default else port, target=target
     )
+    request = httpcore2.Request("GET", where, headers=[("Host", shown), *headers.items()])
     return httpcore2.Origin(parts.scheme.encode(), host.encode(), port), request
 
 
 def _answer(response: httpcore2.Response, budget: Budget) -> Answer:
     budget.answered()
-    raw = tuple((name.decode("latin-1"), _text(value)) for name, value in response.headers)
-    reason = _text(response.extensions.get("reason_phrase", b""))
-    return Answer(response.status, _first(raw), _body(response, budget), reason, raw)
+    raw = tuple((name.decode("latin-1"), field.text(value)) for name, value in response.headers)
+    reason = field.text(response.extensions.get("reason_phrase", b""))
+    return Answer(response.status, field.first(raw), _body(response, budget), reason, raw)
 
 
 def _body(response: httpcore2.Response, budget: Budget) -> Iterator[bytes]:
@@ -166,22 +190,8 @@ def _told(code: str) -> Iterator[None]:
         raise NotHad(code, _line(error)) from error
     except httpcore2.NetworkError as error:
         raise NotHad("cut-short", _line(error)) from error
-
-
-def _first(raw: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return headers by name, the first of each."""
-    found: dict[str, str] = {}
-    for name, value in raw:
-        found.setdefault(name.lower(), value)
-    return found
-
-
-def _text(value: bytes) -> str:
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        text = value.decode("latin-1")
-    return text.strip()
+    except httpcore2.ProxyError as error:
+        raise NotHad("connect", f"the proxy says {_line(error)}") from error
 
 
 def _line(error: BaseException) -> str:

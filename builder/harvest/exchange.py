@@ -24,6 +24,7 @@ from builder.gather.address import Anywhere
 from builder.gather.budget import Budget, Limits
 from builder.gather.failure import Deferred, NotHad
 from builder.gather.polite import Hosts
+from builder.gather.proxy import Proxies
 from builder.harvest import answer
 from builder.harvest.errors import Broken, Unanswered
 from builder.harvest.page import Page
@@ -69,6 +70,7 @@ class Means:
     manners: Manners = field(default_factory=Manners)
     headers: Mapping[str, str] = field(default_factory=dict)
     tls: ssl.SSLContext = field(default_factory=wire.context)
+    proxies: Proxies = field(default_factory=Proxies)
     wall: Callable[[], float] = time.time
 
 
@@ -99,7 +101,7 @@ class Exchange:
         self._base = base_url
         self._own = urlsplit(base_url)
         self._means = means
-        self._line = wire.Line(Anywhere(), means.tls)
+        self._line = wire.Line(Anywhere(), means.tls, means.proxies)
         self._pool = ThreadPoolExecutor(1, "harvest-ahead")
         self._ahead: tuple[str, Future[_Came]] | None = None
 

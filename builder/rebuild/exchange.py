@@ -17,6 +17,7 @@ from builder.gather import wait, wire
 from builder.gather.address import Anywhere
 from builder.gather.budget import Budget, Limits
 from builder.gather.failure import Deferred, NotHad
+from builder.gather.proxy import Proxies
 from builder.rebuild.errors import RebuildError
 
 _HOPS = 5
@@ -52,6 +53,7 @@ class Exchange:
     manners: Manners = field(default_factory=Manners)
     stop: threading.Event = field(default_factory=threading.Event)
     tls: ssl.SSLContext = field(default_factory=wire.context)
+    proxies: Proxies = field(default_factory=Proxies)
     _own: threading.local = field(init=False, default_factory=threading.local)
     _lines: list[wire.Line] = field(init=False, default_factory=list)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
@@ -129,7 +131,7 @@ class Exchange:
     def _line(self) -> wire.Line:
         line: wire.Line | None = getattr(self._own, "line", None)
         if line is None:
-            line = self._own.line = wire.Line(Anywhere(), self.tls)
+            line = self._own.line = wire.Line(Anywhere(), self.tls, self.proxies)
             with self._lock:
                 self._lines.append(line)
         return line

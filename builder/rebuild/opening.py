@@ -8,6 +8,7 @@ from builder import recovery
 from builder.context import Context
 from builder.errors import UsageError
 from builder.gather.budget import Limits
+from builder.gather.proxy import proxies
 from builder.rebuild import endpoint
 from builder.rebuild.endpoint import EndpointSource
 from builder.rebuild.exchange import Exchange
@@ -37,7 +38,8 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
     """
     if is_endpoint(address):
         agent = f"Sheaf/{metadata.version('sheaf')} (sheaf restore)"
-        exchange = Exchange(agent, _LIMITS, stop=stop or threading.Event())
+        behind = proxies(context.environment)
+        exchange = Exchange(agent, _LIMITS, stop=stop or threading.Event(), proxies=behind)
         return EndpointSource(endpoint.base(address), exchange)
     store = context.store
     if isinstance(store, FolderStore) and not store.root.is_dir():

@@ -17,6 +17,7 @@ from lxml import etree
 from builder.harvest import layout
 from builder.harvest.row import ROW
 
+from ..gather.forwarding import forwarding
 from ..whole.conftest import sheaf
 from .kept import expected, kept
 from .listening import serving
@@ -65,6 +66,26 @@ def test_options_are_looked_at(given: list[str], tmp_path: Path) -> None:
     done = sheaf("harvest", "http://a.cz/oai", tmp_path / "x", *given)
     assert done.code == 2
     assert given[0] in done.err
+
+
+def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = "http://repository.invalid/oai"
+    with serving(items(30), page_size=10) as provider, forwarding(provider.port) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url())
+        done = sheaf("harvest", there, tmp_path / "by", *QUICK)
+        assert done.code == 0, done.err
+        assert done.out.startswith(f"{there} oai_dc: complete: 30 records (30 new")
+        assert {target.partition("?")[0] for _, target in proxy.seen} == {there}
+        assert proxy.connections == 1
+        monkeypatch.setenv("no_proxy", "*.invalid")
+        done = sheaf("harvest", there, tmp_path / "without", *QUICK)
+        assert done.code == 1
+        assert "dns: repository.invalid: " in done.out
+    monkeypatch.setenv("https_proxy", "socks5://p")
+    done = sheaf("harvest", there, tmp_path / "not", *QUICK)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("sheaf: https_proxy names no proxy that can be used")
+    assert not (tmp_path / "not").exists()
 
 
 def test_each_form_holds_the_same(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from builder.rebuild import name
 
+from ..gather.forwarding import forwarding
 from ..sources.containers import http, members, warc
 from ..whole.conftest import make_home, sheaf
 from .shelf import FILES, PAGE, TYPE, Shelf, fill, response, serving
@@ -246,6 +247,17 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     assert home("ingest", crawl, "--jobs", "1").code == 0
     assert home("publish").code == 0
     return Shelf(home, crawl)
+
+
+def test_an_endpoint_behind_a_proxy(
+    many: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(many.home) as base, forwarding(int(base.rpartition(":")[2])) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url())
+        done = sheaf("restore", "http://archive.invalid", tmp_path / "site", "--json")
+    assert (done.code, done.json["restored"]) == (0, 200), done.err
+    assert all(target.startswith("http://archive.invalid/") for _, target in proxy.seen)
+    assert tree(tmp_path / "site") == {f"a.cz/{n}": b"body of %d" % n for n in range(200)}
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
