@@ -9,10 +9,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.extent import LONG
+
 with contextlib.suppress(ImportError):  # the proofs of what is deployed go without it
     from hypothesis import settings
 
-    settings.register_profile("sheaf", deadline=None)  # how long an example takes is the machine's
+    # How long an example takes is the machine's. What a change breaks is to be told from what was
+    # there before, so that only the long profile takes other examples each time.
+    settings.register_profile("sheaf", deadline=None, derandomize=not LONG)
     settings.load_profile("sheaf")
 
 pytest_plugins = ["tests.bucket"]
