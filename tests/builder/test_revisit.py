@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -413,6 +414,8 @@ def captures(draw: st.DrawFn) -> list[Capture]:
     return found
 
 
+NUMBERS = count()
+"""Of worlds: a test has the same folder for all its cases."""
 FEW = settings(
     max_examples=examples(4),
     deadline=None,
@@ -428,10 +431,9 @@ def test_the_order_of_publishes_makes_no_difference(
     some = data.draw(captures())
     shuffled = data.draw(st.permutations(some))
     cut = data.draw(st.integers(0, len(some)))
-    names = iter(f"world-{id(some)}-{n}" for n in range(9))
     states = []
     for parts in ([some], [shuffled[:cut], shuffled[cut:]]):
-        world = make_world(next(names))
+        world = make_world(f"world-{next(NUMBERS)}")
         for part in parts:
             if part:
                 world.ingest(list(part))
@@ -451,7 +453,7 @@ def test_whatever_is_done_revisits_have_the_original_that_the_rules_say(
     make_world: Callable[[str], World], data: st.DataObject
 ) -> None:
     some = data.draw(captures())
-    world = make_world(f"world-{id(data)}")
+    world = make_world(f"world-{next(NUMBERS)}")
     there: dict[str, Capture] = {}
     gone: dict[str, Capture] = {}
     world.ingest(some[:1])

@@ -20,6 +20,7 @@ from .listening import serving
 from .provider import NOW, Answer, Call, Provider, items
 
 COUNT, PAGE = 1200 if EVERY else 240, 6  # so that there is something left to be killed
+LIFE = COUNT // 26  # requests that a token lives for: what changes at once comes within them
 FIRST, NEXT = 6, 4  # requests that are let through at most before a kill; three are of no list
 KILLS = 60 if EVERY else 10  # of each of ten harvests
 CHAINS = [
@@ -86,7 +87,7 @@ def test_a_killed_harvest_comes_to_the_same(number: int, processes: Forker, tmp_
     form, every, defects = CHAINS[number]
     more = ("--format", form, "--every", every, "--rest", "0", "--overlap", "3600")
     killer = Killer(processes, random.Random(number))
-    with serving(items(COUNT), *defects, page_size=PAGE, token_life=9) as provider:
+    with serving(items(COUNT), *defects, page_size=PAGE, token_life=LIFE) as provider:
         alone, torn = tmp_path / "alone", tmp_path / "torn"
 
         def left_alone(home: Path) -> int:
