@@ -46,9 +46,12 @@ class Walk:
     whole: bool = field(init=False, default=False)
     """Whether the list was walked to its end; single records may be missing all the same."""
     _taking: Taking = field(init=False)
+    _resumed: bool = field(init=False)
+    """Whether a token is still to be asked for that an earlier process had, and may have used."""
 
     def __post_init__(self) -> None:
         self._taking = Taking(self.ask, self.kept, self.going)
+        self._resumed = self.going.token is not None
 
     def to_end(self) -> str:
         """Walk to the list's end and return COMPLETE, or PARTIAL where something is missing.
@@ -89,6 +92,7 @@ class Walk:
             if code in _ENDED:
                 return True
             raise Refused(code, text)
+        self._resumed = False
         if going.size is None and not going.fell and going.verb == "ListRecords":
             going.size = page.size
         before = going.gained
@@ -165,9 +169,15 @@ class Walk:
                 raise trouble
         elif self._is_away():
             raise Unanswered(str(trouble), trouble.status, later=True) from trouble
+        falls = going.is_in_order
+        if self._resumed:  # which says nothing of the list: the next refusal does
+            self._resumed, verb = False, going.verb
+            self._begin(self._fallen(self.overlap) if falls else going.since)
+            going.verb = verb
+            going.note(f"a list that could not be gone on with ({trouble}) was begun again")
+            return True
         going.stage = 1 if going.gained else going.stage + 1
         going.gained = 0
-        falls = going.is_in_order
         if going.stage <= (2 if falls else 1):
             begin = self._fallen(0 if going.stage == 2 else self.overlap) if falls else going.since
             self._begin(begin)

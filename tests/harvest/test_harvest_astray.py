@@ -45,6 +45,28 @@ def test_one_token_for_all_pages_is_no_loop(tmp_path: Path) -> None:
         assert found.state == expected(provider.state())
 
 
+def test_a_token_that_an_earlier_process_used_up_says_nothing_of_the_list(tmp_path: Path) -> None:
+    """However often one ends before it has come further, the next one begins the list again."""
+    some = [replace(one, stamp=AGO) for one in items(60)]
+    with serving(some, "single-use-tokens", page_size=10) as provider:
+        left = [0]
+
+        def busy(given: Provider, call: Call, answer: Answer) -> Answer:
+            left[0] -= 1
+            return answer if left[0] >= 0 else replace(answer, status=503, body=b"busy")
+
+        provider.answers.append(busy)
+        for requests in (7, *[3] * 9):
+            left[0] = requests
+            code, told, _ = harvested(provider, tmp_path)
+            assert (code, told["run"], told["status"]) == (1, 1, "partial")
+            assert "status 503" in told["error"]
+        left[0] = 1000
+        code, told, found = harvested(provider, tmp_path)
+        assert (code, told["run"], told["status"], told["records"]) == (0, 1, "complete", 60)
+        assert found.state == expected(provider.state())
+
+
 def test_what_is_in_order_by_chance_is_begun_again_at_its_start(tmp_path: Path) -> None:
     """Nearly all datestamps are those of one day, and the first page has a later one at its end."""
     some = [
