@@ -249,9 +249,9 @@ def test_a_slow_line_is_no_fault_as_long_as_something_comes(
     make_bucket: Make, proxy: Proxy
 ) -> None:
     """Each piece takes longer than a request may be silent."""
-    bucket = make_bucket().through(proxy.url, timeout=1, part=1 << 20, retry_seconds=0)
+    bucket = make_bucket().through(proxy.url, timeout=3, part=1 << 20, retry_seconds=0)
     bucket.through(bucket.endpoint, timeout=30).put("x", io.BytesIO(DATA))
-    proxy.fault = always(Trickle(1.6))
+    proxy.fault = always(Trickle(4))
     assert bucket.local("x").read_bytes() == DATA
 
 

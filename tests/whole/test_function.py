@@ -305,6 +305,7 @@ def test_after_a_request_that_hung_in_the_bucket_the_next_is_answered(
     assert statuses == [503, 200, 200, 200]
 
 
+@in_real_time
 def test_a_statement_that_hangs_is_interrupted(published: Lambda) -> None:
     instance = published.begin()
     serving = instance._serving
@@ -338,6 +339,7 @@ def test_a_statement_that_was_given_up_is_no_damage(published: Lambda) -> None:
     timer.join()
 
 
+@in_real_time
 def test_many_requests_that_hang_leave_nothing_behind(published: Lambda) -> None:
     instance = published.begin()
     for _ in range(5):
