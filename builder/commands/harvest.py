@@ -121,6 +121,8 @@ def run(context: Context) -> int:
     orders = list(dict.fromkeys(_orders(arguments)))
     asked = _asked(arguments)
     behind = proxies(context.environment)
+    for order in orders:
+        behind.of_url(order.base_url)
     home = _home(arguments.dir)
     stop = threading.Event()
     outcomes: list[Outcome] = []

@@ -34,28 +34,37 @@ class Proxy:
 class Proxies:
     """Which proxy stands between this machine and a host, by the scheme of a URL; none for most."""
 
-    by_scheme: Mapping[str, Proxy] = field(default_factory=dict)
+    by_scheme: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    """The variable that names it and what that says, which is looked at where it is used."""
     besides: tuple[str, ...] = ()
     """Hosts that are asked without one: names, addresses, networks, each with a port if it has one;
     an asterisk is all of them."""
 
     def of(self, scheme: str, host: str, port: int) -> Proxy | None:
-        """Return by which proxy a host is asked, if it is by one; an IPv6 host has no brackets."""
-        proxy = self.by_scheme.get(scheme)
-        if proxy is None or _is_here(host):
+        """Return by which proxy a host is asked, if it is by one; an IPv6 host has no brackets.
+
+        Raises UsageError where it would be by one that cannot be used.
+        """
+        named = self.by_scheme.get(scheme)
+        if named is None or _is_here(host):
             return None
-        return None if any(_means(one, host, port) for one in self.besides) else proxy
+        return None if any(_means(one, host, port) for one in self.besides) else _proxy(*named)
+
+    def of_url(self, url: str) -> Proxy | None:
+        """Return by which proxy a URL of http or https is asked, as `of` does."""
+        parts = urlsplit(url)
+        return self.of(parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme])
 
 
 def proxies(environment: Mapping[str, str]) -> Proxies:
-    """Return the proxies of an environment. Raises UsageError where one cannot be used."""
+    """Return the proxies of an environment."""
     found = {}
     for scheme in ("http", "https"):
         for name in (f"{scheme}_proxy", "all_proxy"):
             called = name if name in environment else name.upper()
             if called in environment:
                 if environment[called].strip():
-                    found[scheme] = _proxy(called, environment[called].strip())
+                    found[scheme] = called, environment[called].strip()
                 break
     besides = environment.get("no_proxy", environment.get("NO_PROXY", "")).lower()
     return Proxies(found, tuple(one.strip() for one in besides.split(",") if one.strip()))

@@ -81,10 +81,11 @@ def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyP
         done = sheaf("harvest", there, tmp_path / "without", *QUICK)
         assert done.code == 1
         assert "dns: repository.invalid: " in done.out
-    monkeypatch.setenv("https_proxy", "socks5://p")
+    monkeypatch.delenv("no_proxy")
+    monkeypatch.setenv("http_proxy", "socks5://p")
     done = sheaf("harvest", there, tmp_path / "not", *QUICK)
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith("sheaf: https_proxy names no proxy that can be used")
+    assert done.err.startswith("sheaf: http_proxy names no proxy that can be used")
     assert not (tmp_path / "not").exists()
 
 
