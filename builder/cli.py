@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module, metadata
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from builder.context import Context, from_environment
 from builder.errors import UsageError
@@ -40,6 +40,10 @@ COMMANDS = {
 """Each command, as the help has them, and what it does; its module is imported to carry it out."""
 
 
+_VALUED = ("--store", "--config")
+"""Options before a command that have a value."""
+
+
 class Terminated(KeyboardInterrupt):
     """The process was asked to end (SIGTERM): workers and scratch files go first."""
 
@@ -55,7 +59,11 @@ def main(
     """Carry out one command, in what `surround` gives it, and return its exit status."""
     try:
         given = sys.argv[1:] if argv is None else argv
-        arguments = _parser(given).parse_args(given)
+        parser = _parser()
+        if not given:
+            parser.print_help()
+            return 0
+        arguments = parser.parse_args(given)
         signal.signal(signal.SIGTERM, _terminate)
         code: int = arguments.run(surround(arguments))
         sys.stdout.flush()
@@ -81,11 +89,47 @@ def main(
 
 
 class _Parser(argparse.ArgumentParser):
-    """Tells of a mistake in one line, as all of Sheaf does; the usage is for who asks for help."""
+    """Reports a mistake in one line, as all of Sheaf does; the usage is printed by --help."""
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
         raise UsageError(f"{message} (`{self.prog} --help` tells how it is used)")
+
+
+class _Command(_Parser):
+    """A command's parser. It imports the command, and adds its arguments, once it is to parse.
+
+    Arguments that have no type of their own are texts, none of which may be empty.
+    """
+
+    command = ""
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parse the arguments of the command. Raises UsageError for one that is not known."""
+        module = import_module(f"builder.commands.{self.command}")
+        self.register("type", None, given_text)
+        self.description = (module.run.__doc__ or "").strip()
+        module.add(self)
+        self.set_defaults(run=module.run)
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
+def given_text(text: str) -> str:
+    """Return an argument as it is. Raises ArgumentTypeError where it is empty, blank or has NUL.
+
+    An empty one is mostly a variable of a shell that is not set. As a path it would mean the
+    working folder.
+    """
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is empty")
+    if "\0" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} has a NUL character")
+    return text
 
 
 def _forget_output() -> None:
@@ -95,39 +139,48 @@ def _forget_output() -> None:
 
 def load(given: Sequence[str]) -> None:
     """Import the module of the command that these arguments ask for, if they ask for one."""
-    if (name := _asked(given)) in COMMANDS:
-        import_module(f"builder.commands.{name}")
+    rest = iter(given)
+    for argument in rest:
+        if argument in COMMANDS:
+            import_module(f"builder.commands.{argument}")
+        if argument in _VALUED:
+            next(rest, None)
+        elif not argument.startswith("-"):
+            return
 
 
-def _asked(given: Sequence[str]) -> str | None:
-    """Return the first argument that is no option: a command, if it is anything."""
-    return next((argument for argument in given if not argument.startswith("-")), None)
-
-
-def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    """Return what reads these arguments; it knows one command alone where they begin with it."""
-    asked = _asked(given)
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands. What --store and its like say last counts."""
     parser = _Parser(
-        prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it."
-    )
+        prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it.",
+        parents=[_everywhere(None)],
+    )  # fmt: skip
     version = f"sheaf {metadata.version('sheaf')}"
     parser.add_argument("--version", action="version", version=version)
-    everywhere = _Parser(add_help=False)
-    everywhere.add_argument(
-        "--store", metavar="STORE", help="a folder or s3://bucket/prefix (default: store.uri)"
-    )
-    everywhere.add_argument("--config", metavar="FILE", help="configuration (default: sheaf.toml)")
-    everywhere.add_argument(
-        "--json", action="store_true", help="print JSON alone, a document or lines of it"
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name in [asked] if asked in COMMANDS and asked == given[0] else COMMANDS:
-        sub = commands.add_parser(name, parents=[everywhere], help=COMMANDS[name])
-        if name == asked:
-            command = import_module(f"builder.commands.{name}")
-            sub.description = (command.run.__doc__ or "").strip()
-            command.add(sub)
-            sub.set_defaults(run=command.run)
+    parser.set_defaults(json=False)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
+    for name, meaning in COMMANDS.items():
+        # Suppressed, so that a command that lacks an option keeps what stands before it.
+        again = [_everywhere(argparse.SUPPRESS)]
+        commands.add_parser(name, parents=again, help=meaning).command = name
+    return parser
+
+
+def _everywhere(default: str | None) -> _Command:
+    """Return a parser of the options that may stand before a command or behind it."""
+    parser = _Command(add_help=False)
+    parser.add_argument(
+        "--store", metavar="STORE", type=given_text, default=default,
+        help="a folder or s3://bucket/prefix (default: store.uri)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--config", metavar="FILE", type=given_text, default=default,
+        help="configuration (default: sheaf.toml)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS,
+        help="print JSON alone, a document or lines of it",
+    )  # fmt: skip
     return parser
 
 

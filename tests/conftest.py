@@ -4,8 +4,10 @@ import atexit
 import contextlib
 import gc
 import os
+import shutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,25 @@ def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over what thousands of tests are made of."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def working_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run all tests in an empty folder: none may depend on what lies where they are started."""
+    folder = tmp_path_factory.mktemp("working")
+    with contextlib.chdir(folder):
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def _leave_it_empty(working_folder: Path) -> Iterator[None]:
+    """Fail a test that writes into the working folder: the next one would depend on it."""
+    yield
+    left = [path.name for path in working_folder.iterdir()]
+    for name in left:
+        path = working_folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert not left, f"the test left {left} in the working folder"
 
 
 @pytest.fixture

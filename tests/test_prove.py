@@ -51,3 +51,10 @@ def test_the_light_suite_leaves_the_proofs_out() -> None:
     assert (ROOT / "tests" / "aws").is_dir()
     assert "infra/prove.sh" in (ROOT / "Makefile").read_text("utf-8")
     assert "make prove-aws" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_the_demo_runs_before_the_tests_in_the_same_clone() -> None:
+    """So a test that minds what the demo leaves behind fails where it is seen."""
+    lines = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    (demo,) = (n for n, line in enumerate(lines) if line.startswith("make demo ONCE=1"))
+    assert demo < lines.index("make test") < lines.index("make prove-aws")

@@ -78,7 +78,7 @@ def _selection(arguments: argparse.Namespace, settings: Configuration) -> Select
     if arguments.set is not None and not setspec.is_valid(arguments.set):
         raise UsageError(f"--set {arguments.set}: no set specification can be like that")
     given = (arguments.identifier, arguments.set, arguments.url_prefix, arguments.digest)
-    if not any(given) or "" in (*arguments.identifier, *given[1:]):
+    if not any(given):
         raise UsageError("say which items: --identifier, --set, --url-prefix or --digest")
     return Selection(
         tuple(_identifier(one, settings) for one in arguments.identifier),

@@ -16,8 +16,8 @@ def is_url_list(given: object) -> bool:
 def are_tokens(given: object) -> bool:
     """Tell whether it is a table from hosts to tokens."""
     return isinstance(given, dict) and all(
-        isinstance(text, str) and text.isprintable() and text.isascii() and text
-        for text in given.values()
+        value.is_text(host) and value.is_text(text) and text.isascii()
+        for host, text in given.items()
     )
 
 

@@ -30,7 +30,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "redif.identifier_prefix",
         "",
-        lambda v: v == "" or identifier.is_prefix(v),
+        lambda v: isinstance(v, str) and (v == "" or identifier.is_prefix(v)),
         "oai: or oai:, a domain name and a colon, or empty",
         "what stands before the handle in a template's identifier; oai: keeps RePEc's own; empty: "
         "oai: and the namespace; not to be changed once published",

@@ -49,7 +49,7 @@ class Archive:
     def all(self) -> dict[str, str]:
         """The whole environment of a command."""
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("AWS_", "SHEAF_"))}
-        return {**kept, "PYTHONPATH": str(Path.cwd()), **self.environment}
+        return {**kept, "PYTHONPATH": str(Path(__file__).parents[2]), **self.environment}
 
     def ingest(self, name: str, pages: Mapping[str, bytes], *options: str) -> None:
         """Put pages into the intake."""

@@ -142,3 +142,9 @@ def test_the_template_holds_every_key_and_its_default() -> None:
         section, _, name = key.name.partition(".")
         expected = 5 if key.name == "pages.records" else key.default
         assert document[section][name] == expected
+
+
+@pytest.mark.parametrize("value", ["", " ", "\0", "a\0", [""], [" "], {"": "x"}, {"a.cz": ""}])
+def test_no_key_takes_what_is_empty_unless_it_says_so(value: object) -> None:
+    accepted = {key.name for key in keys.KEYS if key.test(value)}
+    assert accepted == {key.name for key in keys.KEYS if value == "" and "empty" in key.expected}

@@ -332,11 +332,11 @@ def test_a_namespace_is_to_be_chosen_before_the_first_publish(tmp_path: Path) ->
     ("arguments", "said"),
     [
         (["serve", "--port", "99999"], "port 99999: expected"),
-        (["ingest", ""], "'': no such file"),
+        (["ingest", ""], "argument SOURCE: '' is empty"),
         (["ingest", "x", "--jobs", "0"], "--jobs 0: expected"),
         (["ingest", "x", "--collection", "a::b"], "a level between colons is empty"),
         (["ingest", "/dev/null"], "no regular file"),
-        (["status", "--store", ""], "empty address"),
+        (["status", "--store", ""], "argument --store: '' is empty"),
         (["status", "--store", "gs://bucket/x"], "expected s3://bucket/prefix"),
     ],
 )
@@ -347,7 +347,7 @@ def test_arguments_that_cannot_be(published: Home, arguments: list[str], said: s
 
 
 def test_statements_of_every_kind(published: Home) -> None:
-    assert published("query", "").out == ""
+    assert published("query", "-- nothing to ask").out == ""
     assert published("query", "CREATE TABLE x (y INTEGER)").code == 0
     assert published("query", "SELECT TIMESTAMPTZ '2026-01-01 00:00:00+00' AS t").code == 0
     odd = (
@@ -541,7 +541,8 @@ def test_the_demo_takes_files_of_ones_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [[], ["nonsense"], ["harvest"], ["serve", "--port", "x"], ["restore", "--as-of"]]
+    "given",
+    [["--json"], ["nonsense"], ["harvest"], ["serve", "--port", "x"], ["restore", "--as-of"]],
 )
 def test_a_mistake_in_the_command_line_is_one_line(given: list[str]) -> None:
     result = sheaf(*given)
