@@ -25,6 +25,9 @@ TABLES = {
     **{table: (table,) for table in fileset.TABLES},
 }
 
+NAMES = ("snapshots", *TABLES)
+"""Every view. The manifest alone has what `snapshots` shows."""
+
 _TEMPLATE = Path(__file__).parents[1] / "templates" / "sql" / "views.sql"
 _ROOT = "coalesce(getvariable('root'), '')"
 _KEY = re.compile(r"records/[a-z_]+/[0-9a-f]{32}\.parquet")

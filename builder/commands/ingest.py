@@ -26,6 +26,7 @@ from builder.redif.comparison import Acceptance, can_be_named
 from builder.redif.ingest import Order, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
 from builder.sources.event import Rules
+from builder.sources.capture import SETTINGS
 from builder.sources.fault import CODES
 from builder.sources.rule import SetRule
 from builder.stretch import File
@@ -279,6 +280,8 @@ def _account(done: Ingested) -> str:
         listed = ", ".join(f"{n:,} {reason}" for reason, n in skips.most_common())
         left_out = tally(skips.total(), "record is not published", "records are not published")
         lines.append(f"{left_out}: {listed}")
+        named = [f"`{key} = true` publishes {why}" for why, key in SETTINGS.items() if why in skips]
+        lines += [f"  in sheaf.toml {', '.join(named)}; ingest again after that"] if named else []
     if codes:
         told = sum(source.faults for source in run.sources)
         rows = "each a row" if told == codes.total() else f"told of in {tally(told, 'row')}"

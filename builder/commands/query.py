@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from builder import question
+from builder import question, views
 from builder.context import Context
 from builder.tally import tally
 from functions.oai import engine
@@ -22,14 +22,17 @@ _SHOWN = 1000  # rows of a table on a terminal
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("sql", metavar="SQL", help="a statement, - to read it from stdin")
+    parser.epilog = (
+        f'Views: {", ".join(views.NAMES)}. `sheaf query "DESCRIBE captures"` tells the columns of '
+        "one; docs/store.md tells what is in each."
+    )
 
 
 def run(context: Context) -> int:
     """Ask the newest snapshot in DuckDB's SQL.
 
-    Views: records, captures, sets, snapshots, faults, sources. On a terminal the result is a
-    table, elsewhere CSV; with --json one JSON document a row. A name that several columns have is
-    numbered: url, url_1.
+    On a terminal the result is a table, elsewhere CSV; with --json one JSON document a row. A name
+    that several columns have is numbered: url, url_1.
     """
     sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
     connection = engine.connect(threads=2, memory_megabytes=4096)

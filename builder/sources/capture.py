@@ -18,6 +18,8 @@ from functions.snapshot.identifier import capture_identity
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = re.compile(r"text/.+|application/(?:.+\+)?xml|image/svg\+xml")
 _REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
+SETTINGS = {"redirect": "documents.redirects", "error": "documents.errors"}
+"""The setting that publishes what `refused` leaves out, by the reason that it gives."""
 _CHARSET_WITHIN = 1000  # bytes of a Content-Type
 _TOKEN = re.compile(r"[a-z][a-z0-9\-]{0,30}")
 

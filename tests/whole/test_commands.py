@@ -18,6 +18,12 @@ from urllib.request import urlopen
 
 import duckdb
 import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from builder import views
+from functions.oai import engine
+from functions.snapshot.manifest import UNSTAMPED, Manifest
 
 from ..builder.indexes import line
 from .conftest import Home, make_home, sheaf, warc
@@ -121,6 +127,42 @@ def test_query_gives_csv_and_every_view_answers(published: Home) -> None:
     assert wrong.code == 2
     assert "nothing" in wrong.err
     assert "Traceback" not in wrong.err
+
+
+def test_the_help_of_query_names_every_view() -> None:
+    with engine.connect() as connection:
+        manifest = Manifest(1, UNSTAMPED, "a.cz", (), {})
+        connection.execute(views.views(manifest, views.empty))
+        rows = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal")
+        made = [name for (name,) in rows.fetchall()]
+    (listed,) = re.findall(r"Views: ([^.]*)\.", " ".join(sheaf("query", "--help").out.split()))
+    assert sorted(listed.split(", ")) == sorted(made)
+    assert len(made) > 20
+
+
+def test_ingest_names_the_settings_that_publish_what_it_left_out(
+    home: Home, tmp_path: Path
+) -> None:
+    path = tmp_path / "some.warc"
+    with path.open("wb") as out:
+        writer = WARCWriter(out, gzip=False)
+        for number, status in enumerate(("200 OK", "302 Found", "404 Not Found")):
+            head = StatusAndHeaders(status, [("Content-Type", "text/html")], "HTTP/1.1")
+            url = f"http://a.cz/{number}"
+            writer.write_record(
+                writer.create_warc_record(url, "response", io.BytesIO(b"x"), http_headers=head)
+            )
+    said = home("ingest", path).out
+    assert "2 records are not published: 1 redirect, 1 error" in said
+    settings = ("documents.redirects", "documents.errors")
+    assert all(f"`{key} = true`" in said for key in settings)
+    text = home.config.read_text()
+    for name in ("redirects", "errors"):
+        text = text.replace(f"# {name} = false", f"{name} = true")
+    home.config.write_text(text)
+    again = home("ingest", path)
+    assert "3 captures" in again.out, again.err
+    assert "documents." not in again.out
 
 
 def test_the_shipped_views_work_in_plain_duckdb(published: Home) -> None:
