@@ -25,8 +25,8 @@ from builder.redif.account import Account
 from builder.redif.comparison import Acceptance, can_be_named
 from builder.redif.ingest import Order, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
-from builder.sources.event import Rules
 from builder.sources.capture import SETTINGS
+from builder.sources.event import Rules
 from builder.sources.fault import CODES
 from builder.sources.rule import SetRule
 from builder.stretch import File
