@@ -63,6 +63,8 @@ def told(outcome: Outcome) -> dict[str, object]:
         "pages": counts.pages,
         "rows": outcome.rows,
         "lost": counts.lost,
+        "outside": counts.outside,
+        "later": counts.later,
         "missing": [{"identifier": one, "why": why} for one, why in outcome.lost],
         "notes": list(outcome.notes),
         "error": outcome.error,

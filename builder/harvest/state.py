@@ -26,7 +26,9 @@ class Counts:
     """What came in a run: each item is `new`, `changed` or the `same` as in an earlier run.
 
     `another` are further versions of one item in the run, `again` what came in it before and was
-    not kept again. `deleted` and `mended` are of what was kept; `lost` could not be had.
+    not kept again. `deleted` and `mended` are of what was kept; `lost` could not be had. `outside`
+    were listed although their datestamps lie outside the dates that were asked for; `later` have
+    datestamps after the beginning of the list.
     """
 
     pages: int = 0
@@ -38,6 +40,8 @@ class Counts:
     again: int = 0
     mended: int = 0
     lost: int = 0
+    outside: int = 0
+    later: int = 0
 
     @property
     def distinct(self) -> int:
@@ -50,7 +54,8 @@ class Going:
     """A run that is not at its end: what was asked, and where in its list it is.
 
     `since` and `until` are what the run asks for, `begin` what the present list began with; each
-    may be None. `high` is the latest datestamp that came, `last` the present list's last one.
+    may be None. `dated` is the first responseDate that came. `high` is the latest datestamp that
+    came, `last` the present list's last one.
     `ordered` is whether none was earlier than one before it; `rises`, how often one was later.
     `gained` counts items that came since the list broke off last, `stage` how often it did so in a
     row with nothing gained. `fell` is whether a list began at a datestamp then, `rewound` whether
@@ -67,6 +72,7 @@ class Going:
     asked: tuple[str | None, str | None] = (None, None)
     full: bool = False
     began: str | None = None
+    dated: str = ""
     verb: str = "ListRecords"
     begin: str | None = None
     token: str | None = None

@@ -10,6 +10,7 @@ from builder.harvest.row import Harvested
 from builder.harvest.seen import Sight
 from builder.harvest.stamp import is_before, moment
 from builder.harvest.state import Going, State
+from builder.harvest.window import is_outside
 
 NO_STAMP = "its datestamp is none of OAI-PMH"
 Ask = Callable[[Mapping[str, str]], Page]
@@ -48,22 +49,34 @@ class Taking:
             going.rises += going.last not in ("", entry.datestamp)
             going.last = entry.datestamp
         if going.verb == "ListRecords":
-            self._keep(entry)
+            if self._keep(entry):
+                self._place(entry)
         elif not self._is_had(entry):
             going.bad = max(going.bad, entry.datestamp)
         if not going.high or is_before(going.high, going.last):
             going.high = going.last
+
+    def _place(self, entry: Entry) -> None:
+        """Count a listed record whose datestamp the list should not have."""
+        going = self.going
+        if moment(entry.datestamp) is None:
+            return
+        if moment(going.dated) is not None and is_before(going.dated, entry.datestamp):
+            going.counts.later += 1
+        elif (going.begin or going.until) and is_outside(entry.datestamp, going):
+            going.counts.outside += 1
 
     def _is_had(self, entry: Entry) -> bool:
         """Tell whether the record of a header is had, before or now."""
         known = self.kept.has(entry.identifier, entry.datestamp)
         return known or self.fetch(entry.identifier, "")
 
-    def _keep(self, entry: Entry) -> None:
+    def _keep(self, entry: Entry) -> bool:
+        """Keep a record that came. Tell whether this version is new in the run."""
         going, counts = self.going, self.going.counts
         if not entry.identifier:
             going.lose("", "it has no identifier")
-            return
+            return False
         fault = entry.fault
         if moment(entry.datestamp) is None:
             fault = NO_STAMP if fault is None else f"{fault}; {NO_STAMP}"
@@ -75,11 +88,12 @@ class Taking:
         going.find(entry.identifier)
         setattr(counts, sight.value, getattr(counts, sight.value) + 1)
         if sight is Sight.AGAIN:
-            return
+            return False
         going.gained += sight is not Sight.ANOTHER
         if sight is not Sight.SAME:
             counts.deleted += entry.deleted
             counts.mended += fault is not None
+        return True
 
     def fetch(self, identifier: str, why: str, listed: bool = False) -> bool:
         """Ask for one record and keep it; what cannot be had is lost. Tell whether it is not.

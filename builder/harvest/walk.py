@@ -44,7 +44,7 @@ class Walk:
     paused: Callable[[], None]
     idle: int = _IDLE
     whole: bool = field(init=False, default=False)
-    """Whether the list was walked to its end; single records may be missing all the same."""
+    """Whether the list that was asked for was walked to its end; records may be missing in it."""
     _taking: Taking = field(init=False)
     _resumed: bool = field(init=False)
     """Whether a token is still to be asked for that an earlier process had, and may have used."""
@@ -77,8 +77,9 @@ class Walk:
             self.paused()
 
     def _ended(self) -> str:
-        self.whole = True
-        return PARTIAL if self.going.counts.lost else COMPLETE
+        counts = self.going.counts
+        self.whole = not counts.outside
+        return PARTIAL if counts.lost or counts.outside else COMPLETE
 
     def _page(self) -> bool:
         """Ask for a page and take what is in it; tell whether the list is at its end."""
@@ -86,6 +87,7 @@ class Walk:
         page = self.ask(self._question())
         going.counts.pages += 1
         going.began = going.began or window.beginning(page.date, self.now)
+        going.dated = going.dated or page.date or ""
         self._taking.date = page.date or ""
         if page.errors:
             code, text = page.errors[0]
@@ -95,12 +97,14 @@ class Walk:
         self._resumed = False
         if going.size is None and not going.fell and going.verb == "ListRecords":
             going.size = page.size
-        before = going.gained
+        before, outside = going.gained, going.counts.outside
         for entry in page.entries:
             self._taking.take(entry)
         for identifier, why in page.lost:
             self._taking.fetch(identifier, why, listed=True)
         self.advance(len(page.entries), going.size)
+        if self._widened(2 * (going.counts.outside - outside) >= max(1, len(page.entries))):
+            return False
         if page.torn and not page.token:
             raise Unanswered("the answer breaks off")
         if not page.token:
@@ -109,6 +113,16 @@ class Walk:
         going.token = page.token
         self._back_to_lists()
         return False
+
+    def _widened(self, ignored: bool) -> bool:
+        """Ask for everything where dates are `ignored` that no person asked for."""
+        going = self.going
+        if not ignored or tuple(going.asked) != (None, None):
+            return False
+        going.note("the repository ignores dates, so everything was asked for")
+        going.counts.outside, going.size = 0, None
+        self._begin(None)
+        return True
 
     def _question(self) -> dict[str, str]:
         going, state = self.going, self.kept.state

@@ -5,14 +5,19 @@ changed meanwhile comes at the end of its list, or in the next run, which begins
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from builder.harvest.stamp import DAY, SECOND, earlier, is_before, moment, written
-from builder.harvest.state import State
+from builder.harvest.state import Going, State
+from builder.tally import tally
 
 Covered = tuple[str | None, str]
 
 _OVERLAP = {DAY: 86_400}
 _OVERLAP_OF_SECONDS = 3600
+_TOLERANCE = timedelta(days=1)
+"""How far a record may lie outside the dates asked for: some repositories filter by whole days, or
+in their own time zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,48 @@ def easier(
     if 20 in (len(begin or ""), len(until or "")):
         return begin and begin[:10], until and until[:10]
     return (None, until) if begin is not None else None
+
+
+def is_outside(datestamp: str, going: Going) -> bool:
+    """Tell whether a good datestamp lies outside the dates that the present list was asked for.
+
+    A list that broke off may have been begun again later than the run itself.
+    """
+    found = moment(datestamp)
+    assert found is not None, datestamp
+    low = None if going.begin is None or going.since is None else moment(going.since)
+    if low is not None and low - found > _TOLERANCE:
+        return True
+    high = moment(going.until or "")
+    if high is None or going.until is None:
+        return False
+    end = timedelta(days=1) if len(going.until) == 10 else timedelta()
+    return found - high > end + _TOLERANCE
+
+
+def remarks(going: Going) -> list[str]:
+    """Return what a person is to know of the datestamps of a run's records."""
+    found = []
+    if going.counts.outside:
+        dates = ", ".join(
+            f"{name} {date}"
+            for name, date in (("from", going.begin and going.since), ("until", going.until))
+            if date is not None
+        )
+        found.append(
+            f"the repository does not keep to the dates asked for ({dates}): "
+            f"{going.counts.outside:,} of {going.counts.distinct:,} records lie outside them. "
+            "Records within them may be missing, so they do not count as harvested: harvest all "
+            "by --full, without dates"
+        )
+    if going.counts.later:
+        found.append(
+            f"{tally(going.counts.later, 'record')} came with datestamps after the list began "
+            f"({going.dated}): changed meanwhile, or the repository's clock is wrong. The next run "
+            "brings what else changed. Where tokens count records, others may have been skipped: "
+            "--full brings them"
+        )
+    return found
 
 
 def beginning(response_date: str | None, now: str) -> str:

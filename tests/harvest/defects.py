@@ -230,6 +230,33 @@ def _no_identify(provider: Provider, call: Call) -> None:
         raise Fault("badVerb", "Identify is not known", 500)
 
 
+def _windowless(provider: Provider, call: Call, page: Page) -> Page:
+    """Lists have all items, whatever dates are asked for."""
+    given = {k: v for k, v in provider.arguments(call).items() if k not in ("from", "until")}
+    return _listed(provider, given, page, given.get("after"))
+
+
+def _token_windowless(provider: Provider, call: Call, page: Page) -> Page:
+    """The first page keeps to the dates; its token goes on behind as many of all items."""
+    given = {k: v for k, v in provider.arguments(call).items() if k not in ("from", "until")}
+    if page.asked:
+        return _listed(provider, given, page, given.get("after"))
+    every = provider.wanted(given)
+    last = every[: len(page.items)][-1]
+    return replace(page, token=provider.token(given, provider.key(last), 1) if page.token else None)
+
+
+def _listed(provider: Provider, given: Mapping[str, str], page: Page, after: str | None) -> Page:
+    """Return the page of another list that begins behind a key."""
+    wanted = provider.wanted(given)
+    start = 0 if after is None else sum(provider.key(one) <= after for one in wanted)
+    some = tuple(wanted[start : start + provider.page_size])
+    token: str | None = "" if page.asked else None
+    if start + len(some) < len(wanted):
+        token = provider.token(given, provider.key(some[-1]), page.depth + 1)
+    return replace(page, items=some, token=token, start=start, cursor=start, size=len(wanted))
+
+
 DEFECTS: Mapping[str, Defect] = {
     "no-last-token": Defect("the last page has no element resumptionToken", page=_no_last_token),
     "wrong-cursor": Defect("cursor is the number of the page", page=_wrong_cursor),
@@ -251,6 +278,8 @@ DEFECTS: Mapping[str, Defect] = {
     "from-earliest": Defect("from before the earliest datestamp is refused", before=_from_earliest),
     "until-future": Defect("until in the future is refused", before=_until_future),
     "no-dates": Defect("from and until are refused with HTTP 400", before=_no_dates),
+    "ignores-dates": Defect("from and until are ignored", page=_windowless),
+    "tokens-lose-dates": Defect("a token forgets from and until", page=_token_windowless),
     "errors-400": Defect("errors of OAI-PMH are HTTP 400", answer=_as_status(400)),
     "errors-404": Defect("errors of OAI-PMH are HTTP 404", answer=_as_status(404)),
     "errors-500": Defect("errors of OAI-PMH are HTTP 500", answer=_as_status(500)),

@@ -64,7 +64,12 @@ def test_dates_and_sets_select() -> None:
 
 
 _UNSEEN = {"no-identify", "until-future", "offset-tokens"}  # here, for lists that do not change
-_SINCE = {"from-earliest": "2020-01-01", "no-dates": "2020-01-01"}
+_SINCE = {
+    "from-earliest": "2020-01-01",
+    "no-dates": "2020-01-01",
+    "ignores-dates": "2026-11-20",
+    "tokens-lose-dates": "2026-11-20",
+}
 
 
 @pytest.mark.parametrize("name", sorted(DEFECTS.keys() - _UNSEEN))
