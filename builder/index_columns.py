@@ -17,6 +17,12 @@ _HASHED = (
     "sha256(concat(strlen(url), ' ', url, chr(10), second, chr(10), "
     "CASE WHEN kind != 'revisit' THEN status END, chr(10), digest, chr(10), '0'))"
 )
+HASHED = (
+    "sha256(encode(octet_length(raw) || ' ') || raw || encode(chr(10) || second || chr(10) "
+    "|| status || chr(10) || digest || chr(10) || ordinal))"
+)
+"""What identifier.capture_identity hashes, of the columns `raw` (a BLOB), `second`, `status`,
+`digest` (texts, empty where there is none) and `ordinal`."""
 IDENTITY = "concat({})".format(
     ", ".join(
         f"triples[(({half} >> {at}) & {(1 << _STEP) - 1}) + 1]"

@@ -42,15 +42,11 @@ WINDOW same AS (
     PARTITION BY identity, warc_filename, repeated
     ORDER BY warc_record_offset NULLS LAST, part, row)
 """
-_HASHED = (
-    "sha256(encode(octet_length(raw) || ' ') || raw || encode(chr(10) || second || chr(10) "
-    "|| status || chr(10) || digest || chr(10) || ordinal))"
-)
 _NEW = "ordinal > 0 OR repeated"
 _SETTLED = f"""
 CREATE TABLE settled AS
 SELECT part, row, repeated, {index_columns.IDENTITY} AS settled
-FROM ({index_columns.halves(f"SELECT *, {_HASHED} AS hash FROM twins WHERE {_NEW}")}),
+FROM ({index_columns.halves(f"SELECT *, {index_columns.HASHED} AS hash FROM twins WHERE {_NEW}")}),
     (SELECT $triples::VARCHAR[] AS triples)
 """
 _WRITTEN = """

@@ -7,7 +7,7 @@ what comes out.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -174,7 +174,7 @@ class _Ingest:
     _split: int = stretch.MOST
     _ranges: dict[File, tuple[Stretch, ...]] = field(default_factory=dict)
     _done: dict[Stretch, Reading] = field(default_factory=dict)
-    _renamed: dict[Path, Mapping[int, str]] = field(default_factory=dict)
+    _renamed: set[Path] = field(default_factory=set)
     _left: Counter[File] = field(default_factory=Counter)
 
     def resume(self, split: int) -> None:
@@ -232,8 +232,7 @@ class _Ingest:
                 rows.Rows(one.path(table), getattr(one, at), getattr(one.source, count))
                 for one in pieces
             )
-            renamed = self._renamed if table == "captures" else {}
-            yield from rows.gathered(self.connection, some, table, self.work.folder, renamed)
+            yield from rows.gathered(self.connection, some, table, self.work.folder, self._renamed)
         yield from rows.linked(
             (one.part / name for one in every for name in one.own), self.work.folder
         )
@@ -254,7 +253,7 @@ class _Ingest:
         if self._is_lost(file):
             return False
         renamed = seam.renumbered(self.connection, pieces) if seam.meet(pieces) else None
-        self._renamed.update(renamed or {})
+        self._renamed |= renamed or set()
         return renamed is not None
 
     def _is_lost(self, file: File) -> bool:

@@ -1,7 +1,7 @@
 """Rows of a run: written in parts, and then those of many parts as few and well-filled files."""
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -65,22 +65,18 @@ def gathered(
     some: Iterable[Rows],
     table: str,
     folder: Path,
-    renamed: Mapping[Path, Mapping[int, str]],
+    renamed: Collection[Path] = (),
 ) -> Iterator[Path]:
     """Write the rows, in their order, as files of FILE_ROWS rows, each once it is asked for.
 
-    `renamed` gives some rows, by file and number, another identity. Raises StoreError.
+    Some rows of the files `renamed` get another identity, by the connection's table `renamed`
+    (builder.seam). Raises StoreError.
     """
     for number, rows in enumerate(_filled(_united(some))):
         target = part_path(folder, table, f"{number:06}")
-        changes = list(_changes(rows, renamed))
         with writing(folder), engine.reading("what was read"):
-            if changes:
-                connection.execute(
-                    "CREATE OR REPLACE TABLE renamed (arm INTEGER, row BIGINT, identity VARCHAR)"
-                )
-                connection.executemany("INSERT INTO renamed VALUES ($1, $2, $3)", changes)
-            sql = _selected(rows, table, changed=bool(changes))
+            changed = any(one.path in renamed for one in rows)
+            sql = _selected(rows, table, changed=changed)
             write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
         yield target
 
@@ -129,31 +125,25 @@ def _filled(some: Iterable[Rows]) -> Iterator[list[Rows]]:
         yield held
 
 
-def _changes(
-    rows: Sequence[Rows], renamed: Mapping[Path, Mapping[int, str]]
-) -> Iterator[tuple[int, int, str]]:
-    for arm, one in enumerate(rows):
-        for row, identity in renamed.get(one.path, {}).items():
-            if one.at <= row < one.at + one.count:
-                yield arm, row, identity
-
-
 def _selected(rows: Sequence[Rows], table: str, *, changed: bool) -> str:
     """Return the statement that gives the rows; UNION ALL and WHERE keep their order."""
     names = ", ".join(column.name for column in TABLES[table])
     if changed:
-        names = f"{names}, file_row_number AS row"
+        names = f"{names}, file_row_number"
     arms = " UNION ALL ".join(
-        f"SELECT {f'{arm} AS arm, ' if changed else ''}{names} FROM read_parquet("
-        f"{_quoted(one.path)}, file_row_number = true, hive_partitioning = false) "
+        f"SELECT {f'{arm} AS arm, {_quoted(one.path)} AS file, ' if changed else ''}{names} "
+        f"FROM read_parquet({_quoted(one.path)}, file_row_number = true, "
+        f"hive_partitioning = false) "
         f"WHERE file_row_number >= {one.at} AND file_row_number < {one.at + one.count}"
         for arm, one in enumerate(rows)
     )
     if not changed:
         return arms
     return (
-        "SELECT g.* EXCLUDE (arm, row) REPLACE (coalesce(n.identity, g.identity) AS identity) "
-        f"FROM ({arms}) g LEFT JOIN renamed n USING (arm, row) ORDER BY arm, row"
+        "SELECT g.* EXCLUDE (arm, file, file_row_number) "
+        "REPLACE (coalesce(n.identity, g.identity) AS identity) "
+        f"FROM ({arms}) g LEFT JOIN renamed n ON n.file = g.file AND n.row = g.file_row_number "
+        "ORDER BY arm, file_row_number"
     )
 
 

@@ -6,30 +6,58 @@ several ranges have, the ordinals are counted anew over the whole file.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 
-from builder import intake
+from builder import index_columns, intake
 from builder.reading import Reading
 from builder.sources.event import Crawl
 from functions.oai import engine
-from functions.snapshot.identifier import capture_identity
-
-Changes = Mapping[Path, Mapping[int, str]]
-"""New identities, by file of captures and number of the row in it."""
 
 _ONCE = "gzip-not-per-record"  # a fault that is told once of a file: its records have no offsets
 _ROWS = "read_parquet($files, filename = true, file_row_number = true, hive_partitioning = false)"
-_ALIKE = {
-    "url": "coalesce(url_bytes, encode(url))",
-    "second": r"regexp_replace(fetch_date, '\.\d+Z$', 'Z')",
-    "status": "CASE WHEN warc_record_type = 'revisit' THEN NULL ELSE fetch_status END",
-    "digest": "content_digest",
-}
-"""What an identity is made of (see identifier.capture_identity), out of a capture's columns."""
+_FIELDS = "raw, second, status, digest"
+_AGAIN = f"""
+CREATE OR REPLACE TABLE again AS SELECT identity FROM {_ROWS}
+GROUP BY identity HAVING count(DISTINCT filename) > 1
+"""
+_ALIKE = f"""
+CREATE OR REPLACE TABLE alike AS
+WITH captures AS (
+    SELECT filename AS file, file_row_number AS row, identity,
+        coalesce(url_bytes, encode(url)) AS raw,
+        coalesce(regexp_replace(fetch_date, '[.][0-9]+Z$', 'Z'), '') AS second,
+        CASE WHEN fetch_status IS NULL OR warc_record_type = 'revisit' THEN ''
+            ELSE fetch_status::VARCHAR END AS status,
+        coalesce(content_digest, '') AS digest
+    FROM {_ROWS}
+), several AS (
+    SELECT DISTINCT {_FIELDS} FROM captures WHERE identity IN (FROM again)
+)
+SELECT *,
+    row_number() OVER (PARTITION BY {_FIELDS}, file ORDER BY row) - 1 AS within,
+    row_number() OVER (
+        PARTITION BY {_FIELDS} ORDER BY list_position($files, file), row) - 1 AS ordinal
+FROM captures SEMI JOIN several USING ({_FIELDS})
+"""
+
+
+def _identities(columns: str, source: str) -> str:
+    """Return a query of `columns` and the identity `counted` that each row of `source` has."""
+    rows = index_columns.halves(f"SELECT *, {index_columns.HASHED} AS hash FROM ({source})")
+    triples = "(SELECT $triples::VARCHAR[] AS triples)"
+    return f"SELECT {columns}, {index_columns.IDENTITY} AS counted FROM ({rows}), {triples}"
+
+
+_WITHIN = _identities("identity", "SELECT * REPLACE (within AS ordinal) FROM alike")
+_ODD = f"SELECT count(*) FROM ({_WITHIN}) WHERE counted != identity"
+_CREATED = "CREATE TABLE IF NOT EXISTS renamed (file VARCHAR, row BIGINT, identity VARCHAR)"
+_RENAMED = "INSERT INTO renamed " + _identities(
+    "file, row", "SELECT * FROM alike WHERE ordinal != within"
+)
+_FILES = "SELECT DISTINCT file FROM alike WHERE ordinal != within"
 
 
 def meet(pieces: Sequence[Reading]) -> bool:
@@ -39,44 +67,25 @@ def meet(pieces: Sequence[Reading]) -> bool:
     return all(one.next is not None and one.next == other.first for one, other in pairwise(pieces))
 
 
-def renumbered(connection: engine.Connection, pieces: Sequence[Reading]) -> Changes | None:
-    """Return which captures of a file, read in ranges, get another identity than they have.
+def renumbered(connection: engine.Connection, pieces: Sequence[Reading]) -> set[Path] | None:
+    """Count captures that are alike over all ranges of a file; return which files this changes.
 
-    None if that cannot be told from the columns; the file is then to be read in one piece.
+    New identities go into the table `renamed`: Parquet file of captures, number of the row in it,
+    and identity. None if the columns do not tell them; the file is then to be read in one piece.
     """
     files = [str(one.path("captures")) for one in pieces if one.source.captures]
-    values = {"files": files}
-    columns = ", ".join(f"{value} AS {name}" for name, value in _ALIKE.items())
-    same = " AND ".join(f"r.{name} IS NOT DISTINCT FROM a.{name}" for name in _ALIKE)
-    changes: dict[Path, dict[int, str]] = {}
     if len(files) < 2:
-        return changes
-    before: Counter[tuple[object, ...]] = Counter()
-    within: Counter[tuple[object, ...]] = Counter()
+        return set()
+    triples = {"triples": index_columns.TRIPLES}
     with engine.reading("what was read"):
-        connection.execute(
-            f"CREATE OR REPLACE TABLE again AS SELECT identity FROM {_ROWS} "
-            "GROUP BY identity HAVING count(DISTINCT filename) > 1",
-            values,
-        )
-        sql = (
-            f"WITH r AS (SELECT filename, file_row_number, identity, {columns} FROM {_ROWS}), "
-            f"a AS (SELECT DISTINCT {', '.join(_ALIKE)} FROM r WHERE identity IN (FROM again)) "
-            f"SELECT filename, file_row_number, identity, {', '.join('r.' + n for n in _ALIKE)} "
-            f"FROM r JOIN a ON {same} "
-            "ORDER BY list_position($files, filename), file_row_number"
-        )
-        with closing(engine.batches(connection, sql, values)) as batches:
-            for name, row, identity, url, second, status, digest in (r for b in batches for r in b):
-                alike = (url, second, status, digest)
-                if capture_identity(*alike, within[name, alike]) != identity:
-                    return None
-                if before[alike] != within[name, alike]:
-                    renamed = changes.setdefault(Path(name), {})
-                    renamed[row] = capture_identity(*alike, before[alike])
-                before[alike] += 1
-                within[name, alike] += 1
-    return changes
+        connection.execute(_AGAIN, {"files": files})
+        connection.execute(_ALIKE, {"files": files})
+        ((odd,),) = connection.execute(_ODD, triples).fetchall()
+        if odd:
+            return None
+        connection.execute(_CREATED)
+        connection.execute(_RENAMED, triples)
+        return {Path(file) for (file,) in connection.execute(_FILES).fetchall()}
 
 
 def joined(pieces: Sequence[Reading], digest: str) -> intake.Source:

@@ -187,3 +187,41 @@ def test_any_ranges_of_a_file_give_what_it_gives_as_a_whole(
     root = tmp_path_factory.mktemp("cut")
     ingested(root, [path], split)
     assert table(root, "captures") == as_read([path])[0]
+
+
+class Counted:
+    """A connection to a database that counts the values it is given."""
+
+    def __init__(self, connection: Any) -> None:
+        self.values = 0
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, sql: str, values: Any = ()) -> Any:
+        self.values += len(values)
+        return self._connection.execute(sql, values)
+
+    def executemany(self, sql: str, rows: list[Any]) -> Any:
+        self.values += sum(map(len, rows))
+        return self._connection.executemany(sql, rows)
+
+
+def test_joining_ranges_sends_no_values_row_by_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each value sent alone costs a third of a millisecond; archives have millions alike."""
+    seen: list[Counted] = []
+    connected = ingest._connected
+
+    def counted(*given: Any) -> Any:
+        seen.append(Counted(connected(*given)))
+        return seen[-1]
+
+    monkeypatch.setattr(ingest, "_connected", counted)
+    for count in (30, 120):
+        path = archive(tmp_path / f"{count}.warc", count, few=1)
+        ingested(tmp_path / f"store-{count}", [path], path.stat().st_size // 3)
+        assert table(tmp_path / f"store-{count}", "captures") == as_read([path])[0]
+    assert seen[0].values == seen[1].values
