@@ -12,11 +12,13 @@ from typing import BinaryIO
 
 from functions.archive import zstd
 from functions.archive.member import Members
+from functions.archive.section import CHECKSUM, COMPRESSION, CUT
 from functions.archive.start import HEAD, begins_record
 from functions.archive.tape import PIECE
 from functions.archive.zstd import Undecodable
 
 _READ = PIECE * 4
+_CHECK = "doesn't match checksum"  # the library's words for a frame's end
 _KEPT = 1 << 18  # raw bytes behind, for a search to begin where a broken frame began
 _SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length is taken for damage
 
@@ -124,11 +126,14 @@ class Frames(Members):
                 return
         self._inflater = None
         self._raw_at = len(self._raw)
+        self._section.fail(self._member, CUT)
         self.faults.append((self._member, "zstd-truncated", "", "read up to the end"))
 
     def _leave(self, code: str, detail: str, passed: bool = False) -> None:
         """Leave the frame in hand where it breaks, and go to the next one."""
         self._inflater = None
+        cut = CUT if code == "zstd-truncated" else COMPRESSION
+        self._section.fail(self._member, CHECKSUM if detail.endswith(_CHECK) else cut)
         # What follows the error may already be the next frame, so it is sought from the start.
         if not passed:
             self._find_member(self._member + 1)

@@ -13,21 +13,25 @@ import zlib
 from typing import Any, BinaryIO
 
 from functions.archive.inflate import GZIP, ODD_FLAGS, Broken, Inflater
-from functions.archive.start import HEAD, begins_record
+from functions.archive.salvage import OUTPUT, opens_record, salvage
+from functions.archive.section import CHECKSUM, COMPRESSION, CUT, Section
+from functions.archive.start import begins_record
 from functions.archive.tape import PIECE, Tape
 
 _MAGIC = b"\x1f\x8b\x08"
 _FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
-_OUTPUT = 1 << 18  # inflated bytes of one piece, which bounds memory
 _READ = 1 << 18  # bytes of one read
 _FIRST_FEED = 1 << 11  # compressed bytes given to ISA-L at first, which copies what it leaves
 _WHOLE_RAW = 1 << 20  # compressed and inflated bytes of a member that is inflated at once
 _WHOLE = 1 << 22
+_CHECKS = ("incorrect data check", "incorrect length check")  # zlib's words for a member's end
 _NEAR = 1 << 12  # compressed bytes that show what a member begins with
 
 
 class Members(Tape):
     """A gzip file; offsets and lengths are those of the members, in raw bytes."""
+
+    checked = True
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
         """Start with `head`, the file's first bytes, which were already read from `stream`.
@@ -50,6 +54,7 @@ class Members(Tape):
         self._start = 0  # raw offset of the section
         self._end = 0  # raw offset of the section's end, once it is reached
         self._within = False  # whether the member in hand belongs to the section
+        self._section = Section()
 
     def next_section(self) -> bool:
         """Go to the next section; False at the file's end."""
@@ -57,6 +62,7 @@ class Members(Tape):
             return False
         self._start = self._member
         self._buffer, self._at, self._ahead = self._ahead, 0, b""
+        self._section.begin(self._start, len(self._buffer))
         self._within = self._inflater is not None
         if not self._within:
             self._end = self._raw_base + self._raw_at
@@ -86,13 +92,39 @@ class Members(Tape):
         """Return the raw offset of the section's first member."""
         return self._start
 
+    def member(self) -> int:
+        """Return the raw offset of the member that holds the next byte."""
+        return self._section.holder(len(self._buffer) - self._at)
+
+    @property
+    def last_member(self) -> int:
+        """The member that holds the last byte of the record closed last."""
+        return self._section.last_member
+
+    def damage(self, first: int, last: int) -> str | None:
+        """Return what failed in the section's members from one to another (see Tape.damage)."""
+        return self._section.damage(first, last)
+
     def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:
-        """Go to the next record's start; the length is known if the record ends its section."""
+        """Go to the next record's start, or to the section's end.
+
+        The length is known if the record opens its section and no other begins in its last member:
+        it ends with that member, whatever follows.
+        """
+        section = self._section
+        section.close(len(self._buffer) - self._at)
         garbage = self.settle()
-        whole = offset is not None and self.ended()
-        return (self._end - offset if whole and offset is not None else None), garbage
+        if offset is None or (not self.ended() and self.member() == section.last_member):
+            return None, garbage
+        end = self._end if section.last_end is None else section.last_end
+        return end - offset, garbage
 
     def _piece(self) -> bytes:
+        piece = self._next_piece()
+        self._section.give(len(piece))
+        return piece
+
+    def _next_piece(self) -> bytes:
         if self._ahead_faults:
             self.faults += self._ahead_faults
             self._ahead_faults = []
@@ -101,6 +133,7 @@ class Members(Tape):
                 piece, self._ahead = self._ahead, b""
                 self._continues = False
                 self._within = True
+                self._section.follow(self._member, self._end, len(self._buffer) - self._at)
                 return piece
             if self._inflater is not None:
                 piece = self._inflate()
@@ -179,9 +212,9 @@ class Members(Tape):
             before = zlib.decompressobj(31) if self._member_fresh else inflater.copy()
             self._member_fresh = False
             try:
-                piece = inflater.decompress(data, _OUTPUT)
+                piece = inflater.decompress(data, OUTPUT)
             except zlib.error as error:
-                return self._give_up(_salvaged(before, data), str(error))
+                return self._give_up(salvage(before, data), str(error))
             if inflater.eof:
                 self._raw_at += len(data) - len(inflater.unused_data)
                 self._inflater = None
@@ -202,6 +235,7 @@ class Members(Tape):
                 return self._give_up(b"", "no end before the file's")
             self._raw_at = len(self._raw)
         self._inflater = None
+        self._section.fail(self._member, CUT)
         self.faults.append((self._member, "gzip-truncated", "", "read up to the end"))
         return b""
 
@@ -216,6 +250,8 @@ class Members(Tape):
     def _give_up(self, piece: bytes, error: str) -> bytes:
         # What follows the error may already be the next member, so it is sought from the start.
         self._inflater = None
+        code = CHECKSUM if error.endswith(_CHECKS) else COMPRESSION
+        self._section.fail(self._member, code)
         found = self._find_member(self._member + 1)
         next_place = f"read on at byte {self._raw_base + self._raw_at}" if found else "read no more"
         self.faults.append((self._member, "gzip-corrupt", error, next_place))
@@ -240,7 +276,7 @@ class Members(Tape):
             self._raw_at = at
             self._has_raw(_NEAR)
             at = place - self._raw_base
-            if _opens_record(self._raw[at : at + _NEAR]):
+            if opens_record(self._raw[at : at + _NEAR]):
                 self._raw_at = at
                 return True
             at += 1
@@ -257,28 +293,3 @@ class Members(Tape):
             self._raw_base += drop
             self._raw_at -= drop
         return self._raw_at < len(self._raw)
-
-
-def _opens_record(raw: bytes) -> bool:
-    inflater = zlib.decompressobj(31)
-    try:
-        return begins_record(inflater.decompress(raw, HEAD))
-    except zlib.error:
-        return begins_record(_salvaged(zlib.decompressobj(31), raw))
-
-
-def _salvaged(inflater: "zlib._Decompress", data: bytes) -> bytes:
-    """Return what `data` inflates to before it breaks, which zlib withholds with its error."""
-    pieces: list[bytes] = []
-    size = 0
-    for step in (256, 1):
-        while data and size < _OUTPUT:
-            trial = inflater.copy()
-            try:
-                piece = trial.decompress(data[:step])
-            except zlib.error:
-                break
-            pieces.append(piece)
-            size += len(piece)
-            inflater, data = trial, data[step:]
-    return b"".join(pieces)

@@ -23,6 +23,8 @@ class Tape:
 
     shared = "gzip-not-per-record"
     """The fault's code where a record does not begin its section."""
+    checked = False
+    """Whether the bytes lie in members, whose damage is known at their end."""
 
     def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
         """Start with `head`, the file's first bytes, which were already read from `stream`.
@@ -70,6 +72,22 @@ class Tape:
 
     def single(self) -> bytes | None:
         """Return all of the section that was just opened, where that is cheap."""
+        return None
+
+    def member(self) -> int:
+        """Return the raw offset of the member that holds the next byte."""
+        return 0
+
+    @property
+    def last_member(self) -> int:
+        """The member that holds the last byte of the record closed last."""
+        return 0
+
+    def damage(self, first: int, last: int) -> str | None:
+        """Return what failed in the section's members from one to another, None if nothing did.
+
+        The codes are those of the module `section`. Damage is known at a member's end.
+        """
         return None
 
     def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:

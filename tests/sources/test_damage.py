@@ -303,3 +303,15 @@ def test_an_archive_within_a_cut_member_gives_no_records():
     data = members([record(0)]) + outer[:-500]
     assert urls(data) == ["http://a.cz/0", URL.decode()]
     assert codes(data) == ["payload-short", "gzip-truncated"]
+
+
+@pytest.mark.parametrize("pack", [members, frames])
+def test_a_record_ends_with_its_own_member_whatever_follows(pack):
+    parts = [pack([record(n)]) for n in range(3)]
+    broken = pack([record(1).replace(b"WARC/1.0", b"WBRC/1.0")])  # begins no record
+    for neighbour in (broken, broken[:-1] + bytes([broken[-1] ^ 1]), broken + broken):
+        data = parts[0] + neighbour + parts[2]
+        one, two = captures(data)
+        assert (one.warc_record_offset, one.warc_record_length) == (0, len(parts[0]))
+        assert two.warc_record_offset == len(parts[0]) + len(neighbour)
+        assert "garbage" in codes(data)
