@@ -1,11 +1,12 @@
 """The merge: the intake held against the last snapshot, giving what is new or changed.
 
 Of several copies of one capture one leads: one from an archive file before one from an index (which
-tells no length of payload), then one with a payload before a revisit, then the first by file name
-and offset, then the one that was read last. Against the snapshot it is the copy that is published
-already, unless the very record was read again (same file, same offset), only a revisit was
-published, or only what an index says. The leading copy gives the description; what it lacks is
-filled from the others. Its sets stand, and to them come the others' collections, and hierarchies of
+tells no length of payload), then a whole one before a damaged one, then one with a payload before a
+revisit, then the first by file name and offset, then the one that was read last. Against the
+snapshot it is the copy that is published already, unless the very record was read again (same file,
+same offset), or only a revisit, a damaged copy or what an index says was published. The leading
+copy gives the description; what it lacks is filled from the others, but a whole copy gets nothing
+from a damaged one. Its sets stand, and to them come the others' collections, and hierarchies of
 which it has none. Where copies lie is no part of the description, so a copy elsewhere changes
 nothing by itself. A published revisit counts here without what it has from its original.
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.inheritance import OWN
-from builder.precedence import COLUMNS, DESCRIBED, FOLDED, REVISED, SPECIFIC
+from builder.precedence import COLUMNS, DESCRIBED, FOLDED, REVISED, SPECIFIC, UNITED
 from builder.snapshot import Draft, Query
 from functions.oai import engine
 from functions.snapshot import identifier, schema
@@ -64,13 +65,14 @@ NONE_UNALTERED = "CREATE VIEW unaltered AS SELECT * FROM altered WHERE false"
 _COPIES = f"""
 CREATE TABLE copies AS
 SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
-    {", ".join(f"first_value({n} IGNORE NULLS) OVER copy AS {n}" for n in DESCRIBED)},
+    {", ".join(f"{UNITED.format(name=n)} AS {n}" for n in DESCRIBED)},
     {", ".join(sorted(schema.LOCATION))}
 FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identifier FROM repeated)
 WINDOW copy AS (
     PARTITION BY identifier
-    ORDER BY content_length IS NULL, warc_record_type = 'revisit', warc_filename,
-        warc_record_offset NULLS LAST, number DESC, file_row_number DESC
+    ORDER BY content_length IS NULL, content_damaged IS NOT NULL,
+        warc_record_type = 'revisit', warc_filename, warc_record_offset NULLS LAST, number DESC,
+        file_row_number DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 """
 

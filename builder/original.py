@@ -42,7 +42,7 @@ _MORE_OFFERS = (
 )
 _MODEL = (
     f"identifier, url AS address, {tie.SECOND} AS second, "
-    "[content_digest, content_digest_declared] AS digests, "
+    "[content_digest, content_digest_declared] AS digests, content_damaged IS NOT NULL AS damaged, "
     f"{', '.join(INHERITED)}, list_filter(sets, lambda s: starts_with(s, 'mime:')) AS sets"
 )
 _MODELS = f"CREATE TABLE models AS SELECT position, {_MODEL} FROM novel WHERE false"
@@ -111,7 +111,8 @@ _MATCHES = {
 _WINNERS = (
     "CREATE OR REPLACE TABLE winners AS SELECT DISTINCT ON (target) target, position "
     "FROM hits h JOIN found f USING (position) WHERE {matches} "
-    "ORDER BY target, coalesce(list_contains(f.digests, h.digest), false) DESC, f.identifier"
+    "ORDER BY target, coalesce(list_contains(f.digests, h.digest), false) DESC, f.damaged, "
+    "f.identifier"
 )
 _BOUND = (
     "INSERT INTO bonds SELECT identifier, $rule, moment, position "

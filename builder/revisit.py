@@ -5,11 +5,12 @@
 3. its payload digest alone.
 
 Only live captures that are no revisits are originals. Of several the latest that is not later than
-the revisit is taken, else the earliest after it; of one second, the first by identifier. A digest
-is that of the payload or the one that the original declares. So what a revisit gets follows from
-what is published, whatever the order in which it was: when an original comes, changes or goes,
-those published revisits are looked at again that it can make a difference to (builder.tie), and
-where it does they are changes as well.
+the revisit is taken, else the earliest after it; of one second, the first by identifier. One whose
+bytes are damaged is taken by its digest where no whole one has it. A digest is that of the payload
+or the one that the original declares. So what a revisit gets follows from what is published,
+whatever the order in which it was: when an original comes, changes or goes, those published
+revisits are looked at again that it can make a difference to (builder.tie), and where it does they
+are changes as well.
 """
 
 from builder import tie

@@ -5,7 +5,8 @@ The table `originals` has two rows for most captures that are no revisits, of 40
 - one of its URL and date, to the second: what a revisit may refer to;
 - one of its payload digest (and one of the digest that it declares besides), with 24 bits of its
   URL's hash and with its date, so that the best original is found out of very many with one digest
-  without any of their records being read.
+  without any of their records being read. One whose bytes are damaged has no URL there, and a date
+  behind all others: it is taken where no whole one has the digest.
 
 The table `revisits` has for each revisit the keys of that rule by which its original was found, and
 of the rules before it, for an original by one of these would be a better one; where it has none,
@@ -19,6 +20,9 @@ SPAN = 1 << 40
 """Keys of a URL and date are below it, those of a digest are not."""
 UNDATED = 1 << 38
 """Seconds since 1970 by which what has no date is ordered: behind all else."""
+
+_DAMAGED = 2 * UNDATED
+"""Seconds that are added to the date of what is damaged."""
 
 ORIGINAL = "kind = 'capture' AND NOT deleted AND warc_record_type != 'revisit'"
 REVISIT = "kind = 'capture' AND NOT deleted AND warc_record_type = 'revisit'"
@@ -46,19 +50,24 @@ def _dated(mark: str, second: str) -> str:
 
 _DIGEST = f"{SPAN} + ({_hash('digest')} >> 24)::BIGINT"
 _MARK = "(mark & 16777215)::INTEGER"
+_NO_MARK = -1
 
 
 def originals(items: str) -> str:
     """Return the query of the rows of originals in `items`, which has their `position`."""
-    digested = "SELECT {key}, {url}, moment, position FROM (SELECT *, {column} AS digest FROM m) "
+    digested = (
+        "SELECT {key}, if(damaged, {none}, {url}), if(damaged, {late}, 0) + moment, position "
+        "FROM (SELECT *, {column} AS digest FROM m) "
+    )
     return (
         "WITH m AS MATERIALIZED (SELECT position, content_digest, content_digest_declared, "
+        "content_damaged IS NOT NULL AS damaged, "
         f"{SECOND} AS second, {_AT} AS moment, {_hash('url')} AS mark FROM {items}) "
         f"SELECT {_dated('mark', 'second')} AS key, NULL::INTEGER AS url, NULL::BIGINT AS moment, "
         "position FROM m WHERE second IS NOT NULL"
     ) + "".join(
         " UNION ALL "
-        + digested.format(key=_DIGEST, url=_MARK, column=column)
+        + digested.format(key=_DIGEST, url=_MARK, column=column, none=_NO_MARK, late=_DAMAGED)
         + "WHERE digest IS NOT NULL"
         for column in ("content_digest", "content_digest_declared")
     )

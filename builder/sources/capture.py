@@ -12,6 +12,7 @@ from builder.sources.payload import Payload
 from functions.archive.digest import Declared
 from functions.archive.message import Message, charset_of
 from functions.archive.record import Flaw, Record
+from functions.archive.section import CUT
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 
@@ -35,6 +36,22 @@ class Found:
     offset: int | None
     missing: int = 0
     """Bytes that the record declares and does not hold."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A capture that has no identity yet: whether its bytes are damaged is known later.
+
+    `url` and `second` go into its identity. `declared` is the digest that its record declares,
+    which is `proven` where the payload has it. `short` tells that bytes of the record are missing.
+    """
+
+    capture: Capture
+    url: bytes
+    second: str | None
+    declared: str | None
+    proven: bool
+    short: bool
 
 
 @dataclass(slots=True)
@@ -64,11 +81,39 @@ class Captures:
         self._rules = rules
         self._ordinals = ordinals
 
-    def made(self, found: Found, length: int | None, flaws: list[Flaw]) -> Capture:
+    def made(
+        self, found: Found, length: int | None, flaws: list[Flaw], damage: str | None = None
+    ) -> Capture:
         """Return the capture of one document; what is wrong with what it says goes to `flaws`.
 
-        `length` is that of the whole record as stored.
+        `length` is that of the whole record as stored, `damage` what failed in its member.
         """
+        draft = self.draft(found, length, flaws)
+        if damage:
+            flaws[:] = [(*flaw[:3], settle_flaw(flaw[0], flaw[3])) for flaw in flaws]
+        return self.settle(draft, damage)
+
+    def settle(self, draft: Draft, damage: str | None) -> Capture:
+        """Return the capture of a draft, once it is known what failed in its member.
+
+        Of damaged bytes neither the digest nor the identity is made. The declared digest stands
+        for theirs; without one there is none.
+        """
+        capture = draft.capture
+        if damage == CUT and draft.short:
+            damage = None  # what is there is right, and is told to be truncated
+        if damage:
+            capture.content_damaged = damage
+            if not draft.proven:
+                capture.content_digest = draft.declared
+                capture.content_digest_declared = None
+        # An index names no status of a revisit, and is to give the same items.
+        status = None if capture.warc_record_type == "revisit" else capture.fetch_status
+        capture.identity = self._identity(draft.url, draft.second, status, capture.content_digest)
+        return capture
+
+    def draft(self, found: Found, length: int | None, flaws: list[Flaw]) -> Draft:
+        """Return the capture of one document without its identity; see `made`."""
         record, payload = found.record, found.payload
         when, bad_date = (instant.from_arc if record.is_arc else instant.from_warc)(record.date)
         content, bad_title = _content(found, self._rules.titles)
@@ -77,11 +122,8 @@ class Captures:
         status = status_of(record, found.message)
         digest = _digest(found)
         refers_to = record.fields.get(b"warc-refers-to-target-uri")
-        return Capture(
-            # An index names no status of a revisit, and is to give the same items.
-            identity=self._identity(
-                record.url, when.second, None if record.type == "revisit" else status, digest
-            ),
+        capture = Capture(
+            identity="",
             url=where.url,
             url_surtkey=where.surt,
             sets=self._sets(where, content),
@@ -108,6 +150,9 @@ class Captures:
             warc_record_length=length,
             content_digest_declared=_declared(found),
         )
+        declared = found.declared.text() if found.declared else None
+        proven = payload is not None and payload.agrees
+        return Draft(capture, record.url, when.second, declared, proven, found.missing > 0)
 
     def _identity(
         self, url: bytes, date: str | None, status: int | None, digest: str | None
@@ -138,6 +183,11 @@ class Captures:
         """Return flaws as faults of this file at `place`."""
         for code, field, detail, done in flaws:
             yield Fault(self._name, place, code, field, detail, done)
+
+
+def settle_flaw(code: str, done: str) -> str:
+    """Return what is done about a flaw of a record whose member is damaged."""
+    return "published with the one declared" if code == "digest-mismatch" else done
 
 
 def status_of(record: Record, message: Message | None) -> int | None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from builder.sources import crawl
+from builder.sources.backlog import Backlog, Pending
 from builder.sources.capture import Captures, Found, refused, status_of
 from builder.sources.event import Crawl, Event, Fault, Rules, Skipped
 from builder.sources.ordinal import Ordinals
@@ -75,6 +77,7 @@ class Container:
         self._records = 0
         self._crawl: Crawl | None = None
         self._flaws: list[Flaw] = []  # of the one record that the section in hand is
+        self._backlog = Backlog()
         self.first: Edge | None = None
         self.next: Edge | None = None
 
@@ -119,9 +122,13 @@ class Container:
         yield from self._garbage(tape.place(), tape.settle())
         first = True
         while not tape.ended() and (end is None or not self._is_behind(end)):
-            yield from self._record(first)
-            yield from self._file_faults(end)
+            for event in chain(self._record(first), self._file_faults(end)):
+                if isinstance(event, Pending) or self._backlog:
+                    self._backlog.append(event)
+                else:
+                    yield event
             first = False
+        yield from self._backlog.release(tape, self._captures)
 
     def _is_behind(self, end: int) -> bool:
         return self._tape.place() >= end
@@ -152,7 +159,8 @@ class Container:
         length = self._close(data, place)
         if found is None:
             return Skipped(reason or "damaged", place, length)
-        return self._captures.made(found, length, self._flaws)
+        damage = self._tape.damage(place, place)
+        return self._captures.made(found, length, self._flaws, damage)
 
     def _close(self, data: bytes, place: int) -> int | None:
         """Go behind the one record that a section is, `data`; return its length in the file."""
@@ -168,11 +176,12 @@ class Container:
         yield from self._captures.faults(self._tape.place(), flaws)
         yield from self._file_faults(end)
 
-    def _record(self, first: bool) -> Iterator[Event]:
+    def _record(self, first: bool) -> Iterator[Event | Pending]:
         tape = self._tape
         self._records += 1
         offset = tape.offset(first)
         place = tape.place()
+        member = tape.member()
         if tape.peek(5).upper() == b"WARC/":
             record, flaws = warc.read_header(tape)
         else:
@@ -188,10 +197,15 @@ class Container:
         length, garbage = tape.close_record(offset, block is not None and block.missing > 0)
         if tape.swallowed and block:
             _cut(tape.swallowed, block, found, flaws)
-        if found and reason is None:
-            yield self._captures.made(found, length, flaws)
-        else:
+        if found is None or reason is not None:
             yield Skipped(reason or "damaged", offset, length)
+        elif tape.checked and (self._backlog or not tape.ended()):
+            draft = self._captures.draft(found, length, flaws)
+            faults, flaws = list(self._captures.faults(place, flaws)), []
+            yield Pending(draft, faults, member, tape.last_member)
+        else:
+            damage = tape.damage(member, tape.last_member)
+            yield self._captures.made(found, length, flaws, damage)
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None

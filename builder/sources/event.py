@@ -34,6 +34,7 @@ class Capture:
     content_charset: str | None = None
     content_languages: str | None = None
     content_truncated: str | None = None
+    content_damaged: str | None = None
     title: str | None = None
     refers_to_url: str | None = None
     refers_to_date: str | None = None

@@ -21,6 +21,8 @@ class Payload:
     head: bytes = b""
     """The first bytes, with transfer and content codings undone; none if they cannot be."""
     flaws: list[Flaw] = field(default_factory=list)
+    agrees: bool = False
+    """Whether it has the digest that was declared, which proves it whole."""
 
 
 def read_payload(
@@ -52,6 +54,7 @@ def read_payload(
         payload = Payload(base32(hashes.sha1.digest()), length)
         if not block.missing:
             payload.flaws += hashes.compared()
+            payload.agrees = declared is not None and not payload.flaws
         data = b"".join(head)
     if chunked:
         decoder = Chunked()
@@ -70,12 +73,13 @@ def read_payload(
 def _of_one_piece(data: bytes, declared: Declared | None, chunked: bool) -> Payload:
     value = hashlib.sha1(data, usedforsecurity=False).digest()
     if declared and declared.algorithm == "sha1" and declared.value == value:
-        return Payload(declared.text(), len(data))
+        return Payload(declared.text(), len(data), agrees=True)
     payload = Payload(base32(value), len(data))
     if declared:
         hashes = _Hashes(declared, chunked)
         hashes.update(data)
         payload.flaws += hashes.compared()
+        payload.agrees = not payload.flaws
     return payload
 
 

@@ -24,6 +24,7 @@ from builder.sources.webarchive import read
 from functions.archive import arc, document, warc
 from functions.archive.message import read_message
 from functions.archive.record import Block, Held, Record
+from functions.archive.section import CUT
 from functions.archive.start import ARC_LINE, HEAD
 from functions.archive.tape import Tape
 from functions.content.capture import Capture
@@ -55,6 +56,9 @@ def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryI
     other. Raises ContentError (unplaced, not-at-hand, undecodable, and damaged where a file holds
     another record there), StoreError, and OSError for a full disk.
     """
+    if capture.damaged:
+        detail = f"its compressed member is damaged ({capture.damaged})"
+        raise ContentError("damaged", f"{_name(capture)}: {detail}")
     if capture.offset is None or not capture.filename:
         raise ContentError("unplaced", f"{_name(capture)} has no place of its own in a file")
     failures: list[ContentError] = []
@@ -113,8 +117,13 @@ def _member(
     try:
         tape, _ = document.opened(raw, lambda: dictionary(archives, address))
         of_warc = tape.peek(5).upper() == b"WARC/"
+        first = tape.member()
         for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
             made.write(piece)
+        tape.close_record(None)
+        # A cut member gives a record that is told to be truncated, as it is in the archive.
+        if tape.damage(first, tape.last_member) not in (None, CUT):
+            raise document.NoDocument("the record's compressed member is damaged")
     except document.NoDocument as error:
         raise ContentError("damaged", f"{_name(capture)}: {address}: {error}") from error
     except document.Unread as error:
@@ -135,6 +144,8 @@ def _is_alone(stream: BinaryIO, capture: Capture, *, declared: bool = True) -> b
     stream.seek(0)
     found = list(_events(stream))
     if len(found) != 1 or not isinstance(found[0], event.Capture):
+        return False
+    if found[0].content_damaged:
         return False
     return _agrees(found[0], capture, declared=declared)
 

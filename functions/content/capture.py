@@ -17,6 +17,7 @@ FIELDS = (
     "content_mime_type",
     "content_mime_detected",
     "content_truncated",
+    "content_damaged",
     "refers_to_url",
     "refers_to_date",
     "refers_to",
@@ -34,7 +35,8 @@ class Capture:
 
     `digest` is the SHA-1 of the payload as stored, base32, or `label:value`; `date` is W3CDTF, as
     exact as the file has it, and `time` the same in UTC where it is exact to the second. `original`
-    is the identifier of a revisit's original, where it is known.
+    is the identifier of a revisit's original, where it is known. `damaged` says what failed in the
+    compressed member that holds the record.
     """
 
     identifier: str
@@ -51,6 +53,7 @@ class Capture:
     mime: str | None
     detected: str | None
     truncated: str | None
+    damaged: str | None
     type: str
     original: str | None
     filename: str | None
@@ -88,6 +91,7 @@ class Capture:
             mime=fields["content_mime_type"],
             detected=fields["content_mime_detected"],
             truncated=fields["content_truncated"],
+            damaged=fields["content_damaged"],
             type=fields["warc_record_type"],
             original=fields["refers_to"],
             filename=fields["warc_filename"],

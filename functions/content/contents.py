@@ -24,6 +24,7 @@ from functions.snapshot.manifest import Manifest
 from functions.store.slice import Slices
 
 _NOT_MODIFIED = 304
+_STEP = 1 << 16
 _NO_CODING = ("", "identity", "none")
 
 
@@ -97,6 +98,8 @@ class ArchivedContents:
         capture = content.original or content.capture
         if capture is None:
             raise ContentError("no-content", f"{content.identifier} has no bytes of its own")
+        if capture.damaged:
+            self._prove(content, capture, verified=verified)
         with record.opened(self.archives, capture) as found:
             bears, chunked = _borne(found.document)
             source = stream.verified(
@@ -109,6 +112,19 @@ class ArchivedContents:
             )
             decoded = source if coded else _decoded(source, bears, chunked=chunked)
             yield stream.proven(decoded, source)
+
+    def _prove(self, content: Content, capture: Capture, *, verified: bool) -> None:
+        """Raise ContentError unless a digest can prove the bytes of a damaged member.
+
+        Where they are not to be verified as they are read, as of a part, all are read for it.
+        """
+        if _declared(capture) is None:
+            detail = "its compressed member is damaged, and no digest proves its bytes"
+            raise ContentError("damaged", f"{record.where(capture)}: {detail}")
+        if not verified:
+            with self.opened(content, coded=True) as whole:
+                while whole.read(_STEP):
+                    pass
 
     def _object(self, manifest: Manifest, id_: str, at: datetime | None) -> Content:
         """Return an object of interest that is named by its id: a listed one, none withdrawn."""
@@ -153,6 +169,8 @@ class ArchivedContents:
             told = {"coded": ", ".join(named)} if named else {}
             if payload.truncated:
                 told["truncated"] = payload.truncated
+            if payload.damaged:
+                told["damaged"] = payload.damaged
             return Content(
                 identifier=capture.identifier,
                 url=capture.url,

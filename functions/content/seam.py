@@ -135,8 +135,8 @@ class Content:
     original: Capture | None = None
     stretch: Stretch | None = None
     told: Mapping[str, str] = field(default_factory=dict)
-    """What else is known: `truncated` why bytes are missing, `coded` which codings the payload
-    bears as it is stored, by its head, the last applied last."""
+    """What else is known: `truncated` why bytes are missing, `damaged` what failed in their member,
+    `coded` which codings the payload bears as it is stored, by its head, the last applied last."""
 
 
 class Contents(Protocol):

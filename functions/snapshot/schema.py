@@ -48,6 +48,7 @@ CAPTURE = (
     Column("content_charset", "VARCHAR", "character encoding, WHATWG name", "windows-1250"),
     Column("content_languages", "VARCHAR", "declared languages, comma separated", "cs"),
     Column("content_truncated", "VARCHAR", "why the payload is not whole", "length"),
+    Column("content_damaged", "VARCHAR", "what failed in its compressed member", "checksum"),
     Column("title", "VARCHAR", "title of an HTML page", "Zprávy"),
     Column("refers_to_url", "VARCHAR", "URL of a revisit's original, where said", "NULL"),
     Column("refers_to_date", "VARCHAR", "date of a revisit's original, where said", "NULL"),
@@ -174,7 +175,7 @@ SETS = (
 SUPERSEDED = (
     "position, sequence, kind, deleted, sets, left_sets, url_host_name, content_mime_type, "
     "content_mime_detected, fetch_status, fetch_date, content_length, identifier, url, fetch_time, "
-    "content_digest, content_digest_declared, warc_record_type, refers_to"
+    "content_digest, content_digest_declared, content_damaged, warc_record_type, refers_to"
 )
 """The columns that are needed of a version that is superseded: what it was counted by, and what
 revisits were resolved by."""

@@ -12,7 +12,7 @@ from builder.publish import publish
 from builder.sources.event import Capture
 from builder.store import FolderStore
 from functions.oai import engine
-from functions.oai.repository import Selection
+from functions.oai.repository import Record, Selection
 from functions.snapshot.manifest import Span
 from functions.store.catalog import Catalogue
 
@@ -28,20 +28,27 @@ TWIN = capture(
 )
 
 
+def fields(world: World, *names: str) -> tuple[object, ...]:
+    """Return some columns of the only record."""
+    record, _ = only(world)
+    return tuple(record.fields[name] for name in names)
+
+
 def state(world: World) -> tuple[object, ...]:
     """Return title, type and sets of the only record, and its number of versions."""
+    record, last = only(world)
+    return (record.fields["title"], record.fields["content_mime_type"], record.sets, last)
+
+
+def only(world: World) -> tuple[Record, int]:
+    """Return the only record, and the last position."""
     repository = world.repository()
     newest = repository.pointer().newest()
     assert newest is not None
     manifest = repository.manifest(newest.snapshot)
     selection = Selection(("capture",), Span(1, manifest.last_position))
     (record,) = repository.page(manifest, selection, 9, headers=False)
-    return (
-        record.fields["title"],
-        record.fields["content_mime_type"],
-        record.sets,
-        manifest.last_position,
-    )
+    return record, manifest.last_position
 
 
 @pytest.mark.parametrize("order", list(permutations([FIRST, TWIN])), ids=["first", "twin"])
@@ -209,3 +216,40 @@ def test_an_index_after_its_archive_changes_nothing(world: World) -> None:
     world.publish()
     world.ingest([INDEXED], ("collection:x",))
     assert world.publish().manifest is None
+
+
+WHOLE = capture(1, sets=("domain:cz:a",), title=None, content_length=7)
+DAMAGED = capture(
+    1,
+    sets=("domain:cz:a", "collection:x"),
+    title="Torn",
+    content_length=7,
+    content_damaged="checksum",
+    content_truncated="unspecified",
+    warc_filename="a-copy.warc.gz",
+)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("order", list(permutations([WHOLE, DAMAGED])), ids=["whole", "damaged"])
+def test_a_whole_copy_wins_over_a_damaged_one(
+    world: World, order: tuple[Capture, ...], together: bool
+) -> None:
+    for copies in [order] if together else [[copy] for copy in order]:
+        world.ingest(list(copies))
+        world.publish()
+    names = ("warc_filename", "title", "content_damaged", "content_truncated")
+    assert fields(world, *names) == ("a.warc.gz", None, None, None)
+    assert state(world)[2] == ("collection:x", "domain:cz:a")
+    world.ingest([DAMAGED])
+    assert world.publish().changed == 0
+
+
+def test_the_same_record_read_again_tells_of_its_damage_and_of_its_repair(world: World) -> None:
+    rotten = replace(WHOLE, content_damaged="checksum")
+    marks = []
+    for copy in (WHOLE, rotten, rotten, WHOLE):
+        world.ingest([copy])
+        changed = world.publish().changed
+        marks.append((changed, *fields(world, "content_damaged")))
+    assert marks == [(0, None), (1, "checksum"), (0, "checksum"), (1, None)]

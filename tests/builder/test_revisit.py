@@ -118,9 +118,10 @@ def original(one: Capture, all_of_them: Sequence[Capture]) -> Capture | None:
         and (o.url, o.fetch_date) == (one.refers_to_url, one.refers_to_date)
     ]
     if by_reference:
-        return min(by_reference, key=lambda o: (not same(o), name(o)))
-    by_both = [o for o in others if same(o) and o.url == one.url]
-    for found in (by_both, [o for o in others if same(o)]):
+        return min(by_reference, key=lambda o: (not same(o), bool(o.content_damaged), name(o)))
+    by_digest = [o for o in others if same(o) and not o.content_damaged]
+    by_both = [o for o in by_digest if o.url == one.url]
+    for found in (by_both, by_digest, [o for o in others if same(o)]):
         if found:
             before = [o for o in found if second(o) <= second(one)]
             if before:
@@ -158,6 +159,7 @@ def check(world: World, there: Sequence[Capture]) -> None:
 O1 = made(1, "http://a.cz/1", "D1")
 O5 = made(5, "http://a.cz/1", "D1")
 O9 = made(9, "http://a.cz/1", "D1")
+O1_DAMAGED = replace(O1, content_damaged="checksum")
 ELSEWHERE = made(3, "http://a.cz/2", "D1")
 
 
@@ -191,6 +193,12 @@ RULES: dict[str, tuple[Capture, list[Capture], Capture | None]] = {
         [O1, made(2, "http://a.cz/2", "D2", content_digest_declared=SHA256)],
         made(2, "http://a.cz/2", "D2"),
     ),
+    "whole-first": (
+        revisit(7, "http://a.cz/1", "D1"),
+        [O1_DAMAGED, ELSEWHERE],
+        ELSEWHERE,
+    ),
+    "damaged-alone": (revisit(7, "http://a.cz/3", "D1"), [O1_DAMAGED], O1),
     "no-revisit": (revisit(7, "http://a.cz/1", "D1"), [revisit(1, "http://a.cz/1", "D1")], None),
 }  # fmt: skip
 
@@ -399,6 +407,8 @@ def captures(draw: st.DrawFn) -> list[Capture]:
         if draw(st.booleans()):
             declared = draw(st.sampled_from((None, SHA256)))
             more: dict[str, Any] = {"content_digest_declared": declared}
+            if draw(st.integers(0, 3)) == 0:
+                more = {"content_damaged": "checksum"}
             found.append(made(100 + number, url, digest if digest != SHA256 else "D3",
                               **date, **more))  # fmt: skip
         else:

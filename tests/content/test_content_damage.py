@@ -179,3 +179,27 @@ def test_without_the_libraries_what_needs_none_is_read_and_the_rest_is_told(tmp_
         "plain",
         "zstd is not read here: the package zstandard is not installed",
     ]
+
+
+@pytest.mark.parametrize("verified", [True, False])
+@pytest.mark.parametrize(
+    ("digest", "code"),
+    [("", "damaged"), ("6JEX3BZUKFAO2W5VH6RDHK5ELYNO7XLV", ""), ("A" * 32, "damaged")],
+)
+def test_bytes_of_a_damaged_member_are_given_where_a_digest_proves_them(
+    stored: Stored, digest: str, code: str, verified: bool
+) -> None:
+    told = (b"WARC-Payload-Digest: sha1:" + digest.encode(),) if digest else ()
+    data = bytearray(members([warc(http(b"some bytes"), *told)]))
+    data[-8] ^= 1  # of the checksum
+    stored.put("a.warc.gz", bytes(data))
+    contents = stored.contents()
+    found = contents.find(NONE, stored.one(content_damaged="checksum"))
+    assert found.told["damaged"] == "checksum"
+    said = ""
+    try:
+        with contents.opened(found, verified=verified) as stream:
+            assert stream.read() == b"some bytes"
+    except ContentError as error:
+        said = error.code
+    assert said == code

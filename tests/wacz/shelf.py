@@ -37,8 +37,8 @@ def listed(found: event.Capture) -> Capture:
         for name in (
             "url", "url_surtkey", "fetch_date", "fetch_time", "fetch_status", "fetch_redirect",
             "content_digest", "content_length", "content_mime_type", "content_mime_detected",
-            "content_truncated", "refers_to", "warc_record_type", "warc_filename",
-            "warc_record_offset", "warc_record_length",
+            "content_truncated", "content_damaged", "refers_to", "warc_record_type",
+            "warc_filename", "warc_record_offset", "warc_record_length",
         )
     }  # fmt: skip
     return Capture.of(f"oai:b.cz:{found.identity}", 1, found.sets, fields)

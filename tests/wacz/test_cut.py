@@ -179,3 +179,25 @@ def test_a_digest_that_only_an_index_knows_is_believed(tmp_path: Path) -> None:
     shelf = Shelf(a_warc_gz=FILES["warc.gz"])
     first = dataclasses.replace(shelf.captures("a.warc.gz")[0], digest="md5:" + "0" * 32)
     assert captures(taken(shelf, first, tmp_path))
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", ["warc.gz", "arc.gz", "warc.zst"])
+def test_a_damaged_record_is_not_packed_anew_as_a_sound_one(
+    name: str, known: bool, tmp_path: Path
+) -> None:
+    shelf = Shelf()
+    shelf.files[name] = FILES[name]
+    capture = shelf.captures(name)[0]
+    data = bytearray(FILES[name])
+    end = (capture.offset or 0) + (capture.stored or 0)
+    data[end - (1 if name.endswith("zst") else 8)] ^= 1  # of the checksum
+    shelf.files[name] = bytes(data)
+    if known:
+        capture = shelf.captures(name)[0]
+        assert (capture.damaged, capture.digest) == ("checksum", None)
+    else:  # as of an index that was made before, without digests
+        capture = dataclasses.replace(capture, digest=None)
+    with pytest.raises(ContentError) as refused:
+        taken(shelf, capture, tmp_path)
+    assert refused.value.code == "damaged"
