@@ -19,6 +19,7 @@ CODES: dict[str, str] = {
     "zstd-not-per-record": "a record does not begin a zstd frame, so it has no offset",
     "garbage": "bytes where a record should begin are no record",
     "header-invalid": "a record's header has no end, or is longer than is read",
+    "header-transposed": "the fields of an ARC header stand in another order",
     "length-invalid": "a record's length is missing or no number",
     "payload-short": "a record holds fewer bytes than it declares",
     "segmented-record": "a record is one segment of several (WARC 1.1, section 8)",

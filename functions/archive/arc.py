@@ -2,9 +2,13 @@
 
 A header is one line of five fields, or of ten where the file announces version 2. Files that
 announce it and hold version 1 exist, so each line decides for itself.
+
+Some writers put the fields into another order. Each field is then known by its form.
 """
 
 import re
+from contextlib import suppress
+from datetime import datetime
 
 from functions.archive.record import Flaw, Record, shown
 from functions.archive.start import ARC_LINE, ARC_LINE_LOOSE, HEAD
@@ -17,6 +21,9 @@ _LINE_END = re.compile(rb"\n")
 _CODE = re.compile(rb"\d{3}|-")
 _ANNOUNCES_2 = re.compile(rb"[^\n]*\n[^\n]*Result-code[^\n]*Archive-length", re.IGNORECASE)
 _LENGTH = re.compile(rb"\d{1,18}")
+_DATE = re.compile(rb"(?:19|20)\d{12}")
+_ADDRESS = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
+_TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
 
 
 def read_header(tape: Tape, version: int) -> tuple[Record | None, list[Flaw]]:
@@ -43,6 +50,13 @@ def read_header(tape: Tape, version: int) -> tuple[Record | None, list[Flaw]]:
     else:
         return None, [("header-invalid", None, shown(line), "left out")]
     flaws: list[Flaw] = []
+    odd = not _is_date(date) or (match and _takes_type(url, match[4]))
+    if odd and (transposed := _transposed(line)):
+        url, date, mime, declared = transposed
+        status, location = None, b""
+        detail = shown(line.rstrip(b"\r\n"))
+        done = f"fields known by their form; dated {date.decode('ascii')}"
+        flaws.append(("header-transposed", "Archive-date", detail, done))
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
         done = "left out; read on at the next record"
@@ -51,6 +65,47 @@ def read_header(tape: Tape, version: int) -> tuple[Record | None, list[Flaw]]:
         "response", url, date, length, mime.strip(), is_arc=True, status=status, location=location
     )
     return record, flaws
+
+
+def _transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
+    """Return URL, date, media type and length of a line with its fields in another order.
+
+    None unless exactly one field is a date of 14 digits. The length is empty where it cannot be
+    told: where the last field is no number, and not exactly one other is.
+    """
+    words = line.split()
+    forms = (_DATE, _ADDRESS, _TYPE)
+    start = next(
+        (n for n, word in enumerate(words) if n and any(f.fullmatch(word) for f in forms)), 0
+    )
+    fields = words[start:]
+    dates = [word for word in fields if _is_date(word)]
+    if not start or len(dates) != 1:
+        return None
+    fields.remove(dates[0])
+    numbers = [word for word in fields if _LENGTH.fullmatch(word)]
+    length = b""
+    if fields and _LENGTH.fullmatch(fields[-1]):
+        length = fields[-1]
+    elif len(numbers) == 1:
+        length = numbers[0]
+    mime = next((word for word in fields if _TYPE.fullmatch(word)), b"")
+    return b" ".join(words[:start]), dates[0], mime, length
+
+
+def _takes_type(url: bytes, rest: bytes) -> bool:
+    """Tell whether a media type was taken for the URL's end, as behind the date there is none."""
+    before, space, last = url.rpartition(b" ")
+    return b" " not in rest and bool(space and before and _TYPE.fullmatch(last))
+
+
+def _is_date(field: bytes) -> bool:
+    """Tell whether a field is a date of 14 digits that is in the calendar."""
+    if _DATE.fullmatch(field):
+        with suppress(ValueError):
+            datetime.strptime(field.decode("ascii"), "%Y%m%d%H%M%S")
+            return True
+    return False
 
 
 def announced_version(block: bytes) -> int:

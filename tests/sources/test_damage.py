@@ -315,3 +315,35 @@ def test_a_record_ends_with_its_own_member_whatever_follows(pack):
         assert (one.warc_record_offset, one.warc_record_length) == (0, len(parts[0]))
         assert two.warc_record_offset == len(parts[0]) + len(neighbour)
         assert "garbage" in codes(data)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"http://a.cz/x 20080430204826 192.0.2.1 text/html %d",
+        b"http://a.cz/x 192.0.2.1 text/html 20080430204826 %d",
+        b"http://a.cz/x text/html 192.0.2.1 20080430204826 %d",
+        b"http://a.cz/x 192.0.2.1 text/html %d 20080430204826",
+        b"http://a.cz/x 20080430204826 192.0.2.1 text/html; charset=x %d",
+    ],
+)
+def test_arc_fields_in_another_order_are_known_by_their_form(line):
+    block = http(b"<title>One</title>", b"Server: x")
+    data = filedesc() + line % len(block) + b"\n" + block + b"\n" + arc(http())
+    one, other = captures(data)
+    assert (one.url, one.fetch_date) == ("http://a.cz/x", "2008-04-30T20:48:26Z")
+    assert (one.content_mime_type, one.title) == ("text/html", "One")
+    assert other.url == URL.decode()
+    (fault,) = faults(data)
+    assert (fault.code, fault.place) == ("header-transposed", len(filedesc()))
+
+
+def test_no_date_is_made_of_two_or_of_none():
+    for line in (
+        b"http://a.cz/x 20080430204826 text/html 20090430204826 %d",
+        b"http://a.cz/x 20081330204826 192.0.2.1 text/html %d",
+        b"http://a.cz/x 2008043020482 192.0.2.1 text/html %d",
+    ):
+        data = filedesc() + line % len(http()) + b"\n" + http() + b"\n"
+        (one,) = captures(data)
+        assert (one.fetch_date, codes(data)) == (None, ["date-invalid"]), line
