@@ -79,7 +79,9 @@ _EARLIER = (
     "list_filter(had_sets, lambda s: NOT starts_with(s, 'mime:')) ELSE had_sets END"
 )
 _LISTS = f"(CASE WHEN leads THEN [given_sets, {_EARLIER}] ELSE [{_EARLIER}, given_sets] END)"
-_DIFFERS = " OR ".join(f"{name} IS DISTINCT FROM had_{name}" for name in ("sets", *DESCRIBED))
+# A SURT follows from the URL and the request: where it alone differs, it is only written otherwise.
+_TOLD = ("sets", *(name for name in DESCRIBED if name != "url_surtkey"))
+_DIFFERS = " OR ".join(f"{name} IS DISTINCT FROM had_{name}" for name in _TOLD)
 REVISED = f"""
 CREATE TABLE revised AS
 SELECT position AS old_position, identifier, sets, {COLUMNS},

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from functions.snapshot import surt
+
 FIELDS = (
     "url",
     "url_surtkey",
@@ -81,7 +83,7 @@ class Capture:
             position=position,
             sets=sets,
             url=fields["url"],
-            surt=fields["url_surtkey"],
+            surt=surt.renewed(fields["url_surtkey"]),
             date=fields["fetch_date"],
             time=fields["fetch_time"],
             status=fields["fetch_status"],

@@ -7,12 +7,13 @@ one search reads is bounded: it may end before the range does, and says where it
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import groupby, islice
 
 from functions.content.capture import FIELDS, Capture
 from functions.content.errors import NotIndexed
+from functions.content.former import Former
 from functions.content.seam import NEWEST, Found, Place
 from functions.oai.files import FILE, Files
 from functions.snapshot import schema
@@ -100,6 +101,11 @@ class _Window:
                 return
             start = (rows[-1][0], rows[-1][1], rows[-1][2])
 
+    def before(self, former: Former) -> "_Window":
+        """Return the same window of SURTs as they were before."""
+        first, last = (former.back((key, 0, 0))[0] for key in (self.first, self.last))
+        return replace(self, first=first, last=last, start=former.back(self.start))
+
     def holds(self, capture: Capture) -> bool:
         """Tell whether a capture is in the range, which a row tells only of a short SURT."""
         return len(capture.surt) < _LONGEST or self.first <= capture.surt < self.last
@@ -182,14 +188,21 @@ class Search:
     def _merged(self, manifest: Manifest, window: _Window) -> Iterator[_Candidate]:
         """Yield what all runs have, in order, up to the first mark."""
         references = manifest.tables.get(TABLE, ())
-        runs = [
-            self._run(tuple(leaves), window)
-            for _, leaves in groupby(references, key=lambda leaf: leaf.span)
-        ]
+        spans = [tuple(leaves) for _, leaves in groupby(references, key=lambda leaf: leaf.span)]
+        runs = [self._run(leaves, window) for leaves in spans]
+        if former := Former.of(window.first, window.last):
+            runs += [self._former(leaves, window, former) for leaves in spans]
         for one in merge(*runs, key=lambda one: one.place, reverse=window.reverse):
             yield one
             if one.mark:
                 return
+
+    def _former(
+        self, leaves: Sequence[LeafReference], window: _Window, former: Former
+    ) -> Iterator[_Candidate]:
+        """Yield what one run has of the same window under the former SURTs of its host."""
+        for one in self._run(leaves, window.before(former)):
+            yield replace(one, place=former.renewed(one.place))
 
     def _run(self, leaves: Sequence[LeafReference], window: _Window) -> Iterator[_Candidate]:
         """Yield what one run has, in order; a mark where no more may be read of it."""

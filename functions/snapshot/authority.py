@@ -11,6 +11,8 @@ _IPV4 = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}")
 _IPV6 = re.compile(r"\[([0-9a-f:.]{2,45})\]")
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.\-]*[a-z0-9_\-])?")
 _LONGEST = 1024
+_OCTAL = re.compile(r"[0-7]{1,20}(?:\.[0-7]{1,20}){0,3}")
+_DECIMAL = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20}){0,3}")
 _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 
 
@@ -49,16 +51,43 @@ def parse(scheme: str, netloc: str) -> Authority | None:
     bracket = _IPV6.match(netloc)
     if bracket:
         name, port = bracket[1], netloc[bracket.end() :].lstrip(":")
-        surt = bracket[0] + _port(scheme, port)
+        surt = backwards(name) + _port(scheme, port)
         return Authority(name, surt, is_ip=True) if _is_port(port) else None
     name, _, port = netloc.partition(":")
     known = _ascii_name(name)
     if known is None or not _is_port(port):
         return None
-    if _IPV4.fullmatch(known):
-        return Authority(known, known + _port(scheme, port), is_ip=True)
-    bare = re.sub(r"^www\d*\.", "", known)
-    return Authority(known, ",".join(reversed(bare.split("."))) + _port(scheme, port))
+    bare = re.sub(r"^www\d*\.", "", _ipv4(known) or known)
+    surt = backwards(bare) + _port(scheme, port)
+    return Authority(known, surt, is_ip=_IPV4.fullmatch(known) is not None)
+
+
+def _ipv4(host: str) -> str | None:
+    """Return the address that one to four numbers mean, as inet_aton(3) reads them; else None.
+
+    A number with a leading zero is octal, but a number alone is decimal. Where the first number is
+    octal and another one cannot be, none is an address: so the package `surt` has it.
+    """
+    if not (_OCTAL if host.startswith("0") else _DECIMAL).fullmatch(host):
+        return None
+    parts = host.split(".")
+    if len(parts) == 1:
+        value = int(host) & 0xFFFFFFFF
+    else:
+        try:
+            *high, low = (int(part, 8 if part.startswith("0") else 10) for part in parts)
+        except ValueError:  # 8 and 9 are no octal digits
+            return None
+        room = 1 << 8 * (4 - len(high))
+        if low >= room or any(number > 255 for number in high):
+            return None
+        value = sum(number << 24 - 8 * at for at, number in enumerate(high)) + low
+    return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def backwards(host: str) -> str:
+    """Return a host with its labels in reverse order: an IPv4 address is reversed as names are."""
+    return ",".join(reversed(host.split(".")))
 
 
 def _is_port(port: str) -> bool:

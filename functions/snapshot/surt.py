@@ -3,7 +3,8 @@
 The rules are those of the Internet Archive's CDX: lower case; scheme, user, `www` and default
 port dropped; host reversed; escapes undone and made again as few as can be; session identifiers
 dropped; query arguments sorted. A URL without a host, or with one that is none, stays as it is.
-An IP address is not reversed, since its own order runs from the network to the machine.
+An IPv4 address is reversed as a name is, and an IPv6 address has no brackets, as in pywb and
+cdxj-indexer.
 """
 
 import re
@@ -11,6 +12,8 @@ from urllib.parse import unquote_to_bytes
 
 from functions.snapshot import authority
 
+_FORMER = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|((?:\d{1,3}\.){3}\d{1,3}))(?=[:)])")
+_FORMER_STARTS = frozenset("[0123456789")
 _REST = re.compile(r"([^?#]*)(?:\?([^#]*))?")
 _RUN = re.compile(r"/{2,}")
 _DOT_SEGMENT = re.compile(r"/\.{1,2}(?:/|$)")
@@ -50,6 +53,14 @@ def key(url: str, host: str | None, path_at: int) -> str:
         if arguments:
             rest += "?" + arguments
     return f"{host}){rest}"
+
+
+def renewed(key: str) -> str:
+    """Return a SURT of a snapshot as it is made now: those of IP addresses were others before."""
+    match = _FORMER.match(key) if key[:1] in _FORMER_STARTS else None
+    if match is None:
+        return key
+    return authority.backwards(match[1] or match[2]) + key[match.end() :]
 
 
 def _path(path: str) -> str:

@@ -253,3 +253,11 @@ def test_the_same_record_read_again_tells_of_its_damage_and_of_its_repair(world:
         changed = world.publish().changed
         marks.append((changed, *fields(world, "content_damaged")))
     assert marks == [(0, None), (1, "checksum"), (0, "checksum"), (1, None)]
+
+
+def test_a_surt_that_is_written_otherwise_is_no_change(world: World) -> None:
+    """A store from before has IP addresses in another form: no datestamp may follow from that."""
+    world.ingest([capture(1, url_surtkey="192.0.2.1)/")])
+    world.publish()
+    world.ingest([capture(1, url_surtkey="1,2,0,192)/")])
+    assert world.publish().manifest is None
