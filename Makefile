@@ -29,11 +29,13 @@ test: $(READY)
 prove-aws:
 	infra/prove.sh $(PROOF)
 
-# Harvests with other people's clients, and validates what is exported with their tools; those in Perl
-# are installed first where that can be done, and py-wacz into .venv-wacz.
+# Harvests with other people's clients, and validates and replays what is exported with their tools.
+# Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, pywb into
+# .venv-pywb, and wabac.js into .npm-wabac where node is installed.
 clients: $(READY)
 	tests/whole/clients/install.sh
 	PYTHON=$(PYTHON) tests/wacz/install.sh
+	PYTHON=$(PYTHON) tests/wacz/replay/install.sh
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py tests/wacz
 
 check: $(READY)
@@ -63,4 +65,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .venv-aws .venv-wacz build *.egg-info demo-store
+	rm -rf $(VENV) .venv-aws .venv-wacz .venv-pywb .npm-wabac build *.egg-info demo-store

@@ -163,10 +163,19 @@ def _data(entry: _Entry) -> int:
 
 
 def _central(entry: _Entry) -> bytes:
-    large = [number for number in (entry.size, entry.size, entry.header) if number >= _FULL32]
+    """Return a member's entry of the directory (APPNOTE.TXT 6.3.10, 4.3.12 and 4.5.3).
+
+    It has the ZIP64 sizes wherever the local header has them, whatever the member's size. Readers
+    take an entry without extra fields to mean a local header without any: wabac.js reads none
+    then, and finds the data by the name's length alone.
+    """
+    is_described = bool(entry.flags & _DESCRIBED)
+    large = [entry.size, entry.size] if is_described else []
+    if entry.header >= _FULL32:
+        large.append(entry.header)
     extra = struct.pack(f"<HH{len(large)}Q", 1, 8 * len(large), *large) if large else b""
     version = _ZIP64 if large else entry.version
-    size, header = min(entry.size, _FULL32), min(entry.header, _FULL32)
+    size, header = _FULL32 if is_described else entry.size, min(entry.header, _FULL32)
     head = _CENTRAL.pack(
         b"PK\1\2", _UNIX | version, version, entry.flags, 0, 0, _DATE, entry.crc, size, size,
         len(entry.name), len(extra), 0, 0, 0, _MODE, header,
