@@ -125,7 +125,8 @@ class RecordList:
     is kept, whatever is published: one that the token names, and in which the list goes on. None of
     its records has an earlier datestamp than `since`. `asked` are the arguments with which a list
     began that a token goes on with. Of headers those count that can be had in the format `within`,
-    where that is given.
+    where that is given. `made` is the XML of the records where it was made already, to find out how
+    many fit.
     """
 
     records: Sequence[Record]
@@ -136,6 +137,7 @@ class RecordList:
     since: datetime | None = None
     asked: tuple[tuple[str, str], ...] = ()
     within: Format | None = None
+    made: tuple[bytes, ...] | None = None
 
     @property
     def count(self) -> int:

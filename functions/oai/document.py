@@ -13,6 +13,7 @@ from functions.oai.answer import Answer, Failure, OneRecord, RecordList
 from functions.oai.errors import NO_FORMAT, NO_RECORDS, Fault
 from functions.oai.provider import Provider
 from functions.oai.render import NothingLeft, Renderer
+from functions.oai.sheet import Boundless, Room
 from functions.snapshot.errors import StoreError
 
 _LOG = logging.getLogger("sheaf")
@@ -29,14 +30,20 @@ def document(
     limit: int | None = None,
     fits: Callable[[bytes], bool] = lambda body: True,
     most: int = _MOST,
+    largest: int | None = None,
 ) -> tuple[Answer, bytes]:
     """Return the answer to decoded pairs that came to `url`, and its XML in UTF-8.
 
-    `limit` shortens the page of a list. A record that by itself makes a document which does not
-    fit counts as one that cannot be made. Raises StoreError where the store gives no answer, or
-    none of `most` records in a row could be made.
+    `limit` shortens the page of a list, and so do `largest` bytes of records. A record that by
+    itself makes a document which does not fit counts as one that cannot be made. Raises StoreError
+    where the store gives no answer, or none of `most` records in a row could be made.
     """
-    asked = answer = provider.answer(pairs, url, limit)
+    base_url = provider.base_url(url)
+
+    def room() -> Room:
+        return Boundless() if largest is None else renderer.sheet(base_url, largest)
+
+    asked = answer = provider.answer(pairs, url, limit, room)
     size, passed, is_page = limit, 0, True
     while passed < most:
         try:
@@ -55,7 +62,7 @@ def document(
             if is_page:
                 return answer, body
             size, is_page = limit, True  # some of the stretch can be made: by pages from here on
-        answer = _in_place(provider.answer(pairs, url, size), asked)
+        answer = _in_place(provider.answer(pairs, url, size, room), asked)
     raise StoreError(f"of {passed} records in a row none could be made; the log says why")
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from functions.oai import access, cache, cors, deadline, gateway, schemas, site, trial
 from functions.oai import event as http
 from functions.oai.access import AccessLog
-from functions.oai.answer import Answer, RecordList, SetList
+from functions.oai.answer import Answer, SetList
 from functions.oai.document import document
 from functions.oai.errors import OAIError
 from functions.oai.event import OAI_PATH, Call, Reply, unavailable
@@ -30,6 +30,8 @@ _LOG = logging.getLogger("sheaf")
 _XML, _HTML, _PLAIN = "text/xml", "text/html", "text/plain"
 _LARGEST = 4_000_000
 """Bytes of a document: Lambda answers 6 MB at most, and base64 adds a third."""
+_FRAME = 20_000
+"""Bytes of it that are kept for what stands around the records."""
 
 
 class Application:
@@ -162,11 +164,12 @@ class Application:
             refusal = self._provider.refusal(failure, call.url)
             return self._found(call, refusal, self._renderer.document(refusal))
         answer, body = self._made(call, pairs)
-        while len(body) > _LARGEST and isinstance(answer.content, RecordList | SetList):
+        # A page of records is cut when it is made. Sets are few, and seldom long.
+        while len(body) > _LARGEST and isinstance(answer.content, SetList):
             count = answer.content.count
             if count == 1:
                 break
-            # A tenth below what should fit, for records differ in size.
+            # A tenth below what should fit, for sets differ in size.
             limit = max(1, min(count - 1, count * _LARGEST * 9 // (len(body) * 10)))
             answer, body = self._made(call, pairs, limit)
         return self._found(call, answer, body)
@@ -179,7 +182,9 @@ class Application:
                 http.write(Reply(200, _XML, body), call, self._compress)
             )
 
-        return document(self._provider, self._renderer, pairs, call.url, limit, fits)
+        return document(
+            self._provider, self._renderer, pairs, call.url, limit, fits, largest=_LARGEST - _FRAME
+        )
 
     def _fits(self, answer: Mapping[str, Any]) -> bool:
         """Tell whether an answer is small enough to be handed over."""

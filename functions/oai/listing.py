@@ -3,7 +3,7 @@
 OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -13,10 +13,12 @@ from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
 from functions.oai.drift import Drift
 from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, Fault, OAIError, error, shown
+from functions.oai.filler import Filler
 from functions.oai.format import Format, Formats
 from functions.oai.present import Reading
-from functions.oai.repository import Record, Repository, Selection
+from functions.oai.repository import Repository, Selection
 from functions.oai.request import LIST_IDENTIFIERS, Request
+from functions.oai.sheet import Boundless, Room
 from functions.oai.token import Token
 from functions.oai.version import DOCUMENT
 from functions.snapshot import instant
@@ -95,21 +97,30 @@ class Lister:
         self._repository = repository
         self._formats = formats
 
-    def page(self, request: Request, reading: Reading, limit: int) -> RecordList:
-        """Return the page that `request` asks for, as of `reading`, of up to `limit` records."""
+    def page(
+        self,
+        request: Request,
+        reading: Reading,
+        limit: int,
+        room: Callable[[], Room] = Boundless,
+    ) -> RecordList:
+        """Return the page that `request` asks for, as of `reading`, of up to `limit` records.
+
+        It has as many as an empty `room` takes.
+        """
         if request.token is None:
-            return self._shown(self._begun(request, reading), reading, limit)
+            return self._shown(self._begun(request, reading), reading, limit, room())
         namespace = self._repository.manifest(reading.entry.snapshot).namespace
         token = Token.from_text(request.token, request.verb, namespace)
         walk = self._resumed(token, reading)
         try:
-            return self._shown(walk, reading, limit)
+            return self._shown(walk, reading, limit, room())
         except MissingObject:
             # The snapshot was retired after its manifest was read.
             if walk.manifest.snapshot >= reading.entry.snapshot:
                 raise
             moved = self._moved(walk, reading, walk.manifest.snapshot)
-            return self._shown(moved, reading, limit)
+            return self._shown(moved, reading, limit, room())
 
     def _begun(self, request: Request, reading: Reading) -> _Walk:
         manifest = self._repository.manifest(reading.entry.snapshot)
@@ -164,27 +175,16 @@ class Lister:
         moved = replace(walk, manifest=manifest, position=place, pinned=False)
         return replace(moved, size=walk.cursor + self._size(moved))
 
-    def _shown(self, walk: _Walk, reading: Reading, limit: int) -> RecordList:
-        headers = walk.verb == LIST_IDENTIFIERS
-        selection = walk.selection()
-        # Which of them came in a format is told by what was harvested, and by nothing else.
-        sifts = headers and harvested.sifts(walk.format, walk.manifest.kinds())
-        records: Sequence[Record] = ()
-        if selection.span.first <= selection.span.last:
-            # One more than is shown tells whether there is more; a size that is an estimate,
-            # as that of a list that outlived its snapshot, could not.
-            fields = (DOCUMENT,) if sifts else self._fields.get(walk.format.prefix)
-            records = self._repository.page(
-                walk.manifest, selection, limit + 1, headers=headers and not sifts, fields=fields
-            )
-        if not records:
+    def _shown(self, walk: _Walk, reading: Reading, limit: int, room: Room) -> RecordList:
+        page, more = self._filled(walk, limit, room)
+        if not page.count:
             raise _nothing()
-        if not headers:
+        if walk.verb != LIST_IDENTIFIERS:
             current = self._repository.manifest(reading.entry.snapshot)
             self._drift.check(current, walk.format.prefix)
-        more, records = len(records) > limit, records[:limit]
-        reached = walk.cursor + len(records)
-        onward = replace(walk, position=records[-1].position + 1, cursor=reached, size=reached)
+        reached = walk.cursor + page.count
+        last = page.records[-1].position
+        onward = replace(walk, position=last + 1, cursor=reached, size=reached)
         if more:
             rest: _Walk | None = replace(onward, size=max(walk.size, reached + 1))
         else:
@@ -194,13 +194,26 @@ class Lister:
             resumption = Resumption(rest.token(), rest.size, walk.cursor)
         elif walk.cursor:
             resumption = Resumption("", reached, walk.cursor)
-        shown = None if headers else walk.format
-        pinned = walk.pinned and more
-        floor = walk.manifest.since(walk.format.prefix)
         asked = walk.asked() if walk.cursor else ()
-        within = walk.format if sifts else None
-        at = walk.manifest.snapshot
-        return RecordList(records, shown, resumption, at, pinned, floor, asked, within)
+        pinned = walk.pinned and more
+        return replace(page, resumption=resumption, pinned=pinned, asked=asked, made=room.finish())
+
+    def _filled(self, walk: _Walk, limit: int, room: Room) -> tuple[RecordList, bool]:
+        """Return the next records of a list, those that fit, and whether there are more of it."""
+        headers = walk.verb == LIST_IDENTIFIERS
+        # Which of them came in a format is told by what was harvested, and by nothing else.
+        sifts = headers and harvested.sifts(walk.format, walk.manifest.kinds())
+        empty = RecordList(
+            (),
+            None if headers else walk.format,
+            None,
+            walk.manifest.snapshot,
+            since=walk.manifest.since(walk.format.prefix),
+            within=walk.format if sifts else None,
+        )
+        fields = (DOCUMENT,) if sifts else self._fields.get(walk.format.prefix)
+        filler = Filler(self._repository, walk.manifest, fields, headers=headers and not sifts)
+        return filler.fill(empty, walk.selection(), limit, room)
 
     def _rolled(self, walk: _Walk, reading: Reading) -> _Walk | None:
         """Return how an ended list goes on in what was published since, if it does."""

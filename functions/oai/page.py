@@ -70,6 +70,14 @@ class Page(Sequence[Record]):
         return self._columns[name]
 
 
+def joined(parts: Sequence[Sequence[Record]]) -> Sequence[Record]:
+    """Return parts of a list, one behind the other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    pages = [part for part in parts if isinstance(part, Page)]
+    return Page.joined(pages) if len(pages) == len(parts) else tuple(chain.from_iterable(parts))
+
+
 def runs(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
     """Yield the runs of neighbouring records of one kind, each with that kind.
 

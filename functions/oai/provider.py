@@ -37,6 +37,7 @@ from functions.oai.request import (
     parse,
 )
 from functions.oai.setlist import SetLister, configured
+from functions.oai.sheet import Boundless, Room
 from functions.oai.version import DOCUMENT
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject
@@ -72,8 +73,6 @@ class Provider:
             LIST_FORMATS: self._list_formats,
             LIST_SETS: SetLister(repository, configuration).page,
             GET_RECORD: self._get_record,
-            LIST_IDENTIFIERS: self._lister.page,
-            LIST_RECORDS: self._lister.page,
         }
         self._limits = {
             LIST_RECORDS: configuration["pages.records"],
@@ -82,19 +81,24 @@ class Provider:
         }
 
     def answer(
-        self, pairs: Sequence[tuple[str, str]], url: str, limit: int | None = None
+        self,
+        pairs: Sequence[tuple[str, str]],
+        url: str,
+        limit: int | None = None,
+        room: Callable[[], Room] = Boundless,
     ) -> Answer:
         """Answer decoded pairs of key and value that came to `url`.
 
-        `limit` goes before the configured length of a list's page. Raises StoreError
-        where the store gives no answer.
+        `limit` goes before the configured length of a list's page. A page of records or headers
+        ends where a `room` of its own has no more place. Raises StoreError where the store gives
+        no answer.
         """
         try:
             request = parse(pairs)
         except OAIError as failure:
             return self.refusal(failure, url)
         most = self._limits.get(request.verb, 1)
-        reading, content = self._told(request, most if limit is None else limit)
+        reading, content = self._told(request, most if limit is None else limit, room)
         base, snapshot = self.base_url(url), reading.entry.snapshot
         return Answer(reading.response_date, base, request.arguments, content, snapshot)
 
@@ -110,28 +114,36 @@ class Provider:
         """Return the base URL: the configured one, or that of the request (section 3.1.1.1)."""
         return str(self._configuration["repository.base_url"] or url)
 
-    def _told(self, request: Request, limit: int) -> tuple[Reading, Content]:
+    def _told(
+        self, request: Request, limit: int, room: Callable[[], Room]
+    ) -> tuple[Reading, Content]:
         """Answer by a reading; by a new one where a kept one would have the last word."""
         reading = self._present.reading()
         try:
-            content = self._attempt(request, reading, limit)
+            content = self._attempt(request, reading, limit, room)
             if not (content.final and reading.kept):
                 return reading, content
         except MissingObject:
             if not reading.kept:
                 raise
-            return self._anew(request, limit)
+            return self._anew(request, limit, room)
         fresh = self._present.reading(fresh=True)
         if (fresh.entry, fresh.reached) == (reading.entry, reading.reached):
             return fresh, content
-        return fresh, self._attempt(request, fresh, limit)
+        return fresh, self._attempt(request, fresh, limit, room)
 
-    def _anew(self, request: Request, limit: int) -> tuple[Reading, Content]:
+    def _anew(
+        self, request: Request, limit: int, room: Callable[[], Room]
+    ) -> tuple[Reading, Content]:
         fresh = self._present.reading(fresh=True)
-        return fresh, self._attempt(request, fresh, limit)
+        return fresh, self._attempt(request, fresh, limit, room)
 
-    def _attempt(self, request: Request, reading: Reading, limit: int) -> Content:
+    def _attempt(
+        self, request: Request, reading: Reading, limit: int, room: Callable[[], Room]
+    ) -> Content:
         try:
+            if request.verb in (LIST_IDENTIFIERS, LIST_RECORDS):
+                return self._lister.page(request, reading, limit, room)
             return self._verbs[request.verb](request, reading, limit)
         except OAIError as failure:
             return Failure(failure.faults)

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES, Format, folders
 from functions.oai.page import runs
 from functions.oai.repository import Record
+from functions.oai.sheet import Missed, Sheet
 from functions.oai.template import FAULTS, Abouts, Loop, Templates
 from functions.oai.version import DOCUMENT
 from functions.snapshot import schema
@@ -23,7 +23,6 @@ from functions.snapshot.errors import ConfigurationError
 _RECORD = "oai/record.xml"
 _RECORDS = {harvested.KIND: "oai/harvested.xml"}
 _PLACE = "\x00items\x00"
-_LOG = logging.getLogger("sheaf")
 
 
 class NothingLeft(Exception):
@@ -55,20 +54,25 @@ class Renderer:
         NothingLeft where none is left.
         """
         content = answer.content
-        items: list[str] = []
+        made: tuple[bytes, ...] | None = None
         if isinstance(content, RecordList):
-            records = _within(content)
-            items = self._items(records, content.format, answer.base_url, content.since)
+            made = content.made or self._made(content, answer.base_url)
         elif isinstance(content, OneRecord):
-            one = (content.record,)
-            items = self._items(one, content.format, answer.base_url, content.since)
+            one = RecordList((content.record,), content.format, None, since=content.since)
+            made = self._made(one, answer.base_url)
+        if made is not None and not any(made):
+            raise NothingLeft(f"nothing that {content.verb} gives could be made")
         values = {"answer": answer, "content": content, "items": Markup(_PLACE)}
         frame = self.templates.text(f"oai/{content.verb}.xml", values)
-        if not items:
+        if made is None:
             return text.clean((frame,))
         # The last place is the right one: what a stranger sent is echoed before the items only.
         head, _, tail = frame.rpartition(_PLACE)
-        return text.clean((head, *items, tail))
+        return b"".join((text.clean((head,)), *made, text.clean((tail,))))
+
+    def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
+        """Return an empty sheet for records of at most `largest` bytes (None: of any number)."""
+        return Sheet(lambda part: self._written(part, base_url), largest)
 
     def page(self, values: Mapping[str, Any]) -> bytes:
         """Return the page for people, in UTF-8."""
@@ -102,29 +106,28 @@ class Renderer:
             made.append(self._name)
         return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
 
-    def _items(
-        self,
-        records: Sequence[Record],
-        row: Format | None,
-        base_url: str,
-        since: datetime | None,
-    ) -> list[str]:
-        """Return records or, without a format, headers; none is dated before `since`."""
+    def _made(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
+        sheet = self.sheet(base_url)
+        sheet.take(content)
+        return sheet.finish()
+
+    def _written(self, content: RecordList, base_url: str) -> tuple[bytes, Missed]:
+        """Return records or, without a format, headers, and those that could not be made."""
+        row, since, missed = content.format, content.since, Missed()
         if row is None:
-            return self.templates.loop("oai/header.xml").render(records, {}, since)
+            headers = self.templates.loop("oai/header.xml")
+            return text.clean(headers.render(_within(content), {}, since)), missed
         constants = _constants(row, base_url, self._name)
         parts: list[str] = []
-        for kind, run in runs(records):
+        for kind, run in runs(content.records):
             loop = self.templates.loop(template(kind), _crosswalk(row, kind))
             if kind == harvested.KIND:
                 run = harvested.having(run, row.prefix)
             try:
                 parts += loop.render(run, constants, since)
             except FAULTS:
-                parts += self._bearable(loop, run, row, constants, since)
-        if not any(parts):
-            raise NothingLeft(f"no record of {len(records)} could be made in {row.prefix}")
-        return parts
+                parts += self._bearable(loop, run, row, constants, since, missed)
+        return text.clean(parts), missed
 
     def _bearable(
         self,
@@ -133,22 +136,17 @@ class Renderer:
         row: Format,
         constants: Mapping[str, str],
         since: datetime | None,
+        missed: Missed,
     ) -> list[str]:
-        """Return the records that can be made, one by one; the log tells of the others."""
+        """Return the records that can be made, one by one; `missed` gets the others."""
         made: list[str] = []
-        first, missed = "", 0
         for record in records:
             try:
                 made += loop.render([record], constants, since)
             except FAULTS as error:
-                missed += 1
-                if not first:
-                    name, line = loop.place(error)
-                    where = f"{self.templates.path(name)}, line {line}"
-                    first = f"{record.identifier} is left out of {row.prefix}: {where}: {error!r}"
-        if first:
-            # One line a page: where a crosswalk fails for everything, so does it for each alike.
-            _LOG.error("%s%s", first, f" (and {missed - 1} more)" if missed > 1 else "")
+                name, line = loop.place(error)
+                where = f"{self.templates.path(name)}, line {line}"
+                missed.add(f"{record.identifier} is left out of {row.prefix}: {where}: {error!r}")
         return made
 
 
@@ -162,13 +160,10 @@ def _crosswalk(row: Format, kind: str) -> str:
 
 
 def _within(content: RecordList) -> Sequence[Record]:
-    """Return the page's records without headers of what cannot be had. Raises NothingLeft."""
+    """Return the page's records without headers of what cannot be had."""
     if content.within is None:
         return content.records
-    found = harvested.sifted(content.records, content.within.prefix)
-    if not found:
-        raise NothingLeft(f"no record of {content.count} came in {content.within.prefix}")
-    return found
+    return harvested.sifted(content.records, content.within.prefix)
 
 
 def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:

@@ -4,7 +4,7 @@ Below it there is no XML, no HTTP and no clock; above it there is no SQL.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -19,6 +19,15 @@ class Selection:
     kinds: tuple[str, ...]
     span: Span
     set: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the span has no position."""
+        return self.span.last < self.span.first
+
+    def behind(self, position: int) -> "Selection":
+        """Return what of the selection lies behind a position."""
+        return replace(self, span=Span(max(self.span.first, position + 1), self.span.last))
 
 
 @dataclass(frozen=True, slots=True)
