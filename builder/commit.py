@@ -165,7 +165,7 @@ def _claimed(store: Writer, manifest: Manifest, tag: str | None) -> bool:
     documents = {
         layout.views_key(number): statements.encode(),
         layout.manifest_key(number): replace(
-            manifest, leaves=_inlined(manifest, catalogue)
+            manifest, leaves=_inlined(manifest, catalogue), views=views.digest(statements)
         ).to_json(),
     }
     return all(_created(store, key, data) for key, data in documents.items())

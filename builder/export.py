@@ -12,8 +12,9 @@ import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
-from builder import consistency
+from builder import consistency, views
 from builder.evidence import chunks
 from builder.expire import completed, retire, snapshots
 from builder.filesets import carriage as filesets
@@ -171,9 +172,9 @@ class _Copy:
                 self._put(key, key in there, advance)
         for key in sorted(leaves):
             self._put_leaf(key, there.get(key))
-        views = [layout.views_key(number) for number in self._numbers]
-        for key in (*views, *map(layout.manifest_key, self._numbers)):
-            self._create(key)
+        for number in self._numbers:
+            self._put_views(number)
+            self._create(layout.manifest_key(number))
         final = self._moved(kept)
         if final != earlier:
             self._target.replace(layout.POINTER, final.to_json(), tag)
@@ -261,6 +262,23 @@ class _Copy:
             if size is not None:
                 self._target.remove(key)
             self._target.put(key, io.BytesIO(data))
+            self._objects += 1
+            self._bytes += len(data)
+
+    def _put_views(self, number: int) -> None:
+        """Copy the views of a snapshot, unless the target has right ones."""
+        key, manifest = layout.views_key(number), self._catalogue.manifest(number)
+        expected = partial(views.stored, self._catalogue, manifest)
+        data = self._source.read(key)
+        if problem := views.fault(manifest, data, expected):
+            where = f"{key} of {self._source.address}"
+            raise DamagedStore(f"{where}: {problem}; `sheaf verify --repair` mends it")
+        tag = self._target.tag(key)
+        if tag is None:
+            self._create(key)
+        elif views.fault(manifest, self._target.read(key), expected):
+            self._create(layout.manifest_key(number))  # refuses another store's place
+            self._target.replace(key, data, tag)
             self._objects += 1
             self._bytes += len(data)
 

@@ -7,6 +7,7 @@ DAMAGE = "damage"
 NOTE = "note"
 
 _REPLACE = "put it back from a copy; where no later snapshot names it, expire those that do"
+_REPAIR = "`sheaf verify --repair` writes it anew from the manifest; or put it back from a copy"
 _COPY = "put it back from a copy of the store: nothing of the obi store is ever changed"
 _POINTER = "write that into current.json, then verify again"
 _FETCH = "put it back from a copy, or ask for its dataset again with `sheaf fileset`"
@@ -21,8 +22,8 @@ CODES: Mapping[str, tuple[str, str]] = {
     "manifest-missing": (DAMAGE, _REPLACE),
     "manifest-damaged": (DAMAGE, _REPLACE),
     "manifest-wrong": (DAMAGE, _REPLACE),
-    "views-missing": (DAMAGE, "put it back from a copy; the next snapshot has its own"),
-    "views-damaged": (DAMAGE, _REPLACE),
+    "views-missing": (DAMAGE, _REPAIR),
+    "views-damaged": (DAMAGE, _REPAIR),
     "leaf-missing": (DAMAGE, _REPLACE),
     "leaf-damaged": (DAMAGE, _REPLACE),
     "leaf-wrong": (DAMAGE, _REPLACE),
@@ -64,7 +65,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "pointer-unsettled": (NOTE, "a publish died; `sheaf publish` completes it"),
     "expiry-unfinished": (NOTE, "an expiry died; `sheaf publish` or `sheaf expire` completes it"),
     "export-unfinished": (NOTE, "an export to this copy goes on or died; run it again"),
-    "views-differ": (NOTE, "another version of Sheaf wrote it; there is nothing to do"),
+    "views-repaired": (NOTE, "there is nothing to do"),
     "unchecked": (NOTE, "mend what else was found, then verify again"),
     "orphan": (NOTE, "`sheaf expire` removes it"),
     "intake-unfinished": (NOTE, "an ingest goes on or died; `sheaf expire` removes it in a day"),

@@ -23,6 +23,7 @@ from builder.obi import audit, rebuilt
 from builder.obi.audit import Audit
 from builder.obi.history import history
 from builder.proof import PROVED, Proof
+from builder.repair import repair as mend
 from builder.surroundings import Advance
 from functions.oai import engine
 from functions.snapshot import layout
@@ -77,13 +78,22 @@ class Verified:
 
 
 def verify(
-    store: Writer, means: Means, *, newest_only: bool = False, sample: Sample | None = None
+    store: Writer,
+    means: Means,
+    *,
+    newest_only: bool = False,
+    sample: Sample | None = None,
+    repair: bool = False,
 ) -> Verified:
     """Check the store and return what was found; with `sample` only some data files are read.
+
+    With `repair` it also writes anew what follows from the rest of the store (builder.repair).
 
     Raises NewerSchema, and StoreError where the store does not answer or scratch space runs out.
     """
     inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
+    if repair:
+        mend(store, inventory)
     obi = Audit.none(store) if newest_only else Audit.begin(store, _drawn(sample))
     datasets = Datasets.none(store) if newest_only else Datasets.begin(store, _drawn(sample))
     files = inventory.files()

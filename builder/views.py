@@ -1,6 +1,6 @@
 """SQL views of a snapshot, so that plain DuckDB reads it with no Sheaf installed."""
 
-import re
+import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -30,7 +30,6 @@ NAMES = ("snapshots", *TABLES)
 
 _TEMPLATE = Path(__file__).parents[1] / "templates" / "sql" / "views.sql"
 _ROOT = "coalesce(getvariable('root'), '')"
-_KEY = re.compile(r"records/[a-z_]+/[0-9a-f]{32}\.parquet")
 
 
 def stored(catalogue: Catalogue, manifest: Manifest) -> str:
@@ -76,9 +75,23 @@ def views(manifest: Manifest, source: Callable[[str], str]) -> str:
     return text
 
 
-def names(text: str) -> set[str]:
-    """Return the keys of the data files that the statements name below the store's root."""
-    return set(_KEY.findall(text))
+def digest(text: str) -> str:
+    """Return the SHA-256 by which a manifest knows its views."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fault(manifest: Manifest, data: bytes, expected: Callable[[], str]) -> str:
+    """Return what is wrong with the views of a snapshot as the store has them, "" for nothing.
+
+    They are right by the digest in the manifest, or if they are `expected`: what this program
+    writes for that manifest, as a repair does. A program that recorded no digest may have written
+    other text. That cannot be told from damage, so it counts as such.
+    """
+    if manifest.views == hashlib.sha256(data).hexdigest() or data == expected().encode():
+        return ""
+    if manifest.views:
+        return "its content is not the one that the manifest records"
+    return "its content is not what the manifest gives, which records no digest of it"
 
 
 def files(paths: Iterable[Path]) -> str:

@@ -22,6 +22,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, metavar="N", help="draw the sample by this number (default: any)"
     )
+    parser.add_argument(
+        "--repair", action="store_true",
+        help="write anew what follows from the rest of the store: damaged or missing views.sql",
+    )  # fmt: skip
 
 
 def run(context: Context) -> int:
@@ -33,7 +37,13 @@ def run(context: Context) -> int:
     arguments = context.arguments
     sample = _sample(arguments.sample, arguments.seed)
     means = Means(context.now, Bytes, context.configuration["publish.memory"], os.cpu_count() or 1)
-    done = verify(context.begun_store(), means, newest_only=arguments.newest, sample=sample)
+    done = verify(
+        context.begun_store(),
+        means,
+        newest_only=arguments.newest,
+        sample=sample,
+        repair=arguments.repair,
+    )
     context.result(_account(done, sample), _document(context, done, sample))
     return 1 if done.damaged else 0
 

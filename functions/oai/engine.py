@@ -111,14 +111,6 @@ def batches(
         connection.abort()  # DuckDB refuses other statements while rows are left
 
 
-def is_sql(text: str) -> bool:
-    """Tell whether the text is statements that DuckDB can parse; nothing is carried out."""
-    try:
-        return bool(duckdb.extract_statements(text))
-    except duckdb.Error:
-        return False
-
-
 def is_select(text: str) -> bool:
     """Tell whether the text is one statement, a SELECT; nothing is carried out."""
     try:

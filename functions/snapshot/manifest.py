@@ -65,6 +65,7 @@ class Manifest:
     `run` is the last run of the obi store that it shows, 0 where it shows none, and `prefix` what
     stands before the handle in identifiers of templates, empty where there never was one.
     `leaves` are those of which the content stands here too, by key: they need not be read.
+    `views` is the SHA-256 of the snapshot's views.sql; "" where an older program wrote it.
     """
 
     snapshot: int
@@ -83,6 +84,7 @@ class Manifest:
     run: int = 0
     prefix: str = ""
     leaves: Mapping[str, Leaf] = field(default_factory=dict, compare=False)
+    views: str = field(default="", compare=False)
 
     @property
     def last_position(self) -> int:
@@ -144,6 +146,7 @@ class Manifest:
             "unresolved": self.unresolved,
             "run": self.run,
             "prefix": self.prefix,
+            "views": self.views,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
@@ -175,6 +178,7 @@ class Manifest:
                 unresolved=int(found.get("unresolved", 0)),
                 run=int(found.get("run", 0)),
                 prefix=str(found.get("prefix", "")),
+                views=str(found.get("views", "")),
                 libraries=dict(found["libraries"]),
                 skipped=tuple(map(int, found["skipped"])),
                 formats={

@@ -476,6 +476,21 @@ def test_a_damaged_source_is_not_copied(source: World, target: Writer) -> None:
     assert Catalogue(target).pointer().entries == ()
 
 
+def test_damaged_views_are_not_copied_and_those_of_a_copy_are_replaced(
+    source: World, target: Writer
+) -> None:
+    exported(source, target)
+    key = layout.views_key(max(verified(source, source.store).snapshots))
+    good = source.store.read(key)
+    target.replace(key, good.replace(b"SELECT", b"SELECS"), target.tag(key))
+    exported(source, target)
+    assert target.read(key) == good
+    source.store.replace(key, good[:-1], source.store.tag(key))
+    with pytest.raises(DamagedStore, match=f"{key} .*sheaf verify --repair"):
+        exported(source, target)
+    assert target.read(key) == good
+
+
 def test_an_object_of_another_size_is_replaced(source: World, target: Writer) -> None:
     exported(source, target)
     keys = [next(iter(target.keys(prefix))) for prefix in ("records/", "snapshots/leaves/")]

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder import listing
+from builder import listing, views
 from builder.evidence import Evidence
 from builder.finding import CODES, DAMAGE
 from builder.group import span
@@ -133,9 +133,9 @@ def revisited(healed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return copied(healed, tmp_path)
 
 
-def verified(world: World, sample: Sample | None = None, *, newest_only: bool = False) -> Verified:
+def verified(world: World, sample: Sample | None = None, **options: bool) -> Verified:
     means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
-    return verify(world.store, means, newest_only=newest_only, sample=sample)
+    return verify(world.store, means, sample=sample, **options)
 
 
 def found(world: World, **options: Any) -> set[tuple[str, str]]:
@@ -143,9 +143,9 @@ def found(world: World, **options: Any) -> set[tuple[str, str]]:
     return {(finding.code, finding.object) for finding in verified(world, **options).findings}
 
 
-def listed(world: World) -> set[tuple[str, str]]:
+def listed(world: World, **options: bool) -> set[tuple[str, str]]:
     """Return the same of what can be told without reading a data file."""
-    return found(world, sample=Sample(0, 1))
+    return found(world, sample=Sample(0, 1), **options)
 
 
 def told(world: World, code: str) -> set[tuple[str, str]]:
@@ -598,14 +598,57 @@ def test_a_missing_or_damaged_manifest_and_views(varied: World, name: str) -> No
     assert (f"{kind}-missing", key) in listed(varied)
 
 
-def test_views_of_other_files_and_of_another_version(sound: World) -> None:
-    key = layout.views_key(newest(sound).snapshot)
-    text = path(sound, key).read_text("utf-8")
-    path(sound, key).write_text("-- A line more.\n" + text, "utf-8")
-    assert listed(sound) == {("views-differ", key)}
-    one, other = (files(sound, "records")[n].key for n in (0, 1))
-    path(sound, key).write_text(text.replace(one, other), "utf-8")
+def test_any_flipped_bit_of_the_views_is_found(sound: World) -> None:
+    manifest = newest(sound)
+    good = path(sound, layout.views_key(manifest.snapshot)).read_bytes()
+    text = stored(Catalogue(sound.store), manifest)
+    for place in range(0, len(good), 7):
+        flipped = good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :]
+        assert views.fault(manifest, flipped, lambda: text)
+    assert not views.fault(manifest, good, lambda: text)
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "of-an-older-program"])
+def test_views_that_differ_are_damaged_and_can_be_repaired(sound: World, recorded: bool) -> None:
+    manifest = newest(sound)
+    key = layout.views_key(manifest.snapshot)
+    if not recorded:
+        put(sound, replace(manifest, views=""))
+    good = path(sound, key).read_bytes()
+    assert listed(sound) == set()
+    path(sound, key).write_bytes(b"-- A line more.\n" + good)
     assert listed(sound) == {("views-damaged", key)}
+    assert listed(sound, repair=True) == {("views-repaired", key)}
+    assert path(sound, key).read_bytes() == good
+    path(sound, key).unlink()
+    assert listed(sound) == {("views-missing", key)}
+    assert listed(sound, repair=True) == {("views-repaired", key)}
+    assert path(sound, key).read_bytes() == good
+    assert listed(sound) == set()
+
+
+def test_views_of_another_program_are_right_by_their_digest(
+    sound: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key = layout.views_key(newest(sound).snapshot)
+    before = path(sound, key).read_bytes()
+    template = tmp_path / "views.sql"
+    template.write_text("-- Another program.\n" + views._TEMPLATE.read_text("utf-8"), "utf-8")
+    monkeypatch.setattr(views, "_TEMPLATE", template)
+    assert listed(sound) == set()
+    path(sound, key).unlink()
+    assert listed(sound, repair=True) == {("views-repaired", key)}
+    assert path(sound, key).read_bytes() == b"-- Another program.\n" + before
+    assert listed(sound) == set()
+
+
+def test_views_stay_where_the_manifest_cannot_give_them(sound: World) -> None:
+    manifest = newest(sound)
+    path(sound, layout.views_key(manifest.snapshot)).write_bytes(b"SELECT 1")
+    path(sound, manifest.tables["records"][0].key).unlink()
+    codes = {code for code, _ in listed(sound, repair=True)}
+    assert codes == {"views-damaged", "leaf-missing"}
+    assert path(sound, layout.views_key(manifest.snapshot)).read_bytes() == b"SELECT 1"
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,20 @@ def test_damage_is_told_with_what_to_do(kept: Home) -> None:
     assert found["remedy"]
 
 
+def test_damaged_views_are_repaired_on_request(kept: Home) -> None:
+    path = kept.folder / "store" / layout.views_key(2)
+    good = path.read_bytes()
+    path.write_bytes(good[:900] + bytes([good[900] ^ 4]) + good[901:])
+    result = kept("verify")
+    assert result.code == 1
+    assert f"damage: {layout.views_key(2)}: its content is not the one" in result.out
+    assert "`sheaf verify --repair` writes it anew" in result.out
+    result = kept("verify", "--repair")
+    assert result.code == 0, result.out
+    assert "(views-repaired)" in result.out
+    assert path.read_bytes() == good
+
+
 def test_what_is_only_noted_is_no_failure(kept: Home) -> None:
     scratch = kept.folder / "store" / ".tmp"
     scratch.mkdir(exist_ok=True)
