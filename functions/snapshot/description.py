@@ -15,6 +15,8 @@ _OWN = frozenset(
 )
 """Namespaces of which Identify says all there is to say."""
 
+_XSI = "http://www.w3.org/2001/XMLSchema-instance"
+
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
 _PATH = rf"(?:{_CHARACTER}|/)*"
 _REST = rf"(?:\?(?:{_CHARACTER}|[/?])*)?(?:#(?:{_CHARACTER}|[/?])*)?"
@@ -99,8 +101,38 @@ def are_policies(value: Any) -> bool:
 def are_elements(value: Any) -> bool:
     """Tell whether `value` is a list of XML texts that may each be a description."""
     return isinstance(value, list) and all(
-        isinstance(text, str) and _namespace(text) not in {None, "", *_OWN} for text in value
+        isinstance(text, str) and _is_element(text) and _has_schema(text) for text in value
     )
+
+
+def problem(value: Any) -> tuple[str, Any, str] | None:
+    """Return what a list of descriptions lacks, as rule.problem does; None if that is unclear.
+
+    A description has to name its schema (OAI-PMH 2.0, section 4.2).
+    """
+    for number, text in enumerate(value if isinstance(value, list) else ()):
+        if isinstance(text, str) and _is_element(text) and not _has_schema(text):
+            namespace = _read(text)[0]
+            return (
+                f"[{number}]",
+                text,
+                f'the address of its schema: add xmlns:xsi="{_XSI}" '
+                f'xsi:schemaLocation="{namespace} https://..." to its first element',
+            )
+    return None
+
+
+def _is_element(text: str) -> bool:
+    return _read(text)[0] not in {None, "", *_OWN}
+
+
+def _has_schema(text: str) -> bool:
+    """Tell whether the element names a schema of its own namespace by an http or https URL."""
+    namespace, told = _read(text)
+    parts = told.split()
+    if len(parts) % 2:
+        return False
+    return is_url(dict(zip(parts[::2], parts[1::2], strict=True)).get(namespace or ""))
 
 
 def _is_prose(value: Any) -> bool:
@@ -123,14 +155,17 @@ def _is_rendering(row: Any) -> bool:
     )
 
 
-def _namespace(text: str) -> str | None:
+def _read(text: str) -> tuple[str | None, str]:
     """Return the namespace of the element that `text` is, "" for none; None for no element.
+
+    With it comes its xsi:schemaLocation, "" for none.
 
     What only a whole document may have, a declaration or a document type, makes it none; so does
     a namespace that is no URI, for which some parsers refuse a whole answer, and an element that
     would take on the namespace of what the text is put into.
     """
     found: list[str] = []
+    schemas: list[str] = []
     wrong: list[object] = []
     defaults: list[str | None] = []  # those in scope
 
@@ -144,8 +179,9 @@ def _namespace(text: str) -> str | None:
         if prefix is None:
             defaults.pop()
 
-    def started(name: str, attributes: object) -> None:
+    def started(name: str, attributes: Mapping[str, str]) -> None:
         found.append(name.rpartition(" ")[0])
+        schemas.append(attributes.get(f"{_XSI} schemaLocation", ""))
         if not found[-1] and not defaults:
             wrong.append(name)
 
@@ -158,5 +194,5 @@ def _namespace(text: str) -> str | None:
     try:
         parser.Parse(text.strip(), True)
     except (expat.ExpatError, ValueError):
-        return None
-    return None if wrong else found[0]
+        return None, ""
+    return (None, "") if wrong else (found[0], schemas[0])

@@ -78,9 +78,11 @@ KEYS: tuple[Key, ...] = (
         "identify.descriptions",
         [],
         description.are_elements,
-        "a list of texts, each one well-formed XML element that declares its namespaces, is not "
-        "in the protocol's or the oai-identifier's, and comes without declaration and DOCTYPE",
+        "a list of texts, each one well-formed XML element that declares its namespaces, names its "
+        "schema by xsi:schemaLocation, is not in the protocol's or the oai-identifier's namespace, "
+        "and comes without declaration and DOCTYPE",
         "further descriptions of Identify, given as they are",
+        description.problem,
     ),
     Key(
         "identify.data_url",

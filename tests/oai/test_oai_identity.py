@@ -20,6 +20,10 @@ from .validity import OWN, own_schema, valid
 
 KEYS = {key.name: key for key in keys.KEYS}
 SNAPSHOT = "{urn:x-sheaf:snapshot:1}"
+SCHEMA = (
+    'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+    'xsi:schemaLocation="urn:a http://a.cz/a.xsd"'
+)
 FRIENDS = "{http://www.openarchives.org/OAI/2.0/friends/}"
 BRANDING = "{http://www.openarchives.org/OAI/2.0/branding/}"
 EPRINTS = "{http://www.openarchives.org/OAI/1.1/eprints}"
@@ -74,7 +78,7 @@ def test_everything_at_once(repository):
         identify_friends=["http://a.cz/oai"],
         identify_branding={"icon": "http://a.cz/i.png"},
         identify_eprints={"content": "Pages"},
-        identify_descriptions=['<a xmlns="urn:a"/>', '<b:a xmlns:b="urn:b">x</b:a>'],
+        identify_descriptions=[f'<a xmlns="urn:a" {SCHEMA}/>', f'<b:b xmlns:b="urn:a" {SCHEMA}/>'],
         rights_statement="Free",
     )
     assert described(page)[3:] == [
@@ -83,7 +87,7 @@ def test_everything_at_once(repository):
         f"{EPRINTS}eprints",
         f"{RIGHTS}rightsManifest",
         "{urn:a}a",
-        "{urn:b}a",
+        "{urn:a}b",
     ]
 
 
@@ -249,7 +253,9 @@ def test_the_manifest_of_rights_has_each_statement_once(repository):
 
 
 def test_descriptions_are_given_as_they_are(repository):
-    first = '<a:b xmlns:a="urn:a" x="1"><!-- why --><c xmlns="">&lt;&#233;</c><![CDATA[<&]]></a:b>'
+    first = (
+        f'<a:b xmlns:a="urn:a" {SCHEMA}><!-- why --><c xmlns="">&lt;&#233;</c><![CDATA[<&]]></a:b>'
+    )
     page = identified(repository, identify_descriptions=[f"\n  {first}\n"])
     reply = content(
         Client(repository, identify_descriptions=[f"\n  {first}\n"]).raw("verb=Identify")
@@ -272,7 +278,8 @@ def test_every_text_that_is_accepted_reaches_the_harvester_whole(text):
 
 
 _ELEMENT = (
-    '<a:b xmlns:a="urn:a" c="d"><e xmlns="urn:e">&amp;<!-- f --><![CDATA[<]]></e><?g h?></a:b>'
+    f'<a:b xmlns:a="urn:a" {SCHEMA} c="d">'
+    '<e xmlns="urn:e">&amp;<!-- f --><![CDATA[<]]></e><?g h?></a:b>'
 )
 _PIECES = st.sampled_from(
     [

@@ -1,11 +1,16 @@
 """What an operator may say of the repository, its rights and its origin; and what is refused."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from functions.snapshot import configuration
 from functions.snapshot.errors import ConfigurationError
 
 ICON = 'icon = "http://a.cz/i.png"'
+XSI = "http://www.w3.org/2001/XMLSchema-instance"
+A = f'xmlns:xsi="{XSI}" xsi:schemaLocation="urn:a http://a.cz/a.xsd"'
 STYLE = 'url = "http://a.cz/a.xsl", namespace = "urn:a", type = "text/xsl"'
 
 
@@ -27,9 +32,13 @@ STYLE = 'url = "http://a.cz/a.xsl", namespace = "urn:a", type = "text/xsl"'
         f"[[identify.branding.rendering]]\n{STYLE.replace(', ', chr(10))}",
         "[identify.eprints]\ncontent = 'Pages'\nmetadata_policy = '''\nTwo\n\tlines\n'''\n"
         "data_policy = 'http://a.cz/'\nsubmission_policy = '-'\ncomment = 'http: no URL'",
-        "[identify]\ndescriptions = ['<a xmlns=\"urn:a\"/>', '''\n<b:a xmlns:b=\"u:b\"/>\n''']",
-        '[identify]\ndescriptions = [\'<b:a xmlns:b="u:b" c=""><d xmlns="u:d"><e/></d></b:a>\']',
-        '[identify]\ndescriptions = [\'<a xmlns="u:a"><b xmlns=""><c/></b><d/></a>\']',
+        f"[identify]\ndescriptions = ['<a xmlns=\"urn:a\" {A}/>', "
+        f"'''\n<b:a xmlns:b=\"urn:a\" {A}/>\n''']",
+        f'[identify]\ndescriptions = [\'<b:a xmlns:b="urn:a" {A}><d xmlns="u:d"/></b:a>\']',
+        f'[identify]\ndescriptions = [\'<a xmlns="urn:a" {A}><b xmlns=""><c/></b><d/></a>\']',
+        f'[identify]\ndescriptions = [\'<a xmlns="urn:b" {A[:-1]}\n urn:b https://b.cz/b"/>\']'.replace(
+            "'", "'''"
+        ),
         "[identify]\ndata_url = 'https://a.cz/store'",
         "[identify]\ndata_url = 's3://bucket/a/b/'",
         "[rights]\nstatement = 'https://a.cz/'",
@@ -113,7 +122,7 @@ def test_what_is_right_is_taken(text: str) -> None:
         ("identify.descriptions", "['<a xmlns=\"a b\"/>']"),
         ("identify.descriptions", "['<a xmlns=\"relative\"/>']"),
         ("identify.descriptions", '[\'<a xmlns="urn:a"><b xmlns:c="ur=n:c"/></a>\']'),
-        ("identify.descriptions", '[\'<a xmlns="urn:a" xsi:b=""/>\']'),
+        ("identify.descriptions", '[\'<a xmlns="urn:a" y:b=""/>\']'),
         ("identify.descriptions", "['<a xmlns=\"urn:a\">&nbsp;</a>']"),
         ("identify.descriptions", '[\'<?xml version="1.0"?><a xmlns="urn:a"/>\']'),
         ("identify.descriptions", '[\'<!DOCTYPE a [<!ENTITY b "c">]><a xmlns="urn:a">&b;</a>\']'),
@@ -157,6 +166,36 @@ def test_what_is_wrong_is_told_with_key_value_and_what_was_expected(key: str, va
     assert ", expected " in told
     assert "\n" not in told
     assert "secret" not in told
+    assert "xmlns:xsi" not in told.partition(", expected ")[2]  # each has a fault of its own
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "",
+        f'xmlns:xsi="{XSI}"',
+        f'xmlns:xsi="{XSI}" xsi:schemaLocation=""',
+        f'xmlns:xsi="{XSI}" xsi:schemaLocation="urn:a"',
+        f'xmlns:xsi="{XSI}" xsi:schemaLocation="urn:b http://a.cz/a.xsd"',
+        f'xmlns:xsi="{XSI}" xsi:schemaLocation="urn:a http://a.cz/a.xsd urn:b"',
+        f'xmlns:xsi="{XSI}" xsi:schemaLocation="urn:a a.xsd"',
+        f'xmlns:xsi="{XSI}" xsi:noNamespaceSchemaLocation="http://a.cz/a.xsd"',
+        'xmlns:xsi="urn:xsi" xsi:schemaLocation="urn:a http://a.cz/a.xsd"',
+    ],
+)
+def test_a_description_without_its_schema_is_refused(attributes: str) -> None:
+    texts = f"['<a xmlns=\"urn:a\" {A}/>', '<a xmlns=\"urn:a\" {attributes}/>']"
+    with pytest.raises(ConfigurationError) as refused:
+        configuration.parse(f"[identify]\ndescriptions = {texts}", {})
+    told = str(refused.value)
+    assert told.startswith("sheaf.toml: identify.descriptions[1] is ")
+    assert f'add xmlns:xsi="{XSI}" xsi:schemaLocation="urn:a https://..."' in told
+
+
+def test_the_documented_examples_are_taken() -> None:
+    document = (Path(__file__).parents[2] / "docs" / "oai-pmh.md").read_text("utf-8")
+    (example,) = re.findall(r"```toml\n(\[repository\].*?)```", document, re.DOTALL)
+    assert len(configuration.parse(example, {})["identify.descriptions"]) == 1
 
 
 def test_a_value_of_many_lines_is_told_in_one_and_a_long_one_is_cut() -> None:
@@ -182,7 +221,7 @@ def test_the_environment_holds_tables_too() -> None:
 
 def test_what_the_template_writes_is_read_back() -> None:
     given = {
-        "identify.descriptions": ['<a xmlns="urn:a">\\\n\t\x7f\u202e</a>'],
+        "identify.descriptions": [f'<a xmlns="urn:a" {A}>\\\n\t\x7f\u202e</a>'],
         "rights.sets": {"mime:text": 'A "word" \\ and\nmore'},
         "identify.eprints": {"content": "a\u0301"},
     }
