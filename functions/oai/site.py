@@ -26,11 +26,12 @@ _MOST_SETS = 50
 
 @dataclass(frozen=True, slots=True)
 class TopSet:
-    """A set without a parent: specification, name, and how many records its listing has."""
+    """A set without a parent: specification, name, its live records, and its deleted ones."""
 
     spec: str
     name: str
     records: int
+    deleted: int
     url: str
 
 
@@ -54,7 +55,10 @@ class View:
     earliest: datetime
     latest: datetime
     kinds: Mapping[str, int]
+    """By kind, how many records there are, deleted ones included."""
     records: int
+    """How many records there are, without deleted ones."""
+    deleted: int
     set_count: int
     sets: tuple[TopSet, ...]
     links: tuple[Link, ...]
@@ -79,7 +83,8 @@ def view(
         earliest=manifest.earliest,
         latest=manifest.sequences[-1].effective if manifest.sequences else manifest.effective,
         kinds=kinds,
-        records=sum(kinds.values()),
+        records=sum(kinds.values()) - manifest.tombstones,
+        deleted=manifest.tombstones,
         set_count=manifest.sets,
         sets=sets,
         links=_links(repository, manifest, base_url),
@@ -112,9 +117,9 @@ def _top_sets(
         after = f"{root};" if colon else root
         if not colon:
             url = _url(base_url, LIST_RECORDS, metadataPrefix=MANDATORY, set=root)
-            found.append(
-                TopSet(root, setspec.name(root, names, rows[0].name), rows[0].records, url)
-            )
+            name = setspec.name(root, names, rows[0].name)
+            deleted = rows[0].records - rows[0].live
+            found.append(TopSet(root, name, rows[0].live, deleted, url))
     return tuple(found)
 
 

@@ -225,6 +225,7 @@ class MemoryRepository:
             sequences,
             {},
             len(members),
+            tombstones=sum(record.deleted for record in records),
             emptied=sum(all(r.deleted for r in some) for some in members.values()),
             formats=dict(self.formats),
         )

@@ -29,6 +29,23 @@ def test_the_page_says_what_there_is(client: Client):
     assert texts(page, ".//section[2]//code") == ["domain", "mime"]
 
 
+def test_the_page_says_how_many_records_are_deleted(client: Client):
+    page = shown(client)
+    (told,) = texts(page, ".//section[1]/p")
+    assert told == "9 records, and 1 deleted, of which only the header is left."
+    assert texts(page, ".//section[1]//tr/th")[1] == "Records, with deleted ones"
+    numbers = texts(page, ".//section[2]//tr/td[@class='number']")
+    assert numbers == ["8", "2", "9", "1"]  # one has left its domain
+
+
+def test_where_nothing_is_deleted_nothing_is_said_of_it(clock):
+    repository = MemoryRepository()
+    repository.publish({"oai:example.org:a": capture("http://a/")}, START - timedelta(hours=1))
+    page = shown(Client(repository, clock))
+    assert texts(page, ".//section[1]/p") == ["1 record."]
+    assert texts(page, ".//section[1]//tr/th")[1] == "Records"
+
+
 def test_the_page_links_to_all_verbs_and_each_link_works(client: Client):
     links = [str(a.get("href")) for a in shown(client).findall(".//a")]
     links = [link for link in links if link.startswith(BASE)]
