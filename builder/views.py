@@ -17,7 +17,7 @@ TABLES = {
     "faults": ("faults",),
     "sources": ("sources",),
     "collections": ("records", "dead", "documents"),
-    "tallies": ("tallies",),
+    "tallies": ("tallies", "records", "dead"),
     "templates": ("records", "dead"),
     "harvested": ("records", "dead"),
     **{table: (table,) for table in obi.TABLES},

@@ -30,8 +30,22 @@ SELECT identifier, datestamp, d.document ->> '$.set_spec' AS set_spec, d.documen
 FROM records r JOIN {documents_files} d USING (identifier)
 WHERE kind = 'collection' AND NOT deleted;
 
+-- The whole archive's rows, whose collection is empty, are counted when they are asked for.
 CREATE OR REPLACE TEMP VIEW tallies AS
-SELECT * FROM {tallies_files};
+SELECT * FROM {tallies_files}
+UNION ALL
+SELECT '' AS collection,
+    CASE 0 WHEN grouping(host) THEN 'host' WHEN grouping(media_type) THEN 'media_type'
+        WHEN grouping(status) THEN 'status' ELSE 'day' END AS facet,
+    CASE 0 WHEN grouping(host) THEN host WHEN grouping(media_type) THEN media_type
+        WHEN grouping(status) THEN status ELSE day END AS value,
+    count(*) AS captures, sum(bytes)::BIGINT AS bytes
+FROM (
+    SELECT coalesce(url_host_name, '') AS host, coalesce(content_mime_type, content_mime_detected, '') AS media_type,
+        coalesce(fetch_status::VARCHAR, '') AS status, coalesce(left(fetch_date, 10), '') AS day,
+        coalesce(content_length, 0) AS bytes
+    FROM captures
+) GROUP BY GROUPING SETS ((host), (media_type), (status), (day));
 
 CREATE OR REPLACE TEMP VIEW templates AS
 SELECT identifier, datestamp, sets, document ->> '$.handle' AS handle, document ->> '$.type' AS type,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.collection import SHOWN
+from builder.collection import FACETS, SHOWN
 from builder.publish import publish
 from builder.restore import restore
 from builder.selection import NothingSelected, Selection
@@ -240,10 +240,42 @@ def test_the_views_tell_the_same(world: World) -> None:
     connection.execute(world.store.read(f"snapshots/{manifest.snapshot}/views.sql").decode())
     rows = connection.execute("SELECT set_spec, name, captures FROM collections").fetchall()
     assert rows == [(NEWS, "Collection news", 40)]
-    rows = connection.execute(
-        "SELECT facet, sum(captures) FROM tallies GROUP BY ALL ORDER BY ALL"
-    ).fetchall()
+    counted = (
+        "SELECT facet, sum(captures) FROM tallies WHERE collection = $set GROUP BY ALL ORDER BY ALL"
+    )
+    rows = connection.execute(counted, {"set": NEWS}).fetchall()
     assert rows == [("day", 40), ("host", 40), ("media_type", 40), ("status", 40)]
+    connection.close()
+
+
+def test_the_whole_archive_is_counted_as_a_collection_is(world: World) -> None:
+    world.ingest([hosted(n) for n in range(40)], (NEWS,))
+    world.publish()
+    world.ingest([hosted(n, title="Another") for n in range(9)], (NEWS,))
+    world.publish()
+    connection = engine.connect()
+    connection.execute(f"SET VARIABLE root = '{world.root}/'")
+    connection.execute(world.store.read("snapshots/2/views.sql").decode())
+    counted = (
+        "SELECT facet, value, captures, bytes, typeof(captures), typeof(bytes) FROM tallies "
+        "WHERE collection = $set ORDER BY ALL"
+    )
+    rows = connection.execute(counted, {"set": NEWS}).fetchall()
+    assert sum(row[2] for row in rows) == 40 * len(FACETS)
+    assert connection.execute(counted, {"set": ""}).fetchall() == rows
+    connection.close()
+
+
+def test_the_whole_archive_is_counted_without_a_collection(world: World) -> None:
+    one = capture(1, url_host_name="a.cz", content_length=5)
+    bare = capture(2, url_host_name=None, content_mime_type=None, fetch_status=None)
+    world.ingest([one, bare])
+    world.publish()
+    connection = engine.connect()
+    connection.execute(f"SET VARIABLE root = '{world.root}/'")
+    connection.execute(world.store.read("snapshots/1/views.sql").decode())
+    sql = "SELECT collection, value, captures FROM tallies WHERE facet = 'host' ORDER BY ALL"
+    assert connection.execute(sql).fetchall() == [("", "", 1), ("", "a.cz", 1)]
     connection.close()
 
 

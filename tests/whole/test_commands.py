@@ -450,6 +450,30 @@ def test_superseded_versions_are_in_no_view(home: Home, tmp_path: Path) -> None:
         assert home("query", late).out.splitlines()[1] == "True"
 
 
+def test_the_documented_way_to_read_a_store_passes_superseded_versions(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    for more in ([], ["--collection", "late"]):
+        home("ingest", path, *more)
+        home("publish")
+    document = (Path(__file__).parents[2] / "docs" / "store.md").read_text("utf-8")
+    commands = re.findall(r'^duckdb -init (snapshots/\d+/views.sql) -c "(.+)"$', document, re.M)
+    assert len(commands) == 3
+    glob = re.findall(r"Do not read the files by a glob.\*\* `(\S+)`", document)
+    monkeypatch.chdir(home.folder / "store")
+    connection = duckdb.connect()
+    wrong = connection.execute(f"SELECT count(*) FROM '{glob[0]}' WHERE kind = 'capture'")
+    assert wrong.fetchone() == (6,)
+    for views_, sql in commands:
+        connection.execute(Path(re.sub(r"\d+", "2", views_)).read_text())
+        found = connection.execute(sql).fetchall()
+        if "GROUP BY kind" in sql:
+            assert dict(found) == {"capture": 3, "collection": 1}
+    assert connection.execute("SELECT count(*) FROM 'captures.parquet'").fetchone() == (3,)
+    connection.close()
+
+
 def test_an_unreadable_file_is_a_fault_and_the_others_are_read(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
