@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +19,7 @@ from builder.errors import UsageError
 from builder.reading import Reading, Task
 from builder.sources import domain
 from builder.sources.event import Rules
+from builder.sources.fault import HARMLESS
 from builder.stretch import File, Stretch
 from builder.work import Work
 from functions.oai import engine
@@ -28,7 +29,7 @@ from functions.snapshot.store import Writer
 from functions.store.connection import Connection
 
 _MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
-_VERSION = 2  # of what lies in a work folder
+_VERSION = 3  # of what lies in a work folder
 
 
 class Watch(Protocol):
@@ -104,7 +105,7 @@ def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> 
     """Read the archive files and commit what they gave as one run of intake, `name`.
 
     What the work holds of them already is not read again; a run that was begun keeps its name.
-    Raises UsageError where not one of the files is an archive; then nothing is written.
+    The run is committed whatever the files are, so that their faults are published.
     """
     begun = work.begun(run=name, split=means.split or stretch.size(order.bytes, means.jobs))
     with (
@@ -115,9 +116,6 @@ def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> 
         doing.resume(int(begun["split"]))
         doing.read()
         sources = tuple(doing.source(file) for file in order.files)
-        if all(source.format == "" for source in sources):
-            work.remove()
-            raise UsageError(_no_archive(sources))
         for file, source in zip(order.files, sources, strict=True):
             if "unreadable" not in source.codes and file.changed():
                 means.say(
@@ -153,13 +151,16 @@ def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, boo
     return intake.Run(name, run.sources), False
 
 
-def _no_archive(sources: Sequence[intake.Source]) -> str:
-    kinds = "an ARC, WARC, WACZ, CDX or CDXJ file"
-    if len(sources) == 1:
-        (source,) = sources
-        why = ", ".join([*source.codes, *source.skips])
-        return f"{source.path} is not {kinds} ({why}): nothing was ingested"
-    return f"none of the {len(sources)} files is {kinds}: nothing was ingested"
+def _is_failed(file: File, source: intake.Source) -> bool:
+    """Tell whether captures were expected of a file, and it gave none or could not be read.
+
+    They are expected of a file that the user named, and of an archive by its name or content. One
+    that is intact may have no captures.
+    """
+    if "unreadable" in source.codes:
+        return True
+    expected = file.is_expected or source.format != ""
+    return expected and not source.captures and not HARMLESS.issuperset(source.codes)
 
 
 @dataclass
@@ -216,9 +217,10 @@ class _Ingest:
     def source(self, file: File) -> intake.Source:
         """Return what a file gave."""
         pieces = self._pieces(file)
-        if len(pieces) == 1:
-            return pieces[0].source
-        return seam.joined(pieces, self._done[stretch.digest(file)].source.digest)
+        source = pieces[0].source
+        if len(pieces) > 1:
+            source = seam.joined(pieces, self._done[stretch.digest(file)].source.digest)
+        return replace(source, failed=_is_failed(file, source))
 
     def rows(self) -> Iterator[Path]:
         """Write the rows of all files, in their order, as few files, each once it is asked for."""

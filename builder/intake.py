@@ -46,6 +46,7 @@ class Source:
     """What one archive file gave: the columns of schema.SOURCE; `skips` counts by reason.
 
     `faults` counts rows, `codes` what was found, by code: an index may find more than it lists.
+    `failed`: captures were expected of the file, and it gave none or could not be read to its end.
     """
 
     source: str
@@ -63,6 +64,7 @@ class Source:
     operator: str | None = None
     part_of: str | None = None
     description: str | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

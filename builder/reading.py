@@ -225,8 +225,10 @@ class _Stretch:
         form = recognise.recognise(head) or ""
         stream: Any = Measured(file) if whole and form != "wacz" else file
         start, end = self._stretch.start, self._stretch.end
-        events = read(stream, self._name, self._task.rules, start, end)
+        likely = self._stretch.file.is_likely
+        events = read(stream, self._name, self._task.rules, start, end, further=likely)
         self._take(events, stream, advance)
+        form = events.form or form
         self._edges = (events.first, events.next)
         if not whole:
             return form, ""

@@ -4,6 +4,7 @@ import hashlib
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,8 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
         except MissingObject:
             pass
         else:
-            return [_file(client, at.prefix, piece.size, _number(piece.tag))]
+            named = _file(client, at.prefix, piece.size, _number(piece.tag))
+            return [replace(named, named=True)]
     below = f"{at.prefix}/" if at.prefix else ""
     found = [
         _file(client, one.key, one.bytes, int(one.modified.timestamp() * 1e6) * 1000)

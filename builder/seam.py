@@ -103,6 +103,7 @@ def joined(pieces: Sequence[Reading], digest: str) -> intake.Source:
     return replace(
         first,
         digest=digest,
+        format=next((p.source.format for p in pieces if p.source.format), ""),
         captures=sum(piece.source.captures for piece in pieces),
         skipped=skips.total(),
         faults=codes.total(),

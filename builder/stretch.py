@@ -8,11 +8,11 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder.errors import UsageError
-from builder.sources import recognise
+from builder.sources import recognise, search
 
 LEAST, MOST = 8 << 20, 256 << 20
 """Bytes of a range. A shorter one would cost more than it is of use: its first record has to be
@@ -50,6 +50,20 @@ class File:
     """Why it cannot be read, where that was known when it was found: nobody then opens it."""
     recorded: str = ""
     """How a snapshot names it, where that is not by its label."""
+    named: bool = field(default=False, compare=False)
+    """Whether the user named it, and not only a folder or a prefix that it lies in."""
+    among: bool = field(default=False, compare=False)
+    """Whether a file beside it is named as an archive is."""
+
+    @property
+    def is_expected(self) -> bool:
+        """Tell whether it should be an archive: the user named it, or its name says so."""
+        return self.named or search.names_archive(self.path.name)
+
+    @property
+    def is_likely(self) -> bool:
+        """Tell whether it is searched for an archive behind its first bytes."""
+        return self.is_expected or self.among
 
     def seen_from(self, folder: Path) -> "File":
         """Return the same, recorded as seen from `folder`, where its label is a relative path.
@@ -183,7 +197,7 @@ def ranges(file: File, most: int) -> tuple[Stretch, ...]:
     a whole, for else it would be fetched twice: for its digest as well.
     """
     count = -(-file.bytes // most)
-    if count < 2 or file.address or not _is_ranged(file.path):
+    if count < 2 or file.address or not _is_ranged(file):
         return ()
     places = [number * file.bytes // count for number in range(count)]
     ends = [*places[1:], None]
@@ -214,14 +228,15 @@ def together(stretches: Sequence[Stretch], most: int) -> Iterator[tuple[Stretch,
         yield tuple(held)
 
 
-def _is_ranged(path: Path) -> bool:
+def _is_ranged(file: File) -> bool:
     """Tell whether records can be found from anywhere within the file; False if it is unreadable.
 
     What cannot be read is told of by whoever reads it as a whole.
     """
     try:
-        with path.open("rb") as file:
-            head = recognise.beginning(file)
+        with file.path.open("rb") as stream:
+            head = recognise.beginning(stream)
+            found = search.find_start(head, stream, file.is_likely, search.PLANNED)
     except OSError:
         return False
-    return recognise.recognise(head) in _RANGED
+    return found is not None and recognise.recognise(found.head) in _RANGED

@@ -165,7 +165,10 @@ def _ingested(context: Context, store: FolderStore, paths: Sequence[Path]) -> in
     passing = work.folder_of(store.root / layout.TEMPORARY, None)
     with work.opened(passing) as held, Progress(order.bytes, len(order.files)) as bar:
         name = intake.run_name(context.now())
-        return ingest.ingest(store, order, held, ingest.Means(bar), name).run
+        run_ = ingest.ingest(store, order, held, ingest.Means(bar), name).run
+    if not any(source.captures for source in run_.sources):
+        raise UsageError("there is no capture in these files: the demo has nothing to show")
+    return run_
 
 
 def _published(context: Context, demo: Demo) -> Built:

@@ -5,13 +5,12 @@ import json
 import os
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from builder import aggregation, ingest, intake, work
+from builder import aggregation, ingest, intake, summary, work
 from builder.aggregation import Gathered
 from builder.context import Context
 from builder.errors import UsageError
@@ -25,7 +24,6 @@ from builder.redif.account import Account
 from builder.redif.comparison import Acceptance, can_be_named
 from builder.redif.ingest import Order, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
-from builder.sources.capture import SETTINGS
 from builder.sources.event import Rules
 from builder.sources.fault import CODES
 from builder.sources.rule import SetRule
@@ -85,7 +83,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="where what was read lies until all is (default: .tmp/ of a store that is a folder, "
         "sheaf/ in $XDG_CACHE_HOME or ~/.cache for a bucket)",
     )  # fmt: skip
-    parser.add_argument("--strict", action="store_true", help="exit with 1 if there are faults")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 if there is any fault in the data"
+    )
+    parser.epilog = (
+        "Exit status: 0 done; 1 a file failed, or --strict and there are faults; 2 usage, "
+        "configuration or the store. A file failed if it cannot be read, or if it has faults and "
+        "no captures although you named it or it is an archive by its name or content."
+    )
 
 
 def run(context: Context) -> int:
@@ -111,7 +116,7 @@ def run(context: Context) -> int:
     document: dict[str, Any] = {}
     if orders:
         document["redif"] = [account.document() for account in accounts if account]
-    faults = any(account.codes for account in accounts if account)
+    faults, failed = any(account.codes for account in accounts if account), False
     if folders := [*dict.fromkeys(folder for found in harvests.values() for folder in found)]:
         gathered = _harvests(context, folders)
         told.append(_gathered(context, gathered))
@@ -119,15 +124,12 @@ def run(context: Context) -> int:
         faults = faults or gathered.unreadable > 0
     if sources.archives:
         done = _archives(context, sources, sets, connection)
-        told.append(_account(done))
-        document |= {
-            "run": done.run.name,
-            "sources": [asdict(s) for s in done.run.sources],
-            "read_in_one_piece": list(done.whole),
-        }
+        told.append(summary.text(done))
+        document |= summary.document(done)
         faults = faults or any(s.faults for s in done.run.sources)
+        failed = any(s.failed for s in done.run.sources)
     context.result("\n".join(told) or "all of it was ingested before", document)
-    return 1 if arguments.strict and faults else 0
+    return 1 if failed or (arguments.strict and faults) else 0
 
 
 def _asked(context: Context) -> list[str]:
@@ -257,37 +259,4 @@ def _spooled(folder: Path) -> File:
     path = folder / "stdin"
     with intake.writing(folder), path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-    return File.of(path, "-")
-
-
-def _account(done: Ingested) -> str:
-    run = done.run
-    skips: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
-    for source in run.sources:
-        skips.update(source.skips)
-        codes.update(source.codes)
-    captures = sum(source.captures for source in run.sources)
-    lines = [
-        f"{tally(captures, 'capture')} from {tally(len(run.sources), 'file')}, ready to publish"
-    ]
-    if done.whole:
-        many = tally(len(done.whole), "large file was", "large files were")
-        lines.append(
-            f"{many} read in one piece, for the ranges did not meet: " + ", ".join(done.whole)
-        )
-    if skips:
-        listed = ", ".join(f"{n:,} {reason}" for reason, n in skips.most_common())
-        left_out = tally(skips.total(), "record is not published", "records are not published")
-        lines.append(f"{left_out}: {listed}")
-        named = [f"`{key} = true` publishes {why}" for why, key in SETTINGS.items() if why in skips]
-        lines += [f"  in sheaf.toml {', '.join(named)}; ingest again after that"] if named else []
-    if codes:
-        told = sum(source.faults for source in run.sources)
-        rows = "each a row" if told == codes.total() else f"told of in {tally(told, 'row')}"
-        lines.append(
-            f'{tally(codes.total(), "fault")}, {rows} of `sheaf query "FROM faults"` '
-            "once published:"
-        )
-        lines += [f"  {n:,} {code}: {CODES[code]}" for code, n in codes.most_common()]
-    return "\n".join(lines)
+    return replace(File.of(path, "-"), named=True)

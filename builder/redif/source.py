@@ -1,7 +1,7 @@
 """Sources: which of those that are given hold ReDIF, and which web archives; by what they hold."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from builder import index, remote, stretch
 from builder.errors import UsageError
 from builder.redif import tarball, tree
 from builder.redif.staging import Origin
-from builder.sources import recognise
+from builder.sources import recognise, search
 from builder.stretch import File
 from functions.snapshot.address import SCHEME
 from functions.store.connection import Connection
@@ -48,11 +48,26 @@ def told_apart(
             origins.append(origin)
             found = _beside(origin)
         else:
-            found = [File.of(path) for path in stretch.find([source])]
+            is_named = not Path(source).is_dir()
+            found = [replace(File.of(p), named=is_named) for p in stretch.find([source])]
         if found:
             archives.append(source)
             files += found
-    return Sources(tuple(origins), tuple(dict.fromkeys(files)), tuple(archives))
+    return Sources(tuple(origins), _distinct(files), tuple(archives))
+
+
+def _distinct(files: Sequence[File]) -> tuple[File, ...]:
+    """Return each file once, with what is known of it by all sources and by its neighbours."""
+    named = {file for file in files if file.named}
+    folders = {_folder(file) for file in files if search.names_archive(file.path.name)}
+    return tuple(
+        replace(file, named=file in named, among=_folder(file) in folders)
+        for file in dict.fromkeys(files)
+    )
+
+
+def _folder(file: File) -> str:
+    return file.address.rpartition("/")[0] or str(file.path.parent)
 
 
 def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[Origin, int]]:
@@ -92,7 +107,10 @@ def _origin(source: str) -> Origin | None:
 
 
 def _beside(origin: Origin) -> list[File]:
-    """Return what else a folder of ReDIF holds, if any of it is a web archive or an index."""
+    """Return what else a folder of ReDIF holds, if any of it is a web archive or an index.
+
+    What is named as one counts too: its first bytes may be damaged.
+    """
     if not origin.is_tree:
         return []
     others = sorted(tree.others(origin.path))
@@ -100,6 +118,8 @@ def _beside(origin: Origin) -> list[File]:
 
 
 def _is_archive(path: Path) -> bool:
+    if search.names_archive(path.name):
+        return True
     try:
         if not path.is_file():
             return False

@@ -9,9 +9,8 @@ from builder.sources.backlog import Backlog, Pending
 from builder.sources.capture import Captures, Found, refused, status_of
 from builder.sources.event import Crawl, Event, Fault, Rules, Skipped
 from builder.sources.ordinal import Ordinals
-from builder.sources.payload import Payload, read_payload
+from builder.sources.payload import Payload, read_declared, read_payload
 from functions.archive import arc, warc
-from functions.archive.digest import Declared, parse
 from functions.archive.message import Message, read_message
 from functions.archive.record import Block, Flaw, Record, left_out
 from functions.archive.tape import Tape
@@ -29,15 +28,8 @@ class Edge:
     version: int
 
 
+_READ_ON = "left out; read on behind them"
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
-
-
-def _start(block: Block) -> bytes:
-    """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
-    data = b""
-    while len(data) < crawl.MOST and (piece := block.take(crawl.MOST - len(data))):
-        data += piece
-    return data
 
 
 def _cut(swallowed: int, block: Block, found: Found | None, flaws: list[Flaw]) -> None:
@@ -78,17 +70,21 @@ class Container:
         self._crawl: Crawl | None = None
         self._flaws: list[Flaw] = []  # of the one record that the section in hand is
         self._backlog = Backlog()
+        self._garbage_first: list[Fault] = []
+        self.form = ""
+        """"arc" or "warc", whichever the first record is; empty until it was read."""
         self.first: Edge | None = None
         self.next: Edge | None = None
 
-    def events(self, kind: str | None, start: int = 0, end: int | None = None) -> Iterator[Event]:
+    def events(
+        self, kind: str | None, start: int = 0, end: int | None = None, detail: str = ""
+    ) -> Iterator[Event]:
         """Read the records that begin in [start, end), and what lies behind each of them.
 
-        A file without any record, which was not recognised by its `kind` either, is no archive.
+        The tape stands at the first of them. A file without any record, which was not recognised
+        by its `kind` either, is no archive: `detail` then says what it is.
         """
         tape = self._tape
-        if start:
-            tape.find_record()
         while tape.next_section():
             opened = self.first is None
             if opened:
@@ -99,11 +95,13 @@ class Container:
                 data = tape.single()
                 event = self._single(data) if data else None
                 if event is not None:
+                    if self._garbage_first:
+                        yield from self._take_garbage()
                     yield event
                     if self._crawl or self._flaws or tape.faults:
                         yield from self._besides(end)
                     continue
-                yield from self._section(end)
+                yield from self._section(end, known=bool(kind))
             if end is not None and self._is_behind(end):
                 self.next = self._edge()
                 break
@@ -112,14 +110,18 @@ class Container:
         if not (self._records or kind or start or self.next.offset):
             # What wants a dictionary may well be an archive.
             tape.faults = [fault for fault in tape.faults if fault[1] == "zstd-dictionary-missing"]
+            self._garbage_first = []
             if not tape.faults:
-                detail = "damaged " + tape.shared.partition("-")[0]
+                detail = detail or "damaged " + tape.shared.partition("-")[0]
                 yield Fault(self._name, None, "not-an-archive", None, detail, "not read")
+        yield from self._take_garbage()
         yield from self._file_faults(end)
 
-    def _section(self, end: int | None) -> Iterator[Event]:
+    def _section(self, end: int | None, known: bool) -> Iterator[Event]:
         tape = self._tape
-        yield from self._garbage(tape.place(), tape.settle())
+        self._garbage_first += self._garbage(tape.place(), tape.settle())
+        if known or not tape.ended():
+            yield from self._take_garbage()
         first = True
         while not tape.ended() and (end is None or not self._is_behind(end)):
             for event in chain(self._record(first), self._file_faults(end)):
@@ -145,11 +147,13 @@ class Container:
         place = self._tape.place()
         passed = warc.passed_over(fields, data, end)
         if passed:
+            self.form = self.form or "warc"
             self._records += 1
             return Skipped(passed, place, self._close(data, place))
         whole = warc.read_whole(fields, data, end)
         if whole is None:
             return None
+        self.form = self.form or "warc"
         self._records += 1
         record, self._flaws, block = whole
         if (reason := left_out(record)) is None:
@@ -183,8 +187,10 @@ class Container:
         place = tape.place()
         member = tape.member()
         if tape.peek(5).upper() == b"WARC/":
+            self.form = self.form or "warc"
             record, flaws = warc.read_header(tape)
         else:
+            self.form = self.form or "arc"
             record, flaws = arc.read_header(tape, self._arc_version)
         if offset is None and not self._shared:
             self._shared = True
@@ -223,11 +229,11 @@ class Container:
             return reason or "damaged", None
         found: Found | None = None
         if reason == "filedesc" and record.is_arc:
-            head = _start(block)
+            head = crawl.read_start(block)
             self._arc_version = arc.announced_version(head[: arc.ANNOUNCEMENT])
             self._crawl = crawl.read(head)
         elif reason == "warcinfo":
-            self._crawl = crawl.read(_start(block))
+            self._crawl = crawl.read(crawl.read_start(block))
         elif reason is None:
             reason, found = self._document(record, block, flaws, offset)
         block.drain()
@@ -252,7 +258,7 @@ class Container:
         reason = refused(record, status_of(record, message), self._rules)
         if reason:
             return reason, None
-        declared = self._declared(record, flaws)
+        declared = read_declared(record, flaws)
         payload: Payload | None = None
         if record.type != "revisit":
             whole = None if b"warc-segment-number" in record.fields else declared
@@ -260,21 +266,15 @@ class Container:
             flaws += payload.flaws
         return None, Found(record, message, payload, declared, offset)
 
-    def _declared(self, record: Record, flaws: list[Flaw]) -> Declared | None:
-        text = record.fields.get(b"warc-payload-digest")
-        if not text:
-            return None
-        declared = parse(text)
-        if declared is None:
-            detail = text[:100].decode("latin-1").encode("unicode_escape").decode("ascii")
-            done = "published without it" if record.type == "revisit" else "not compared"
-            flaws.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
-        return declared
+    def _take_garbage(self) -> list[Fault]:
+        """Return the garbage that was kept back until a record shows that this is an archive."""
+        garbage, self._garbage_first = self._garbage_first, []
+        return garbage
 
     def _garbage(self, place: int, size: int) -> Iterator[Fault]:
         if size:
             detail = f"{size} bytes"
-            yield Fault(self._name, place, "garbage", None, detail, "left out; read on behind them")
+            yield Fault(self._name, place, "garbage", None, detail, _READ_ON)
 
     def _file_faults(self, end: int | None) -> Iterator[Fault]:
         """Return the faults of the file itself, but those of what the next range begins with."""

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from builder.sources.event import Crawl
+from functions.archive.record import Block
 
 MOST = 1 << 16
 """Bytes of a block that are looked at."""
@@ -25,6 +26,14 @@ _LINE = re.compile(rb"^([A-Za-z][A-Za-z0-9\-_.]*)[ \t]*:[ \t]*([^\r\n]*)", re.MU
 _ELEMENT = re.compile(rb"<(?:[A-Za-z0-9_.\-]+:)?([A-Za-z][A-Za-z0-9_.\-]*)(?:\s[^<>]*)?>([^<]*)</")
 _SPACE = re.compile(r"\s+")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def read_start(block: Block) -> bytes:
+    """Return the first bytes of a block, as many as are looked at for what it says of a crawl."""
+    data = b""
+    while len(data) < MOST and (piece := block.take(MOST - len(data))):
+        data += piece
+    return data
 
 
 def read(block: bytes) -> Crawl | None:

@@ -42,3 +42,26 @@ CODES: dict[str, str] = {
     "faults-cut": "an index gave more faults of one code than are listed",
     "xml-illegal-character": "a text held characters that XML 1.0 forbids",
 }
+
+HARMLESS = frozenset(
+    {
+        "gzip-not-per-record",
+        "zstd-not-per-record",
+        "payload-short",
+        "segmented-record",
+        "date-invalid",
+        "date-partial",
+        "date-junk",
+        "date-zone",
+        "digest-mismatch",
+        "digest-unreadable",
+        "http-head-invalid",
+        "content-encoding-undecoded",
+        "index-no-header",
+        "index-value-invalid",
+        "index-digest",
+        "faults-cut",
+        "xml-illegal-character",
+    }
+)
+"""Codes of faults that cost no capture: a file with these alone and no captures just has none."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from builder.sources.coding import decode
 from functions.archive.chunked import Chunked
-from functions.archive.digest import Declared, base32
+from functions.archive.digest import Declared, base32, parse
 from functions.archive.message import Message
-from functions.archive.record import Block, Flaw, Held
+from functions.archive.record import Block, Flaw, Held, Record
 
 
 @dataclass(slots=True)
@@ -23,6 +23,19 @@ class Payload:
     flaws: list[Flaw] = field(default_factory=list)
     agrees: bool = False
     """Whether it has the digest that was declared, which proves it whole."""
+
+
+def read_declared(record: Record, flaws: list[Flaw]) -> Declared | None:
+    """Return the payload digest that a record declares; one that cannot be read is a flaw."""
+    text = record.fields.get(b"warc-payload-digest")
+    if not text:
+        return None
+    declared = parse(text)
+    if declared is None:
+        detail = text[:100].decode("latin-1").encode("unicode_escape").decode("ascii")
+        done = "published without it" if record.type == "revisit" else "not compared"
+        flaws.append(("digest-unreadable", "WARC-Payload-Digest", detail, done))
+    return declared
 
 
 def read_payload(

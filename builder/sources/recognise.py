@@ -108,7 +108,7 @@ def packing(head: bytes) -> str | None:
         return "zst"
     if _plain(head):
         return ""
-    if any(head.startswith(magic) for magic, *_ in _UNREAD):
+    if is_other(head):
         return None
     for magic, packed in ((_MEMBER, "gz"), (zstd.MAGIC, "zst")):
         at = head.find(magic)
@@ -117,6 +117,11 @@ def packing(head: bytes) -> str | None:
                 return packed
             at = head.find(magic, at + 1)
     return "" if _WARC_HEADER.search(head) or _ARC_HEADER.search(head) else None
+
+
+def is_other(head: bytes) -> bool:
+    """Tell whether a file is empty, or begins as one of another known format."""
+    return not head or any(head.startswith(magic) for magic, *_ in _UNREAD)
 
 
 def is_zip(head: bytes) -> bool:

@@ -13,14 +13,8 @@ from typing import BinaryIO, cast
 from builder.sources.container import Container, Edge
 from builder.sources.event import Event, Fault, Rules
 from builder.sources.ordinal import Ordinals
-from builder.sources.recognise import (
-    beginning,
-    is_zip,
-    packing,
-    recognise,
-    unpacked,
-    unread,
-)
+from builder.sources.recognise import beginning, is_zip, packing, recognise, unpacked, unread
+from builder.sources.search import ArchiveStart, find_start
 from builder.sources.wacz import inner_files
 from functions.archive import arc
 from functions.archive.frame import Frames
@@ -44,6 +38,8 @@ class Reading(Iterator[Event]):
     two ranges of a file meet, the later one has to be read again, given those of the earlier. The
     fault `gzip-not-per-record`, or `zstd-`, is told once a file, so of several ranges' the first
     one counts.
+
+    `form` is what `recognise` returns for the archive that was found; it is known at the end.
     """
 
     def __init__(
@@ -54,12 +50,15 @@ class Reading(Iterator[Event]):
         start: int,
         end: int | None,
         ordinals: Ordinals,
+        further: bool,
     ) -> None:
+        self.form = ""
         self.first: Edge | None = None
         self.next: Edge | None = None
         self.ordinals = ordinals
         self._name = name
         self._rules = rules
+        self._further = further
         self._events = self._read(stream, start, end)
 
     def __iter__(self) -> Iterator[Event]:
@@ -76,17 +75,34 @@ class Reading(Iterator[Event]):
         if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
             if not start:
                 yield from _read_wacz(stream, self._name, self._rules, kind)
-        elif (packed := packing(head)) is not None:
-            tape = _TAPES[packed](head, stream, start)
-            version = _announced(head) if start else 1
-            file = Container(tape, self._name, self._rules, version, self.ordinals)
-            yield from file.events(kind, start, end)
-            self.first, self.next = file.first, file.next
+        elif found := find_start(head, stream, self._further):
+            yield from self._read_records(head, found, stream, start, end)
             return
         elif not start:
             code, detail = unread(head)
             yield Fault(self._name, None, code, None, detail, "not read")
         self.first = self.next = _NOWHERE
+
+    def _read_records(
+        self, head: bytes, found: ArchiveStart, stream: BinaryIO, start: int, end: int | None
+    ) -> Iterator[Event]:
+        """Read the archive that was found in a file with the first bytes `head`."""
+        is_later = start > found.offset
+        tape = _TAPES[found.packing](found.head, stream, start if is_later else 0, found.offset)
+        if found.offset and not start:
+            code = tape.shared.partition("-")[0] + "-garbage" if found.packing else "garbage"
+            done = "left out; read on behind them"
+            tape.faults.append((0, code, f"{found.offset} bytes", done))
+        if is_later:
+            tape.find_record()
+        version = _announced(found.head) if is_later else 1
+        file = Container(tape, self._name, self._rules, version, self.ordinals)
+        kind = recognise(found.head)
+        detail = unread(head)[1] if packing(head) is None else ""
+        yield from file.events(kind, start, end, detail)
+        packed = "." + found.packing if found.packing else ""
+        self.form = kind or (file.form and file.form + packed)
+        self.first, self.next = file.first, file.next
 
 
 def read(
@@ -96,6 +112,8 @@ def read(
     start: int = 0,
     end: int | None = None,
     ordinals: Ordinals | None = None,
+    *,
+    further: bool = False,
 ) -> Reading:
     """Read an ARC, WARC or WACZ file, compressed or not: all of it, or a range.
 
@@ -103,9 +121,11 @@ def read(
     the records that begin at `start` or behind it and before `end`, with what is wrong between one
     and the next. A WACZ is read whole, by the range that begins at 0. A WACZ's stream must seek, as
     must that of a range with a `start`; others are read forward. `ordinals` are the captures of
-    the file's earlier ranges. Nothing in the data raises; an OSError of the stream does.
+    the file's earlier ranges. `further`: something suggests an archive, so that it is also sought
+    behind the file's first 16 KB. Nothing in the data raises; an OSError of the stream does.
     """
-    return Reading(stream, name, rules, start, end, Ordinals() if ordinals is None else ordinals)
+    ordinals = Ordinals() if ordinals is None else ordinals
+    return Reading(stream, name, rules, start, end, ordinals, further)
 
 
 def _announced(head: bytes) -> int:
@@ -130,7 +150,7 @@ def _read_wacz(stream: BinaryIO, name: str, rules: Rules, kind: str | None) -> I
     for item in inner_files(stream, name):
         if not isinstance(item, Fault):
             inner, opened = item
-            yield from read(cast(BinaryIO, opened), f"{name}/{inner}", rules)
+            yield from read(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
         elif kind is None:
             yield Fault(
                 name, None, "not-an-archive", None, "a zip file that is no WACZ", "not read"

@@ -29,12 +29,12 @@ class Frames(Members):
     shared = "zstd-not-per-record"
     _inflater: zstd.Frame | None  # type: ignore[assignment]  # used by this class alone
 
-    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
-        """Start with `head`, bytes already read from `stream`, the file's dictionary among them.
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
+        """Start with `head`, bytes from `at` on, already read, the file's dictionary among them.
 
         With a `start`, the stream is sought to there, for `find_record`.
         """
-        super().__init__(head, stream, start)
+        super().__init__(head, stream, start, at)
         self._without = ""  # why there is no dictionary
         try:
             self._decoder = zstd.Decoder(zstd.dictionary_of(head))

@@ -33,8 +33,8 @@ class Members(Tape):
 
     checked = True
 
-    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
-        """Start with `head`, the file's first bytes, which were already read from `stream`.
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
+        """Start with `head`, the file's bytes from `at` on, which were already read from `stream`.
 
         With a `start`, the stream is sought to there, for `find_record`.
         """
@@ -43,7 +43,7 @@ class Members(Tape):
             stream.seek(start)
         self._raw = b"" if start else head
         self._raw_at = 0
-        self._raw_base = start  # offset in the file of the first byte of _raw
+        self._raw_base = start or at  # offset in the file of the first byte of _raw
         self._inflater: zlib._Decompress | None = None
         self._ahead = b""  # first piece of the next member that is not empty, once it is reached
         self._continues = False  # whether that member goes on with the section in hand

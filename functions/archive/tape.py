@@ -26,8 +26,8 @@ class Tape:
     checked = False
     """Whether the bytes lie in members, whose damage is known at their end."""
 
-    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0) -> None:
-        """Start with `head`, the file's first bytes, which were already read from `stream`.
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
+        """Start with `head`, the file's bytes from `at` on, which were already read from `stream`.
 
         With a `start`, the stream is sought to there, for `find_record`.
         """
@@ -36,7 +36,7 @@ class Tape:
         self._buffer = b""
         self._at = 0
         # Raw offset behind the buffer. Whether a line begins at `start`, the byte before it tells.
-        self._read = max(start - 1, 0)
+        self._read = start - 1 if start else at
         if start:
             stream.seek(self._read)
         self._opened = False

@@ -24,7 +24,8 @@ DICTIONARY = 1 << 23
 """Bytes that a dictionary may have, as stored and decoded (iipc, "Zstandard Compression for WARC
 Files 1.0", which asks for no more of a reader)."""
 
-_DICTIONARY_FRAME = b"\x5d\x2a\x4d\x18"
+DICTIONARY_FRAME = b"\x5d\x2a\x4d\x18"
+"""What the frame begins with that holds a file's dictionary."""
 _DICTIONARY_MAGIC = b"\x37\xa4\x30\xec"
 
 
@@ -106,7 +107,7 @@ def skippable(data: bytes, at: int) -> int:
 
 def needed(start: bytes) -> int:
     """Return how many of a file's first bytes hold its dictionary, if any, and one block."""
-    if start.startswith(_DICTIONARY_FRAME) and skippable(start, 0) <= DICTIONARY + 8:
+    if start.startswith(DICTIONARY_FRAME) and skippable(start, 0) <= DICTIONARY + 8:
         return skippable(start, 0) + NEAR
     return NEAR
 
@@ -116,7 +117,7 @@ def dictionary_of(start: bytes) -> bytes:
 
     Raises Undecodable if the frame is cut, is longer than is read, or holds no dictionary.
     """
-    if not start.startswith(_DICTIONARY_FRAME):
+    if not start.startswith(DICTIONARY_FRAME):
         return b""
     size = skippable(start, 0)
     data = start[8:size]

@@ -189,6 +189,21 @@ def test_any_ranges_of_a_file_give_what_it_gives_as_a_whole(
     assert table(root, "captures") == as_read([path])[0]
 
 
+@pytest.mark.parametrize("form", ["warc", "warc.gz", "arc", "arc.gz"])
+def test_a_file_that_begins_with_zeros_is_read_in_ranges_too(tmp_path: Path, form: str) -> None:
+    sound = archive(tmp_path / f"sound.{form}", 40, form=form)
+    path = tmp_path / f"zeros.{form}"
+    path.write_bytes(bytes(20_000) + sound.read_bytes())
+    whole, _ = ingested(tmp_path / "whole", [path])
+    cut, seen = ingested(tmp_path / "cut", [path], 2000)
+    assert cut.run == whole.run
+    assert cut.whole == ()
+    assert intake_of(tmp_path / "cut") == intake_of(tmp_path / "whole")
+    (source,) = whole.run.sources
+    assert (source.format, source.captures, source.faults) == (form, 40, 1)
+    assert seen.captures == 40
+
+
 class Counted:
     """A connection to a database that counts the values it is given."""
 

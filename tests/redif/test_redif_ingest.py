@@ -275,7 +275,8 @@ def test_a_folder_with_both_goes_both_ways(home: Home, tmp_path: Path) -> None:
 
 def test_a_tarball_of_something_else_is_no_redif(home: Home, tmp_path: Path) -> None:
     path = tarball(tmp_path / "x_2025-01-05.tar.gz", [("readme", b"x")])
-    assert "is not an ARC" in one_line(home("ingest", path).err)
+    named = home("ingest", path)
+    assert (named.code, "x_2025-01-05.tar.gz: not-an-archive" in named.out) == (1, True)
     assert "is no tarball with .rdf or .redif files" in one_line(home("ingest", "-f", path).err)
 
 

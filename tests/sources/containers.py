@@ -65,8 +65,10 @@ def members(records: Iterable[bytes]) -> bytes:
     return b"".join(gzip.compress(record, mtime=0) for record in records)
 
 
-def events(data: bytes, rules: Rules = ALL, name: str = "a") -> list[Event]:
-    found = list(read(io.BytesIO(data), name, rules))
+def events(
+    data: bytes, rules: Rules = ALL, name: str = "a", *, further: bool = False
+) -> list[Event]:
+    found = list(read(io.BytesIO(data), name, rules, further=further))
     for event in found:
         if isinstance(event, Fault):
             assert event.code in CODES

@@ -97,7 +97,7 @@ _FALSE_START = warc(http(b"x" * 50 + b"\nWARC/1.0\r\nWARC-Type: response\r\n" + 
 class Ranges:
     """The events of a file's ranges, cut at offsets; whether each begins where another ends."""
 
-    def __init__(self, data: bytes, cuts: list[int]) -> None:
+    def __init__(self, data: bytes, cuts: list[int], *, further: bool = False) -> None:
         self.met = True
         self.events: list[Event] = []
         met_before: Edge | None = None
@@ -105,7 +105,7 @@ class Ranges:
         borders = [0, *sorted(cuts), None]
         told = False
         for start, end in itertools.pairwise(borders):
-            reading = read(io.BytesIO(data), "a", ALL, start, end, ordinals)
+            reading = read(io.BytesIO(data), "a", ALL, start, end, ordinals, further=further)
             for event in reading:
                 once = isinstance(event, Fault) and event.code.endswith("-not-per-record")
                 if not (once and told):

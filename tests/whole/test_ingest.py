@@ -207,5 +207,37 @@ def test_a_file_that_is_gone_once_it_was_found(
 
     monkeypatch.setattr(stretch, "find", renaming)
     result = home("ingest", "--jobs", "1", "--json", crawls)
-    assert result.code == 0, result.err
+    assert (result.code, result.json["failed"]) == (1, 1)
     assert [s["codes"] for s in result.json["sources"]] == [{}, {"unreadable": 1}]
+
+
+@pytest.fixture
+def zeros(tmp_path: Path) -> Path:
+    """Give a folder with an archive that begins with zeros, one of no telling name, and notes."""
+    folder = tmp_path / "crawls"
+    folder.mkdir()
+    data = bytes(20_000) + warc(tmp_path / "sound.warc.gz", PAGES).read_bytes()
+    (folder / "zeros.warc.gz").write_bytes(data)
+    (folder / "download").write_bytes(bytes(10_000) + data)
+    (folder / "README.txt").write_text("Crawls of 2007.")
+    return folder
+
+
+def test_archives_that_begin_with_zeros(home: Home, zeros: Path) -> None:
+    found = home("ingest", "--json", "--jobs", "1", zeros)
+    assert found.code == 0, found.err
+    captures = {source["source"]: source["captures"] for source in found.json["sources"]}
+    assert captures == {"README.txt": 0, "download": 3, "zeros.warc.gz": 3}
+    assert home("publish", "--json").json["new"] == 3
+    junk = "SELECT source, place, code, detail FROM faults WHERE code = 'gzip-garbage' ORDER BY 1"
+    assert home("query", junk).out.splitlines()[1:] == [
+        "download,0,gzip-garbage,30000 bytes", "zeros.warc.gz,0,gzip-garbage,20000 bytes",
+    ]  # fmt: skip
+
+
+def test_an_archive_that_begins_with_zeros_from_standard_input(home: Home, zeros: Path) -> None:
+    command = [sys.executable, "-m", "builder.cli", "ingest", "-", "--config", str(home.config)]
+    with (zeros / "download").open("rb") as stdin:
+        done = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("3 captures from 1 file")

@@ -59,6 +59,33 @@ def test_all_below_a_prefix(home: Home, bucket: Bucket, tmp_path: Path) -> None:
     assert home("publish", "--json").json["new"] == 60
 
 
+def test_objects_that_are_no_archives_into_a_bucket(
+    home: Home, bucket: Bucket, make_bucket: Callable[..., Bucket]
+) -> None:
+    """The run is committed with its faults, whatever kind of store it goes to."""
+    client = administrator(bucket.endpoint)
+    client.put_object(Bucket=bucket.bucket, Key="bad/empty.warc.gz", Body=b"")
+    store = ("--store", make_bucket().uri)
+    sources = [f"s3://{bucket.bucket}/{key}" for key in ("crawls/notes.txt", "bad")]
+    result = home("ingest", "--json", "--jobs", "1", *store, *sources)
+    assert (result.code, result.json["failed"]) == (1, 2)
+    assert home("publish", "--json", *store).json["faults"] == 2
+    rows = home("query", *store, "SELECT source, code FROM faults ORDER BY 1").out.splitlines()
+    assert rows[1:] == ["empty.warc.gz,empty-file", "notes.txt,not-an-archive"]
+
+
+def test_an_object_that_begins_with_zeros(home: Home, bucket: Bucket, tmp_path: Path) -> None:
+    data = bytes(20_000) + (tmp_path / "a.warc.gz").read_bytes()
+    client = administrator(bucket.endpoint)
+    for key in ("crawls/zeros.warc.gz", "crawls/download"):
+        client.put_object(Bucket=bucket.bucket, Key=key, Body=data)
+    result = home("ingest", "--json", "--jobs", "1", f"s3://{bucket.bucket}/crawls/")
+    assert result.code == 0, result.err
+    found = {s["source"]: (s["captures"], s["codes"]) for s in result.json["sources"]}
+    assert found["zeros.warc.gz"] == found["download"] == (60, {"gzip-garbage": 1})
+    assert found["notes.txt"] == (0, {"not-an-archive": 1})
+
+
 def test_one_object(home: Home, bucket: Bucket) -> None:
     result = home("ingest", "--json", "--jobs", "2", f"s3://{bucket.bucket}/other.warc")
     assert result.code == 0, result.err
@@ -115,7 +142,7 @@ def test_keys_that_cannot_be_asked_for(home: Home, bucket: Bucket, tmp_path: Pat
         client.put_object(Bucket=bucket.bucket, Key=key, Body=data)
     place = f"s3://{bucket.bucket}"
     result = home("ingest", "--json", "--jobs", "1", f"{place}/crawls")
-    assert result.code == 0, result.err
+    assert (result.code, result.json["failed"]) == (1, 3)
     assert {s["path"].removeprefix(f"{place}/"): s["captures"] for s in result.json["sources"]} == {
         "crawls//double.warc.gz": 0,
         "crawls/0 a+b č.warc.gz": 60,
@@ -129,7 +156,8 @@ def test_keys_that_cannot_be_asked_for(home: Home, bucket: Bucket, tmp_path: Pat
     home("publish")
     said = home("query", "SELECT source, detail FROM faults WHERE code = 'unreadable'").out
     assert said.count("its key has an empty part") == 3
-    assert home("ingest", "--jobs", "1", f"{place}/").code == 0  # the whole bucket
+    whole = home("ingest", "--json", "--jobs", "1", f"{place}/")
+    assert (whole.code, whole.json["failed"]) == (1, 3)
 
 
 @pytest.mark.parametrize("server", ["moto_server", "weed_server"])
@@ -167,7 +195,7 @@ def test_an_object_that_may_not_be_read(home: Home, bucket: Bucket) -> None:
             else None
         )
         result = home("ingest", "--json", "--jobs", "1", f"s3://{bucket.bucket}/crawls/")
-    assert result.code == 0, result.err
+    assert (result.code, result.json["failed"]) == (1, 1)
     first, second, _ = result.json["sources"]
     assert (first["codes"], first["captures"]) == ({"unreadable": 1}, 0)
     assert (second["codes"], second["captures"]) == ({}, 60)
