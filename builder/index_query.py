@@ -11,6 +11,7 @@ Text comes as Latin-1, of which each character is a byte.
 from builder.index_text import LONGEST
 from builder.sources.cdx import Legend
 from builder.sources.entry import SHA1
+from functions.snapshot.surt import METHOD
 
 _VALUES = (
     "url", "mime", "status", "digest", "redirect", "length", "offset", "filename", "truncated",
@@ -42,6 +43,7 @@ def _cdxj() -> tuple[str, list[str]]:
     """Return SQL that gives the values of CDXJ lines, and what holds for those that are plain."""
     values = ", ".join(f'v[{number}] AS "{name}"' for number, name in enumerate(_VALUES, 1))
     known = [f'("{n}" IS NOT NULL OR NOT contains(j, \'"{o}"\'))' for n, o in _OTHER_NAMES.items()]
+    known.append("NOT contains(j, '\"method\"')")
     known.append("(mime != 'warc/revisit' OR mime IS NULL OR NOT contains(j, '\"ro'))")
     paths = ", ".join(f"'$.{name}'" for name in _VALUES)
     source = (
@@ -144,6 +146,7 @@ def _none_or(name: str, form: str) -> str:
 
 _PLAIN = (
     f"strlen(line) <= {LONGEST}",
+    f"NOT contains(line, '{METHOD}=')",
     f"regexp_matches(url, '{_URL}')",
     "strlen(base) <= 300",
     "NOT ends_with(base, ':')",  # as of a scheme that is there twice

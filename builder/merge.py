@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder.inheritance import OWN
-from builder.precedence import COLUMNS, DESCRIBED, FOLDED, REVISED, SPECIFIC, UNITED
+from builder.precedence import COLUMNS, DESCRIBED, FOLDED, REQUESTED, REVISED, SPECIFIC, UNITED
 from builder.snapshot import Draft, Query
 from functions.oai import engine
 from functions.snapshot import identifier, schema
@@ -62,10 +62,22 @@ FRESH = "CREATE VIEW fresh AS SELECT * FROM altered UNION ALL SELECT * FROM unal
 NONE_UNALTERED = "CREATE VIEW unaltered AS SELECT * FROM altered WHERE false"
 """Makes `unaltered` where there is nothing but what is `altered`."""
 
+
+def _united(column: str) -> str:
+    return _request_of(column) if column in REQUESTED else UNITED.format(name=column)
+
+
+def _request_of(column: str) -> str:
+    """Return the value of the first copy that tells its request, be it that there is no method."""
+    told = "content_length IS NOT NULL OR fetch_method IS NOT NULL"
+    first = f"first_value(CASE WHEN {told} THEN [{column}] END IGNORE NULLS) OVER copy"
+    return f"coalesce({first}, first_value([{column}]) OVER copy)[1]"
+
+
 _COPIES = f"""
 CREATE TABLE copies AS
 SELECT identifier, row_number() OVER copy AS rank, list(sets) OVER copy AS lists,
-    {", ".join(f"{UNITED.format(name=n)} AS {n}" for n in DESCRIBED)},
+    {", ".join(f"{_united(name)} AS {name}" for name in DESCRIBED)},
     {", ".join(sorted(schema.LOCATION))}
 FROM ({_GIVEN}) LEFT JOIN parts USING (part) WHERE identifier IN (SELECT identifier FROM repeated)
 WINDOW copy AS (

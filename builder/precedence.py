@@ -13,6 +13,9 @@ COLUMNS = ", ".join(_CAPTURE)
 DESCRIBED = tuple(name for name in _CAPTURE if name not in schema.LOCATION)
 """Those that describe it: all but where it lies."""
 
+REQUESTED = ("url_surtkey", "fetch_method", "fetch_body")
+"""Columns of the request, which are one copy's: another one may have answered another request."""
+
 FOLDED = (
     "list_reduce({lists}, lambda have, more: list_concat(have, list_filter(more, "
     "lambda s: starts_with(s, 'collection:') OR NOT list_contains("
@@ -60,7 +63,16 @@ _PAIRS = (
     f"o.identifier, o.published, o.left_sets, o.deleted, "
     f"o.reason, {_BOTH} FROM incoming i JOIN own o USING (identifier))"
 )
+# What an index does not say of the request, an archive file may; what an archive file has, stands.
+_ASKED = (
+    "(CASE WHEN leads THEN given_content_length IS NOT NULL OR given_fetch_method IS NOT NULL "
+    "OR had_fetch_method IS NULL ELSE had_content_length IS NULL AND had_fetch_method IS NULL "
+    "AND given_fetch_method IS NOT NULL END)"
+)
 _CHOSEN = ", ".join(
+    f"CASE WHEN {_ASKED} THEN given_{name} ELSE had_{name} END AS {name}" for name in REQUESTED
+)
+_CHOSEN += ", " + ", ".join(
     f"CASE WHEN leads THEN {given} ELSE {had} END AS {name}"
     for name, given, had in (
         (
@@ -71,6 +83,7 @@ _CHOSEN = ", ".join(
         if n in DESCRIBED
         else (n, f"given_{n}", f"had_{n}")
         for n in _CAPTURE
+        if n not in REQUESTED
     )
 )
 # A tombstone does not say whether its set of a media type was its original's.

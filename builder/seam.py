@@ -64,7 +64,11 @@ def meet(pieces: Sequence[Reading]) -> bool:
     """Tell whether each range begins with the very record at which the one before it ended."""
     if sum(_ONCE in piece.source.codes for piece in pieces) > 1:
         return False
-    return all(one.next is not None and one.next == other.first for one, other in pairwise(pieces))
+    # A request may belong to a document beyond the border: only the whole file tells.
+    return all(
+        one.next is not None and one.next == other.first and not one.next.open
+        for one, other in pairwise(pieces)
+    )
 
 
 def renumbered(connection: engine.Connection, pieces: Sequence[Reading]) -> set[Path] | None:

@@ -22,6 +22,7 @@ from builder.rebuild.seam import Choice, Held, Source
 from builder.rebuild.session import Order, Session
 from builder.tally import tally
 from builder.terminal import visible
+from functions.snapshot.surt import METHOD
 from functions.store.scratch import Scratch
 
 _JOBS = 4
@@ -87,7 +88,8 @@ def run(context: Context) -> int:
         scope.parse(url)  # what is wrong with it is told of before anything is asked
     until = moment.until(arguments.as_of) if arguments.as_of else moment.LAST
     choice = Choice(arguments.set, tuple(arguments.urls), until)
-    accepts = status.accepting(arguments.status)
+    requests = any(f"{METHOD}=" in url for url in arguments.urls)
+    accepts = status.accepting(arguments.status, requests=requests)
     with ExitStack() as stack:
         scratch, stop = stack.enter_context(closing(Scratch())).path, threading.Event()
         source = stack.enter_context(closing(_source(context, stop)))

@@ -9,11 +9,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 from builder.rebuild.errors import RebuildError
+from builder.rebuild.scope import asked
 from builder.rebuild.seam import Held
 from functions.snapshot import surt
-from functions.snapshot.authority import text
 
-FIELDS = "url,timestamp,status,digest,redirect,mime,media_type,size,identifier"
+FIELDS = "url,timestamp,status,digest,redirect,mime,media_type,size,method,requestBody,identifier"
 """What is asked for of each capture at /cdx."""
 KEY = "resumeKey"
 
@@ -92,6 +92,8 @@ def _records(listed: ElementTree.Element) -> Iterator[Held]:
                 "timestamp": digits + "00000101000000"[len(digits) :] if digits else "",
                 "status": found.get("fetch_status"),
                 "redirect": found.get("fetch_redirect"),
+                "method": found.get("fetch_method"),
+                "requestBody": found.get("fetch_body"),
                 "digest": found.get("content_digest"),
                 "mime": found.get("content_mime_type") or found.get("content_mime_detected"),
                 "length": found.get("content_length"),
@@ -106,12 +108,14 @@ def _held(found: Mapping[str, Any], *, revisit: bool) -> Held | None:
     identifier, url = found.get("identifier"), found.get("url")
     if not (isinstance(identifier, str) and isinstance(url, str) and identifier):
         return None
-    raw = url.encode("utf-8", "surrogatepass")
+    method, body = found.get("method"), found.get("requestBody")
+    method = method if isinstance(method, str) and method.isascii() and method else None
+    body = body if isinstance(body, str) and method else None
     stamp = str(found.get("timestamp") or "")
     return Held(
         identifier=identifier,
-        url=text(raw),
-        surt=surt.of(raw),
+        url=asked(url, method, body),
+        surt=surt.of_request(url.encode("utf-8", "surrogatepass"), method, body),
         stamp=stamp if stamp.isascii() and stamp.isdigit() and len(stamp) == 14 else "",
         status=_number(found.get("status")),
         redirect=str(found.get("redirect") or "") or None,
@@ -119,6 +123,7 @@ def _held(found: Mapping[str, Any], *, revisit: bool) -> Held | None:
         media_type=str(found.get("mime") or ""),
         length=None if revisit else _number(found.get("length")),
         revisit=revisit,
+        method=method,
     )
 
 

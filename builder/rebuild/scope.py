@@ -5,6 +5,8 @@ from urllib.parse import urlsplit
 
 from functions.content import scope
 from functions.content.scope import Range, Scope
+from functions.snapshot import surt
+from functions.snapshot.authority import text as shown
 
 
 def parse(text: str) -> Scope:
@@ -18,6 +20,12 @@ def parse(text: str) -> Scope:
     parts = urlsplit(url)
     whole = not text.endswith("*") and parts.netloc and not (parts.path + parts.query)
     return scope.parse(url, "host" if whole else "prefix")
+
+
+def asked(url: str, method: str | None, body: str | None) -> str:
+    """Return a URL, with the method and what was sent as arguments where it was no GET."""
+    raw = url.encode("utf-8", "surrogatepass")
+    return shown(raw if method is None else surt.asked(raw, method, body))
 
 
 def ranges(urls: Sequence[str]) -> Sequence[Range] | None:

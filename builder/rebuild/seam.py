@@ -13,6 +13,7 @@ class Held:
     `stamp` is its date in 14 digits, what is not known of it being the least ("" where nothing is).
     `media_type` is without parameters, "" where nothing is known, and `length` the bytes of the
     payload as stored; `digest` is what identifies those. A `revisit` has those of another capture.
+    `method` is that of the request where it is no GET: the URL then has the request's arguments.
     """
 
     identifier: str
@@ -25,6 +26,7 @@ class Held:
     media_type: str
     length: int | None
     revisit: bool = False
+    method: str | None = None
 
     @property
     def leads(self) -> bool:

@@ -11,8 +11,10 @@ USUAL = "200-205,207-303,305-399"
 _RANGE = re.compile(r"([1-9][0-9]{2})(?:-([1-9][0-9]{2}))?")
 
 
-def accepting(text: str) -> Callable[[Held], bool]:
+def accepting(text: str, *, requests: bool = False) -> Callable[[Held], bool]:
     """Return what tells of a capture whether its status is one of these, or it has none.
+
+    The answer to another method than GET is no page of its URL: with `requests` alone it counts.
 
     `text` is a list of statuses and ranges, with commas between them. A revisit that says 304 is
     the capture that it refers to, whatever is asked for. Raises RebuildError for what is no list.
@@ -25,6 +27,8 @@ def accepting(text: str) -> Callable[[Held], bool]:
         wanted.update(range(int(found[1]), int(found[2] or found[1]) + 1))
 
     def accepts(held: Held) -> bool:
+        if held.method is not None and not requests:
+            return False
         return held.status is None or held.status in wanted or (held.status == 304 and held.revisit)
 
     return accepts

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from builder.rebuild.errors import Missing
-from builder.rebuild.scope import ranges
+from builder.rebuild.scope import asked, ranges
 from builder.rebuild.seam import Bytes, Choice, Held
 from functions.content import scope
 from functions.content.capture import FIELDS, Capture
@@ -102,7 +102,7 @@ def held_of(capture: Capture) -> Held:
     """Return a capture as a plan needs it."""
     return Held(
         identifier=capture.identifier,
-        url=capture.url,
+        url=asked(capture.url, capture.method, capture.body),
         surt=capture.surt,
         stamp=capture.stamp,
         status=capture.status,
@@ -111,4 +111,5 @@ def held_of(capture: Capture) -> Held:
         media_type=capture.mime or capture.detected or "",
         length=None if capture.is_revisit else capture.length,
         revisit=capture.is_revisit,
+        method=capture.method,
     )

@@ -6,12 +6,13 @@ on the disk if they are many, until the section ends.
 
 import pickle
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import BinaryIO, cast
 
 from builder.sources.capture import Captures, Draft, settle_flaw
 from builder.sources.event import Event, Fault
+from builder.sources.request import Request
 from functions.archive.tape import Tape
 
 _IN_MEMORY = 1 << 22  # bytes
@@ -27,6 +28,15 @@ class Pending:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """The event of a record with its named fields; `request` is what a request record asked."""
+
+    event: Event | Pending
+    fields: Mapping[bytes, bytes]
+    request: Request | None
+
+
 class Backlog:
     """Keeps events in their order, in bounded memory, until they are released."""
 
@@ -37,7 +47,7 @@ class Backlog:
     def __len__(self) -> int:
         return self._count
 
-    def append(self, event: Event | Pending) -> None:
+    def append(self, event: Event | Pending | Noted) -> None:
         """Keep an event."""
         if self._file is None:
             spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (release closes it)
@@ -45,7 +55,7 @@ class Backlog:
         pickle.dump(event, self._file, pickle.HIGHEST_PROTOCOL)
         self._count += 1
 
-    def release(self, tape: Tape, captures: Captures) -> Iterator[Event]:
+    def release(self, tape: Tape, captures: Captures) -> Iterator[Event | Noted]:
         """Yield the events and forget them, captures marked where a member of theirs failed."""
         file, count = self._file, self._count
         self._file, self._count = None, 0
@@ -54,11 +64,14 @@ class Backlog:
         with file:
             file.seek(0)
             for _ in range(count):
-                event = pickle.load(file)
-                if isinstance(event, Pending):
-                    yield from _settle(event, tape, captures)
-                else:
-                    yield event
+                given = pickle.load(file)
+                event = given.event if isinstance(given, Noted) else given
+                if not isinstance(event, Pending):
+                    yield given
+                    continue
+                capture, *faults = _settle(event, tape, captures)
+                yield replace(given, event=capture) if isinstance(given, Noted) else capture
+                yield from faults
 
 
 def _settle(pending: Pending, tape: Tape, captures: Captures) -> Iterator[Event]:

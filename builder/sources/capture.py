@@ -11,7 +11,7 @@ from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
 from functions.archive.digest import Declared
 from functions.archive.message import Message, charset_of
-from functions.archive.record import Flaw, Record
+from functions.archive.record import Block, Flaw, Record
 from functions.archive.section import CUT
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
@@ -70,6 +70,20 @@ def refused(record: Record, status: int | None, rules: Rules) -> str | None:
     if status in _REDIRECTS:
         return None if rules.redirects else "redirect"
     return None if rules.errors else "error"
+
+
+def cut_back(swallowed: int, block: Block, found: Found | None, flaws: list[Flaw]) -> None:
+    """Take the bytes back that a record's length had taken of others."""
+    missing = block.missing + swallowed
+    flaws[:] = [flaw for flaw in flaws if flaw[0] not in ("payload-short", "digest-mismatch")]
+    detail = f"declared {block.length} bytes, found {block.length - missing}, then another record"
+    done = "published as truncated, without digest" if found else "left out"
+    flaws.append(("payload-short", None, detail, done))
+    if found is not None:
+        found.missing = missing
+        if found.payload:
+            found.payload.length = max(found.payload.length - swallowed, 0)
+            found.payload.digest = ""
 
 
 class Captures:

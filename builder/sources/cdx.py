@@ -70,6 +70,7 @@ FIELDS: dict[str, str] = {
     "length": "S",
     "offset": "Vv",
     "filename": "g",
+    "key": "NA",
 }
 FORMS = (
     "N b a m s k r M S V g",  # CDX11: CDX-Writer, OutbackCDX, pywb

@@ -23,6 +23,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "offset": ("offset",),
     "filename": ("filename",),
     "truncated": ("truncated",),
+    "method": ("method",),
+    "body": ("requestBody",),
     "refers_to": ("rou",),
     "refers_date": ("rod",),
 }
@@ -48,7 +50,7 @@ def read(line: bytes) -> tuple[Entry | None, list[Flaw]]:
     match = _LINE.fullmatch(line)
     if not match:
         return None, [("index-line-invalid", None, shown(line), "left out")]
-    _, date, first, second, text = match.groups()
+    key, date, first, second, text = match.groups()
     flaws: list[Flaw] = []
     try:
         said = _DECODER.decode(text.decode("utf-8", "surrogateescape"))
@@ -64,7 +66,7 @@ def read(line: bytes) -> tuple[Entry | None, list[Flaw]]:
         place = _PLACE.fullmatch(reference)
         values["filename"], offset = place.groups() if place else (b"", None)
         values["offset"] = values["offset"] or offset or b""
-    return Entry(date=date, kind=kind, **values), flaws
+    return Entry(date=date, kind=kind, key=key, **values), flaws
 
 
 class _Number(str):

@@ -1,18 +1,19 @@
 """One ARC or WARC file's reading: records, what becomes of each, and faults, in file order."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from builder.sources import crawl
-from builder.sources.backlog import Backlog, Pending
-from builder.sources.capture import Captures, Found, refused, status_of
+from builder.sources import crawl, request
+from builder.sources.backlog import Backlog, Noted, Pending
+from builder.sources.capture import Captures, Found, cut_back, refused, status_of
 from builder.sources.event import Crawl, Event, Fault, Rules, Skipped
+from builder.sources.exchange import Exchanges
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload, read_declared, read_payload
 from functions.archive import arc, warc
 from functions.archive.message import Message, read_message
-from functions.archive.record import Block, Flaw, Record, left_out
+from functions.archive.record import Block, Flaw, Held, Record, left_out
 from functions.archive.tape import Tape
 
 
@@ -22,28 +23,16 @@ class Edge:
 
     `version` is the one that the ARC records from there on were announced as. Two ranges leave
     nothing out and read nothing twice if the one ends at an edge equal to the other's beginning.
+    Where it is `open`, a request near it has no document on this side of it.
     """
 
     offset: int | None
     version: int
+    open: bool = False
 
 
 _READ_ON = "left out; read on behind them"
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
-
-
-def _cut(swallowed: int, block: Block, found: Found | None, flaws: list[Flaw]) -> None:
-    """Take the bytes back that a record's length had taken of others."""
-    missing = block.missing + swallowed
-    flaws[:] = [flaw for flaw in flaws if flaw[0] not in ("payload-short", "digest-mismatch")]
-    detail = f"declared {block.length} bytes, found {block.length - missing}, then another record"
-    done = "published as truncated, without digest" if found else "left out"
-    flaws.append(("payload-short", None, detail, done))
-    if found is not None:
-        found.missing = missing
-        if found.payload:
-            found.payload.length = max(found.payload.length - swallowed, 0)
-            found.payload.digest = ""
 
 
 class Container:
@@ -63,6 +52,7 @@ class Container:
         self._rules = rules
         self.ordinals = Ordinals() if ordinals is None else ordinals
         self._captures = Captures(name, rules, self.ordinals)
+        self._exchanges = Exchanges()
         self._head_bytes = rules.head_bytes if rules.titles else min(rules.head_bytes, _TYPE_WITHIN)
         self._arc_version = version
         self._shared = False  # whether a member was found to hold several records
@@ -84,6 +74,14 @@ class Container:
         The tape stands at the first of them. A file without any record, which was not recognised
         by its `kind` either, is no archive: `detail` then says what it is.
         """
+        yield from self._exchanges.joined(self._events(kind, start, end, detail))
+        if self.first and self.next:
+            self.first = replace(self.first, open=self._exchanges.is_open_before)
+            self.next = replace(self.next, open=self._exchanges.is_open_behind)
+
+    def _events(
+        self, kind: str | None, start: int, end: int | None, detail: str
+    ) -> Iterator[Event | Noted]:
         tape = self._tape
         while tape.next_section():
             opened = self.first is None
@@ -97,7 +95,7 @@ class Container:
                 if event is not None:
                     if self._garbage_first:
                         yield from self._take_garbage()
-                    yield event
+                    yield self._exchanges.note(event) or event
                     if self._crawl or self._flaws or tape.faults:
                         yield from self._besides(end)
                     continue
@@ -117,7 +115,7 @@ class Container:
         yield from self._take_garbage()
         yield from self._file_faults(end)
 
-    def _section(self, end: int | None, known: bool) -> Iterator[Event]:
+    def _section(self, end: int | None, known: bool) -> Iterator[Event | Noted]:
         tape = self._tape
         self._garbage_first += self._garbage(tape.place(), tape.settle())
         if known or not tape.ended():
@@ -125,10 +123,11 @@ class Container:
         first = True
         while not tape.ended() and (end is None or not self._is_behind(end)):
             for event in chain(self._record(first), self._file_faults(end)):
+                noted = self._exchanges.note(event)
                 if isinstance(event, Pending) or self._backlog:
-                    self._backlog.append(event)
+                    self._backlog.append(noted or event)
                 else:
-                    yield event
+                    yield noted or event
             first = False
         yield from self._backlog.release(tape, self._captures)
 
@@ -149,6 +148,9 @@ class Container:
         if passed:
             self.form = self.form or "warc"
             self._records += 1
+            if passed == "request" and not data.startswith(b"GET ", end + 4):
+                block = Held(data, end + 4, len(data) - end - 8)
+                self._exchanges.ask(fields, request.read(block, place))
             return Skipped(passed, place, self._close(data, place))
         whole = warc.read_whole(fields, data, end)
         if whole is None:
@@ -202,7 +204,7 @@ class Container:
         end = tape.place()
         length, garbage = tape.close_record(offset, block is not None and block.missing > 0)
         if tape.swallowed and block:
-            _cut(tape.swallowed, block, found, flaws)
+            cut_back(tape.swallowed, block, found, flaws)
         if found is None or reason is not None:
             yield Skipped(reason or "damaged", offset, length)
         elif tape.checked and (self._backlog or not tape.ended()):
@@ -234,6 +236,8 @@ class Container:
             self._crawl = crawl.read(head)
         elif reason == "warcinfo":
             self._crawl = crawl.read(crawl.read_start(block))
+        elif reason == "request":
+            self._exchanges.ask(record.fields, request.read(block, offset))
         elif reason is None:
             reason, found = self._document(record, block, flaws, offset)
         block.drain()
@@ -250,6 +254,7 @@ class Container:
     ) -> tuple[str | None, Found | None]:
         if not record.url:
             return "no-target-uri", None
+        self._exchanges.answer(record.fields)
         message: Message | None = None
         first = b""
         if record.type != "resource" or record.mime[:16].lower() == b"application/http":

@@ -11,15 +11,17 @@ escape; escapes are by far the more frequent, so they stay. Bytes beyond ASCII s
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from builder.sources import address, instant, mime
 from builder.sources.capture import refused
 from builder.sources.event import Capture, Rules, Skipped
 from builder.sources.instant import Instant
+from builder.sources.request import LONGEST, METHOD, legal
 from functions.archive import digest
 from functions.archive.record import Flaw, Record, left_out, shown
-from functions.snapshot import setspec
+from functions.snapshot import setspec, surt
 from functions.snapshot.identifier import capture_identity
 
 SHA1 = 32
@@ -43,6 +45,9 @@ _TOKEN = re.compile(rb"[a-z][a-z0-9\-]{0,30}")
 _MD5 = re.compile(rb"[0-9a-f]{32}")
 _FTP_REPLIES = frozenset({b"150", b"226", b"250"})
 """Replies of FTP servers (RFC 959), which some indexes name where archives have no HTTP status."""
+_METHOD = surt.METHOD.encode("ascii") + b"="
+_METHOD_ARGUMENT = re.compile(rb"[?&]" + _METHOD)
+_METHOD_NAME = re.compile(METHOD)
 _UNLABELLED = {32: b"sha1:", 40: b"sha1:", 64: b"sha256:", 128: b"sha512:"}
 _ALL_BUT_REDIRECTS = Rules(errors=True)
 
@@ -61,6 +66,10 @@ class Entry:
     offset: bytes = b""
     filename: bytes = b""
     truncated: bytes = b""
+    method: bytes = b""
+    body: bytes = b""
+    key: bytes = b""
+    """The sort key, which tells a method where the line has no field for it."""
     kind: bytes = b""
     """The record's type, where the form has a place for it."""
     refers_to: bytes = b""
@@ -91,12 +100,13 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
     found = digest_of(entry.digest, flaws)
     is_redirect = refused(record, status, _ALL_BUT_REDIRECTS) == "redirect"
     said = entry.truncated.lower()
+    method, body, key = _request(entry, where.surt, flaws)
     capture = Capture(
         identity=capture_identity(
             entry.url, when.second, None if kind == "revisit" else status, found
         ),
         url=where.url,
-        url_surtkey=where.surt,
+        url_surtkey=key,
         sets=sets(where, media_type, rules),
         url_bytes=where.raw,
         url_host_name=where.host.name if where.host else None,
@@ -104,6 +114,8 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
         fetch_date=when.text,
         fetch_time=when.time,
         fetch_status=status,
+        fetch_method=method,
+        fetch_body=body,
         fetch_redirect=(address.text(entry.redirect) or None) if is_redirect else None,
         content_digest=found,
         content_mime_type=media_type,
@@ -116,6 +128,30 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
         warc_record_length=_number(entry.length, "length", flaws),
     )
     return capture, flaws
+
+
+def _request(entry: Entry, own: str, flaws: list[Flaw]) -> tuple[str | None, str | None, str]:
+    """Return method and query of the request, None for those of a GET, and the SURT with both.
+
+    `own` is the SURT of the URL. Where the line has no fields for them, the sort key has what is
+    to be added to it, but not as it was sent.
+    """
+    method, body, added = entry.method, entry.body, entry.body
+    if not method and _METHOD_ARGUMENT.search(entry.key):
+        before = Counter(own.partition("?")[2].encode("ascii").split(b"&"))
+        more = (Counter(entry.key.partition(b"?")[2].split(b"&")) - before).elements()
+        arguments = [one for one in more if one]
+        named = [one for one in arguments if one.startswith(_METHOD)]
+        method = named[0].removeprefix(_METHOD) if named else b""
+        added = b"&".join(one for one in arguments if one not in named)
+    if not method or method.upper() == b"GET":
+        return None, None, own
+    if not _METHOD_NAME.fullmatch(method):
+        flaws.append(("index-value-invalid", "method", shown(method), "published without it"))
+        return None, None, own
+    name = method.decode("ascii").upper()
+    text, more_text = (legal(one.decode("utf-8", "replace")[:LONGEST]) for one in (body, added))
+    return name, text or None, surt.of_request(entry.url, name, more_text)
 
 
 def kind_of(media_type: bytes, said: bytes = b"") -> str:

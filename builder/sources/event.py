@@ -26,6 +26,8 @@ class Capture:
     fetch_date: str | None = None
     fetch_time: datetime | None = None
     fetch_status: int | None = None
+    fetch_method: str | None = None
+    fetch_body: str | None = None
     fetch_redirect: str | None = None
     content_digest: str | None = None
     content_length: int | None = None
@@ -42,6 +44,7 @@ class Capture:
     warc_filename: str = ""
     warc_record_offset: int | None = None
     warc_record_length: int | None = None
+    warc_request_offset: int | None = None
     content_digest_declared: str | None = None
 
 

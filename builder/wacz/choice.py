@@ -17,7 +17,7 @@ _COLUMNS = ", ".join(_NAMES)
 _LIVE = "kind = 'capture' AND NOT deleted"
 _TOLD = f"SELECT {_COLUMNS} FROM records"  # of which question.prepare learns what is read
 _LATEST = (
-    "QUALIFY row_number() OVER (PARTITION BY url "
+    "QUALIFY row_number() OVER (PARTITION BY url, fetch_method, fetch_body "
     "ORDER BY rtrim(fetch_date, 'Z') DESC NULLS LAST, position DESC) = 1"
 )
 _ORIGINALS = (

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from builder.sources import event, instant
+from builder.sources import event, instant, request
 from builder.sources.event import Rules
 from builder.sources.recognise import beginning, recognise
 from builder.sources.webarchive import read
@@ -31,6 +31,7 @@ from functions.content.capture import Capture
 from functions.content.errors import ContentError
 from functions.content.record import dictionary, worst
 from functions.content.seam import Archives
+from functions.snapshot import authority
 
 HELD = 8 << 20
 """Bytes of a record that are in memory; of a larger one they lie on the disk."""
@@ -38,6 +39,8 @@ HELD = 8 << 20
 END = b"\r\n\r\n"
 """What stands behind a record's block."""
 
+_LARGEST_REQUEST = 2 << 20
+"""Bytes that are read for a request, whose length nothing tells."""
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20
 _ADDRESS = re.compile(rb"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
@@ -73,6 +76,44 @@ def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryI
             yield member
             return
     raise worst(failures, capture)
+
+
+@contextmanager
+def cut_request(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryIO | None]:
+    """Give the member with the request that a capture answers; None where it is not there.
+
+    An index knows no place of it, and it may be larger than is read. Raises StoreError, OSError.
+    """
+    if capture.request is None or not capture.filename:
+        yield None
+        return
+    for address in archives.candidates(capture.filename):
+        with _spool(scratch) as made:
+            if _asked(archives, address, capture, made):
+                made.seek(0)
+                yield made
+                return
+    yield None
+
+
+def _asked(archives: Archives, address: str, capture: Capture, made: BinaryIO) -> bool:
+    """Write the member of a capture's request; False unless that very one lies there."""
+    try:
+        with archives.open(address, capture.request or 0, _LARGEST_REQUEST) as stream:
+            tape, _ = document.opened(stream, lambda: dictionary(archives, address))
+            for piece in _of_warc(tape):
+                made.write(piece)
+    except (ContentError, document.NoDocument, document.Unread):
+        return False
+    made.seek(0)
+    tape, _ = document.opened(made)
+    record, _ = warc.read_header(tape)
+    if record is None or record.type != "request" or authority.text(record.url) != capture.url:
+        return False
+    block = Block(tape, record.length or 0)
+    found = request.read(block, None)
+    block.drain()
+    return found is not None and found.method == capture.method and not block.missing
 
 
 def member(pieces: Iterable[bytes]) -> Iterator[bytes]:

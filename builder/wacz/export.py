@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from builder.surroundings import Advance
 from builder.wacz.choice import chosen
-from builder.wacz.cut import cut
+from builder.wacz.cut import cut, cut_request
 from builder.wacz.line import line, of
 from builder.wacz.lines import Lines
 from builder.wacz.package import About
@@ -69,8 +69,11 @@ def wacz(connection: engine.Connection, out: BinaryIO, about: About, means: Mean
         if not _is_dated(one.capture, done, means.tell):
             continue
         try:
-            with cut(means.archives, one.capture, means.scratch) as record:
-                parcel.add(one, record)
+            with (
+                cut(means.archives, one.capture, means.scratch) as record,
+                cut_request(means.archives, one.capture, means.scratch) as request,
+            ):
+                parcel.add(one, record, request)
         except ContentError as error:
             _miss(one.capture, error.code, str(error), done, means.tell)
         else:

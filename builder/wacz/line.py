@@ -41,6 +41,8 @@ def line(one: Chosen, lying: Lying) -> bytes:
         "length": lying.length,
         "offset": lying.offset,
         "filename": lying.filename,
+        "method": capture.method,
+        "requestBody": capture.body,
         "recordDigest": lying.digest,
     }
     known = {name: str(value) for name, value in told.items() if value is not None}

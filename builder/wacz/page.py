@@ -13,11 +13,16 @@ _HTML = frozenset({"text/html", "application/xhtml+xml"})
 
 
 def is_page(one: Chosen) -> bool:
-    """Tell whether it is a page: what was chosen itself, was there (2xx) and has a title."""
+    """Tell whether it is a page: what was chosen itself, was there (2xx) and has a title.
+
+    The answer to a POST, or to any method but GET, is none.
+    """
     capture = one.capture
     there = capture.status is not None and 200 <= capture.status < 300
     kinds = {capture.detected, capture.mime}
-    return bool(there and one.title and not one.besides and kinds & _HTML)
+    return bool(
+        there and capture.method is None and one.title and not one.besides and kinds & _HTML
+    )
 
 
 def line(one: Chosen) -> bytes:

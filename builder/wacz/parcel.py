@@ -61,9 +61,16 @@ class Parcel:
         self._main: str | None = None
         self.pages = 0
 
-    def add(self, one: Chosen, record: BinaryIO) -> None:
-        """Write the record of a capture, a gzip member from where the stream is to its end."""
+    def add(self, one: Chosen, record: BinaryIO, request: BinaryIO | None = None) -> None:
+        """Write the record of a capture, a gzip member from where the stream is to its end.
+
+        The `request` that it answers comes beside it, before or behind as it was, so that who
+        reads the file alone joins the two.
+        """
         file = self._archive()
+        is_before = (one.capture.request or 0) < (one.capture.offset or 0)
+        if request is not None and is_before:
+            _copy(request, file)
         offset = file.size
         digest = hashlib.sha256()
         while piece := record.read(_STEP):
@@ -71,6 +78,8 @@ class Parcel:
             digest.update(piece)
         told = f"sha256:{digest.hexdigest()}"
         lying = Lying(_name(self._archives), offset, file.size - offset, told)
+        if request is not None and not is_before:
+            _copy(request, file)
         self._index.add(line(one, lying))
         if page.is_page(one):
             # Sorted by what its line begins with in the index, which is cut off again.
@@ -130,6 +139,11 @@ class Parcel:
             file = _File(taking)
             yield file
             self._resources.append(file.resource(path))
+
+
+def _copy(record: BinaryIO, file: _File) -> None:
+    while piece := record.read(_STEP):
+        file.write(piece)
 
 
 def _made(folder: Path) -> Path:

@@ -24,6 +24,8 @@ _NAMES_AT_MOST = 1 << 12
 READ = frozenset(
     (
         b"warc-type",
+        b"warc-record-id",
+        b"warc-concurrent-to",
         b"warc-target-uri",
         b"warc-date",
         b"warc-payload-digest",

@@ -13,6 +13,8 @@ FIELDS = (
     "fetch_date",
     "fetch_time",
     "fetch_status",
+    "fetch_method",
+    "fetch_body",
     "fetch_redirect",
     "content_digest",
     "content_length",
@@ -27,6 +29,7 @@ FIELDS = (
     "warc_filename",
     "warc_record_offset",
     "warc_record_length",
+    "warc_request_offset",
 )
 """The columns of schema.CAPTURE that are read of it."""
 
@@ -38,7 +41,9 @@ class Capture:
     `digest` is the SHA-1 of the payload as stored, base32, or `label:value`; `date` is W3CDTF, as
     exact as the file has it, and `time` the same in UTC where it is exact to the second. `original`
     is the identifier of a revisit's original, where it is known. `damaged` says what failed in the
-    compressed member that holds the record.
+    compressed member that holds the record. `method` is that of the request, None for GET or where
+    it is not known; `body` is the query that stands for what it sent, and `request` the offset of
+    its record.
     """
 
     identifier: str
@@ -49,6 +54,8 @@ class Capture:
     date: str | None
     time: datetime | None
     status: int | None
+    method: str | None
+    body: str | None
     redirect: str | None
     digest: str | None
     length: int | None
@@ -61,6 +68,7 @@ class Capture:
     filename: str | None
     offset: int | None
     stored: int | None
+    request: int | None
 
     @property
     def is_revisit(self) -> bool:
@@ -83,10 +91,12 @@ class Capture:
             position=position,
             sets=sets,
             url=fields["url"],
-            surt=surt.renewed(fields["url_surtkey"]),
+            surt=surt.renewed(fields["url_surtkey"] or ""),
             date=fields["fetch_date"],
             time=fields["fetch_time"],
             status=fields["fetch_status"],
+            method=fields["fetch_method"],
+            body=fields["fetch_body"],
             redirect=fields["fetch_redirect"],
             digest=fields["content_digest"],
             length=fields["content_length"],
@@ -99,4 +109,5 @@ class Capture:
             filename=fields["warc_filename"],
             offset=fields["warc_record_offset"],
             stored=fields["warc_record_length"],
+            request=fields["warc_request_offset"],
         )

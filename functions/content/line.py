@@ -35,6 +35,8 @@ FIELDS: Mapping[str, Callable[[Capture], str | None]] = {
     "length": lambda c: _text(c.stored),
     "offset": lambda c: _text(c.offset),
     "filename": lambda c: _text(c.filename),
+    "method": lambda c: c.method,
+    "requestBody": lambda c: _text(c.body),
     "identifier": lambda c: c.identifier,
     "media_type": lambda c: c.mime or c.detected,
     "size": lambda c: _text(c.length),

@@ -35,6 +35,8 @@ CAPTURE = (
     Column("fetch_date", "VARCHAR", "date as exact as the file has it (W3CDTF)", "2007-11-05"),
     Column("fetch_time", "TIMESTAMP", "the same as a time, where exact to the second", "NULL"),
     Column("fetch_status", "SMALLINT", "HTTP status; NULL where there is none", "200"),
+    Column("fetch_method", "VARCHAR", "HTTP method of the request; NULL: GET or not known", "POST"),
+    Column("fetch_body", "VARCHAR", "what the request sent, as the query that pywb has", "a=1&b=2"),
     Column("fetch_redirect", "VARCHAR", "Location of a redirect, as sent", "NULL"),
     Column(
         "content_digest",
@@ -54,13 +56,9 @@ CAPTURE = (
     Column("refers_to_date", "VARCHAR", "date of a revisit's original, where said", "NULL"),
     Column("warc_record_type", "VARCHAR", "response, resource or revisit", "response"),
     Column("warc_filename", "VARCHAR", "archive file, without its folder", "crawl-1.warc.gz"),
-    Column(
-        "warc_record_offset",
-        "BIGINT",
-        "first byte of the record (or gzip member)",
-        "1024",
-    ),
+    Column("warc_record_offset", "BIGINT", "first byte of the record (or gzip member)", "1024"),
     Column("warc_record_length", "BIGINT", "bytes of the record as stored", "2048"),
+    Column("warc_request_offset", "BIGINT", "first byte of the record of that request", "3072"),
     Column(
         "content_digest_declared",
         "VARCHAR",
@@ -114,7 +112,9 @@ DOCUMENTED = frozenset({"template", "harvested", *DATASETS})
 CONTENT = (*CAPTURE, obi.DOCUMENT)
 """The columns of records besides ITEM, of which a tombstone has none."""
 
-LOCATION = frozenset({"warc_filename", "warc_record_offset", "warc_record_length"})
+LOCATION = frozenset(
+    {"warc_filename", "warc_record_offset", "warc_record_length", "warc_request_offset"}
+)
 """Where a copy lies. A second copy of a capture elsewhere is no change of the capture."""
 
 FAULT = (

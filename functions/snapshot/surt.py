@@ -12,6 +12,9 @@ from urllib.parse import unquote_to_bytes
 
 from functions.snapshot import authority
 
+METHOD = "__wb_method"
+"""The argument that tells the method of a request, as pywb and its like have it."""
+
 _FORMER = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|((?:\d{1,3}\.){3}\d{1,3}))(?=[:)])")
 _FORMER_STARTS = frozenset("[0123456789")
 _REST = re.compile(r"([^?#]*)(?:\?([^#]*))?")
@@ -36,6 +39,25 @@ def of(raw: bytes) -> str:
     found = authority.split(url)
     host = authority.parse(*found[:2]) if found else None
     return key(url, host.surt if host else None, found[2] if found else 0)
+
+
+def of_request(raw: bytes, method: str | None, query: str | None) -> str:
+    """Return the SURT under which the answer to a request is found: ASCII, without spaces.
+
+    That of a GET, or of a method that is not known (None), is the URL's own. Any other has the
+    method and the `query` that stands for the request's body as arguments, as pywb has it.
+    """
+    if method is None:
+        return of(raw)
+    # pywb drops these of a whole URL, so they are gone before any of it is escaped.
+    return of(asked(raw, method, query).translate(None, b"\t\n\r").strip(b" "))
+
+
+def asked(raw: bytes, method: str, query: str | None) -> bytes:
+    """Return the URL that stands for a request: with its method and `query` as arguments."""
+    url = raw.partition(b"#")[0]
+    argument = f"{METHOD}={method}" + (f"&{query}" if query else "")
+    return url + (b"&" if b"?" in url else b"?") + argument.encode("utf-8", "surrogatepass")
 
 
 def key(url: str, host: str | None, path_at: int) -> str:

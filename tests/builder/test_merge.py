@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -261,3 +262,44 @@ def test_a_surt_that_is_written_otherwise_is_no_change(world: World) -> None:
     world.publish()
     world.ingest([capture(1, url_surtkey="1,2,0,192)/")])
     assert world.publish().manifest is None
+
+
+def asked(method: str | None = "POST", **changes: Any) -> Capture:
+    key = f"cz,a)/?__wb_method={method.lower()}" if method else "cz,a)/"
+    told = {"fetch_method": method, "url_surtkey": key, "content_length": 5, **changes}
+    return capture(1, **told)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_request_is_that_of_one_copy(world: World, together: bool) -> None:
+    """An archive file's account stands; an index that tells no method takes none away."""
+    cases = {
+        # name: first copy, second copy, whether the item is the answer to a POST
+        "index-silent": (asked(), asked(None, content_length=None), True),
+        "index-told": (asked(None, content_length=None), asked(), True),
+        "index-alone": (asked(None, content_length=None), asked(content_length=None), True),
+        "page": (asked(None), asked(warc_filename="b.warc.gz"), False),
+    }
+    for name, (one, other, _) in cases.items():
+        some = [replace(copy, identity=name * 2, url=f"http://{name}/") for copy in (one, other)]
+        for copies in [some] if together else [[copy] for copy in some]:
+            world.ingest(copies)
+            world.publish()
+    repository = world.repository()
+    newest = repository.pointer().newest()
+    assert newest is not None
+    manifest = repository.manifest(newest.snapshot)
+    selection = Selection(("capture",), Span(1, manifest.last_position))
+    for record in repository.page(manifest, selection, 9, headers=False):
+        name = record.fields["url"].removeprefix("http://").rstrip("/")
+        is_post = cases[name][2]
+        expected = ("POST", "cz,a)/?__wb_method=post") if is_post else (None, "cz,a)/")
+        assert (record.fields["fetch_method"], record.fields["url_surtkey"]) == expected
+
+
+def test_a_record_that_is_read_again_gets_its_method(world: World) -> None:
+    """So a store from before is put right, and only the answers to a POST get a new datestamp."""
+    world.ingest([asked(None), capture(2, content_length=5)])
+    world.publish()
+    world.ingest([asked(), capture(2, content_length=5)])
+    assert world.publish().changed == 1

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.content import cdx, query, scope
+from functions.content import cdx, memento, query, scope
 from functions.content.resume import LONGEST, Key
 from functions.content.seam import Place
 from functions.content.search import Search
@@ -31,10 +31,9 @@ def taken(url: str, date: str | None, **changes: object) -> object:
         number,
         identity=f"{number:024}",
         url=url,
-        url_surtkey=surt.of(url.encode()),
         fetch_date=date,
         fetch_time=None,
-        **changes,
+        **{"url_surtkey": surt.of(url.encode()), **changes},
     )
 
 
@@ -67,6 +66,15 @@ PAGES += [
         warc_record_type="revisit" if month == 12 else "response",
     )
     for month in range(1, 13)
+]  # fmt: skip
+
+
+PAGES += [
+    taken(
+        "http://form.org/q?x=1", f"2010-01-0{day}T00:00:00Z", fetch_method=method, fetch_body=body,
+        url_surtkey=surt.of_request(b"http://form.org/q?x=1", method, body),
+    )
+    for day, method, body in ((1, None, None), (2, "POST", "a=1&B=c d"), (3, "HEAD", None))
 ]  # fmt: skip
 
 
@@ -399,3 +407,28 @@ def test_before_the_table_was_there_is_a_line_that_says_so(
     reply = index.reply("url=example.org")
     assert (reply.status, reply.headers["Retry-After"]) == (503, "30")
     assert b"publish once more" in reply.body
+
+
+def test_answers_to_other_methods_are_found_by_their_own_arguments(index: Index) -> None:
+    """As in pywb: by the URL alone comes the page, by a prefix come all."""
+    url = "http://form.org/q?x=1"
+    assert index.stamps(url=url) == ["20100101000000"]
+    assert index.stamps(url=f"{url}&__wb_method=POST&a=1&b=C D") == ["20100102000000"]
+    assert index.stamps(url=f"{url}&__wb_method=HEAD") == ["20100103000000"]
+    assert index.stamps(url=f"{url}&__wb_method=PUT") == []
+    assert len(index.stamps(url="form.org/q", matchType="prefix")) == 3
+    assert index.stamps(url="form.org", matchType="host", filter="=method:POST") == [
+        "20100102000000"
+    ]
+    (line,) = index.ask(url=f"{url}&__wb_method=POST&a=1&B=c d")
+    key, _, text = line.split(" ", 2)
+    assert key == "org,form)/q?__wb_method=post&a=1&b=c%20d&x=1"
+    found = json.loads(text)
+    assert (found["url"], found["method"], found["requestBody"]) == (url, "POST", "a=1&B=c d")
+    for path in ("/timemap/link", "/timegate"):
+        call = Call("GET", BASE, f"{path}/{url}", "", {}, "", False)
+        answer = memento.timemap if path == "/timemap/link" else memento.timegate
+        reply = answer(call, index.search, index.manifest, index.settings)
+        told = reply.body.decode() + str(reply.headers)
+        assert "Fri, 01 Jan 2010 00:00:00 GMT" in told
+        assert "Jan 2010 00:00:00 GMT" not in told.replace("01 Jan 2010", "")

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from builder.gather.budget import Limits
-from builder.rebuild import endpoint, moment
+from builder.rebuild import endpoint, moment, status
 from builder.rebuild.endpoint import EndpointSource
 from builder.rebuild.errors import Missing, RebuildError
 from builder.rebuild.exchange import Exchange, Manners, Unanswered
@@ -364,3 +364,18 @@ def test_the_address_of_an_endpoint(url: str, base: str) -> None:
 def test_what_is_no_address_of_an_endpoint_is_refused(url: str) -> None:
     with pytest.raises(RebuildError, match="expected the address of an endpoint"):
         endpoint.base(url)
+
+
+def test_the_answer_to_a_post_is_known_as_such() -> None:
+    posted = line(2, url="http://a.cz/q?x=1", method="POST", requestBody="a=1 2")
+    with served(page(line(1), posted, line(3, method=["x"], requestBody="y"))) as (source, _):
+        found = list(source.captures(Choice(None, ("a.cz",), moment.LAST)))
+    assert [one.method for one in found] == [None, "POST", None]
+    assert found[1].url == "http://a.cz/q?x=1&__wb_method=POST&a=1%202"
+    assert found[1].surt == "cz,a)/q?__wb_method=post&a=1%202&x=1"
+    assert [status.accepting("200")(one) for one in found] == [True, False, True]
+    assert all(status.accepting("200", requests=True)(one) for one in found)
+    listed = RECORDS.format("").replace("</capture>", "<fetch_method>PUT</fetch_method></capture>")
+    with served(say(200, listed.encode())) as (source, _):
+        (one,) = source.captures(Choice("a:b", (), moment.LAST))
+    assert one.method == "PUT"

@@ -17,7 +17,7 @@ from builder.sources.event import Capture, Crawl, Fault, Rules, Skipped
 from builder.sources.fault import CODES
 from builder.sources.recognise import beginning, recognise
 from builder.sources.webarchive import read
-from functions.snapshot import setspec
+from functions.snapshot import schema, setspec
 
 from .containers import ALL, dictionary_frame, frame, frames
 
@@ -142,7 +142,7 @@ PAIRS = [
 @pytest.mark.parametrize("one, two, count", PAIRS)
 def test_one_crawl_in_two_containers_gives_equal_captures(one, two, count):
     def placeless(name):
-        nowhere = {"warc_filename": "", "warc_record_offset": None, "warc_record_length": None}
+        nowhere = {name: "" if name == "warc_filename" else None for name in schema.LOCATION}
         found = [replace(c, **nowhere) for c in captures(DATA / "core" / name)]
         if "fyensdk" in name:
             # The HTTP heads are blanked out, and the conversion to WARC had no place for the
@@ -166,7 +166,7 @@ def test_the_czech_sample():
 
 
 def placeless(path):
-    nowhere = {"warc_filename": "", "warc_record_offset": None, "warc_record_length": None}
+    nowhere = {name: "" if name == "warc_filename" else None for name in schema.LOCATION}
     return [replace(c, **nowhere) for c in captures(path)]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from functions.snapshot import schema
 from tests.bucket import Bucket
 from tests.sources.containers import arc, filedesc, http, members, warc
 from tests.whole.conftest import ARCHIVES, Home, Result, make_home
@@ -122,7 +123,7 @@ def test_a_wacz_file_has_every_capture_as_it_is(
     assert len(before) == 7
     assert before.keys() - after.keys() == {one["identifier"] for one in done["told"]}
     for name, row in after.items():
-        place = {"warc_filename", "warc_record_offset", "warc_record_length", "datestamp"}
+        place = {*schema.LOCATION, "datestamp"}
         assert {k: v for k, v in row.items() if k not in place} == {
             k: v for k, v in before[name].items() if k not in place
         }
@@ -289,7 +290,7 @@ def test_faults_of_usage_are_one_line(home: Home, tmp_path: Path) -> None:
         (["--where", "true) UNION SELECT (1"], "expected one condition"),
         (["--where", "true] UNION SELECT [1"], "expected one condition"),
         (["--where", "true; DROP TABLE x"], "expected one condition"),
-        (["--where", ""], "expected one condition"),
+        (["--where", ""], "is empty"),
     ):
         assert expected in refused(home, "--wacz", path, *arguments)
     assert "write a file: name one" in refused(home, "--cdxj", "-")
