@@ -8,11 +8,16 @@ from builder import provenance, urls
 from builder.merge import LOCATED, locate, narrowed
 from builder.snapshot import Draft, Query
 from functions.oai import engine
+from functions.snapshot import schema, surt
 
 _FILES = engine.table("$files")
 _VERSIONS = (
     "versions (position BIGINT, sets VARCHAR[], source VARCHAR, place BIGINT, surt VARCHAR, "
     "stamp BIGINT)"
+)
+_ASKED = (
+    f"SELECT r.position, coalesce(url_bytes, encode(url)), {urls.STAMP} FROM {LOCATED} "
+    "WHERE NOT deleted AND fetch_method IS NOT NULL"
 )
 _POSITIONS = "SELECT position FROM versions"
 # A set that is copied may be one above those that an item names.
@@ -49,7 +54,23 @@ def versions(connection: engine.Connection, draft: Draft, wanted: str) -> int:
             {"records": records},
         )
         ((count,),) = connection.execute("SELECT count(*) FROM versions").fetchall()
+        _former(connection, records)
     return int(count)
+
+
+def _former(connection: engine.Connection, records: list[str]) -> None:
+    """Add to `versions` by what captures of other methods than GET were found before.
+
+    Before their method was known they were found by their URL alone.
+    """
+    found = engine.batches(connection.cursor(), _ASKED, {"records": records})
+    for batch in found:
+        rows = [
+            (position, surt.of(raw)[: schema.SURT_LONGEST], stamp) for position, raw, stamp in batch
+        ]
+        connection.executemany(
+            "INSERT INTO versions (position, surt, stamp) VALUES ($1, $2, $3)", rows
+        )
 
 
 def scrub(connection: engine.Connection, draft: Draft) -> None:

@@ -10,7 +10,7 @@ from builder.withdraw import withdraw
 from functions.content.errors import NotIndexed
 from functions.content.search import Search
 from functions.oai.duck import DuckRepository
-from functions.snapshot import layout, schema
+from functions.snapshot import layout, schema, surt
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 
@@ -114,6 +114,24 @@ def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.Monke
     assert "cz,example,h3)/000003" not in {surt for surt, _, _ in found}
     assert len(found) < len(held)
     assert len(everything(world)) == 23
+    assert damage(world) == set()
+
+
+def test_what_was_found_by_its_url_before_its_method_was_known_leaves_no_row(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
+    url = capture(3).url
+    world.ingest([capture(n, url_surtkey=surt.of(capture(n).url.encode())) for n in range(24)])
+    published(world)
+    for turn in range(2):
+        key = surt.of_request(url.encode(), "POST", "a=1")
+        asked = {"fetch_method": "POST", "fetch_body": "a=1", "url_surtkey": key}
+        more = [capture(n, title=f"{turn}", **asked if n == 3 else {}) for n in range(12)]
+        world.ingest(more)
+        published(world)
+    withdrawn(world, f"oai:archive.example.org:{capture(3).identity}")
+    assert not {one for one, _, _ in rows(world) if one.startswith("cz,example,h3)/3")}
     assert damage(world) == set()
 
 
