@@ -4,6 +4,8 @@ Only files that hold a version of such an item are written anew, without it. Of 
 wrong with its records the detail goes, for it may quote them.
 """
 
+from contextlib import closing
+
 from builder import provenance, urls
 from builder.merge import LOCATED, locate, narrowed
 from builder.snapshot import Draft, Query
@@ -63,14 +65,12 @@ def _former(connection: engine.Connection, records: list[str]) -> None:
 
     Before their method was known they were found by their URL alone.
     """
-    found = engine.batches(connection.cursor(), _ASKED, {"records": records})
-    for batch in found:
-        rows = [
-            (position, surt.of(raw)[: schema.SURT_LONGEST], stamp) for position, raw, stamp in batch
-        ]
-        connection.executemany(
-            "INSERT INTO versions (position, surt, stamp) VALUES ($1, $2, $3)", rows
-        )
+    with closing(connection.cursor()) as cursor:
+        for batch in engine.batches(cursor, _ASKED, {"records": records}):
+            rows = [(place, surt.of(raw)[: schema.SURT_LONGEST], at) for place, raw, at in batch]
+            connection.executemany(
+                "INSERT INTO versions (position, surt, stamp) VALUES ($1, $2, $3)", rows
+            )
 
 
 def scrub(connection: engine.Connection, draft: Draft) -> None:

@@ -55,8 +55,9 @@ class Exchanges:
         self._fields = fields
 
     def ask(self, fields: Mapping[bytes, bytes], request: Request | None) -> None:
-        """Note that the next record is a request, and its named fields; None for a GET."""
-        self._fields, self._request = fields, request
+        """Note that the next record is a request, and its named fields; a GET (None) is passed."""
+        if request is not None:
+            self._fields, self._request = fields, request
 
     def note(self, event: Event | Pending) -> Noted | None:
         """Return the event of the record in hand with what was noted of it; None if nothing was."""

@@ -6,10 +6,11 @@ here by pywb's rules (MethodQueryCanonicalizer, pywb 2.10). A GET needs none, an
 
 import base64
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import quote_plus, unquote_plus
+from urllib.parse import quote_plus, unquote_plus, urlencode
 
 from functions.archive.chunked import Chunked
 from functions.archive.record import Block
@@ -128,24 +129,19 @@ def _parts(body: bytes, media_type: str) -> str:
 
 
 def _of_json(body: bytes) -> str | None:
-    """Return the values of a JSON text by their names as a query; None for what is no JSON."""
-    try:
-        found = list(_values(json.loads(body)))
-    except (ValueError, RecursionError, OverflowError):
-        return None
+    """Return the values of a JSON text by their names as a query; None for what has no such."""
     named: dict[str, str] = {}
     repeated: dict[str, int] = {}
-    for name, value in found:
-        key = name
-        if name in named:
-            repeated[name] = repeated.get(name, 1) + 1
-            key = f"{name}.{repeated[name]}_"
-        named[key] = value
-    pairs = (
-        f"{quote_plus(key, errors='replace')}={quote_plus(value, errors='replace')}"
-        for key, value in named.items()
-    )
-    return "&".join(pairs)
+    try:
+        for name, value in _values(json.loads(body)):
+            key = name
+            if name in named:
+                repeated[name] = repeated.get(name, 1) + 1
+                key = f"{name}.{repeated[name]}_"
+            named[key] = value
+        return urlencode(named)
+    except (ValueError, RecursionError, OverflowError):  # half a surrogate pair is a ValueError
+        return None
 
 
 def _values(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
@@ -162,6 +158,6 @@ def _values(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 def _written(value: Any) -> str:
     """Return a value as JavaScript writes it: a number without a fraction that is none."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
+    if isinstance(value, float) and math.modf(value)[0] == 0:
+        return str(int(value))  # OverflowError for what is too large to be a number
     return value if isinstance(value, str) else json.dumps(value)

@@ -165,6 +165,8 @@ JSON = {"a": "b", "n": [1, 2.0, 3.5, True], "d": {"a": None, "e": "á &"}, "x": 
             "a=b&n=1&n.2_=2&n.3_=3.5&n.4_=true&a.2_=null&e=%C3%A1+%26",
         ),
         (b"{", b"application/json", ""),
+        (b'{"a": "\\ud800"}', b"application/json", ""),
+        (b'{"a": 1e999}', b"text/plain", "__wb_post_data=eyJhIjogMWU5OTl9"),
         (b"[" * 100_000, b"application/json", ""),
         (b"7", b"application/json", ""),
         (MULTIPART, b"multipart/form-data; boundary=B", "a+b=1&f=%FF%0D%0A"),
