@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from importlib import import_module, metadata
 from typing import Any, NoReturn
 
@@ -41,7 +42,8 @@ COMMANDS = {
 
 
 _VALUED = ("--store", "--config")
-"""Options before a command that have a value."""
+_ATTACHED = tuple(f"{option}=" for option in _VALUED)
+"""Options before a command that have a value, and how they begin where it is attached."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -59,11 +61,10 @@ def main(
     """Carry out one command, in what `surround` gives it, and return its exit status."""
     try:
         given = sys.argv[1:] if argv is None else argv
-        parser = _parser()
-        if not given:
-            parser.print_help()
-            return 0
-        arguments = parser.parse_args(given)
+        if not given or given[0] == "help":
+            given = [*given[1:2], "--help"]
+        _check_command(_find_command(given))
+        arguments = _parser().parse_args(given)
         signal.signal(signal.SIGTERM, _terminate)
         code: int = arguments.run(surround(arguments))
         sys.stdout.flush()
@@ -139,14 +140,30 @@ def _forget_output() -> None:
 
 def load(given: Sequence[str]) -> None:
     """Import the module of the command that these arguments ask for, if they ask for one."""
+    if (name := _find_command(given)) in COMMANDS:
+        import_module(f"builder.commands.{name}")
+
+
+def _find_command(given: Sequence[str]) -> str | None:
+    """Return the first argument behind options that stand before a command, None for none."""
     rest = iter(given)
     for argument in rest:
-        if argument in COMMANDS:
-            import_module(f"builder.commands.{argument}")
         if argument in _VALUED:
             next(rest, None)
         elif not argument.startswith("-"):
-            return
+            return argument
+        elif argument != "--json" and not argument.startswith(_ATTACHED):
+            return None
+    return None
+
+
+def _check_command(name: str | None) -> None:
+    """Raise UsageError for the name of a command that there is not."""
+    if name is None or name in COMMANDS:
+        return
+    close = get_close_matches(name, COMMANDS, n=1)
+    meant = f"; did you mean `sheaf {close[0]}`?" if close else ""
+    raise UsageError(f"{name!r} is no command (`sheaf --help` lists them){meant}")
 
 
 def _parser() -> argparse.ArgumentParser:

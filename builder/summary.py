@@ -35,8 +35,10 @@ def text(done: Ingested) -> str:
         listed = ", ".join(f"{n:,} {reason}" for reason, n in skips.most_common())
         left_out = tally(skips.total(), "record is not published", "records are not published")
         lines.append(f"{left_out}: {listed}")
-        named = [f"`{key} = true` publishes {why}" for why, key in SETTINGS.items() if why in skips]
-        lines += [f"  in sheaf.toml {', '.join(named)}; ingest again after that"] if named else []
+        named = [f"`{key} = true` ({why})" for why, key in SETTINGS.items() if why in skips]
+        if named:
+            how = " and ".join(named)
+            lines.append(f"  to publish them too, set {how} in sheaf.toml, then ingest again")
     lines += _failures([source for source in run.sources if source.failed])
     if codes:
         told = sum(source.faults for source in run.sources)

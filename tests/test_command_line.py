@@ -111,11 +111,32 @@ def test_the_command_is_imported_before_interrupts_are_heard(
     assert imported == ["builder.commands.query"]
 
 
-def test_without_arguments_it_helps(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == 0
+@pytest.mark.parametrize("given", [[], ["help"], ["--help"], ["-h"]])
+def test_without_a_command_it_helps(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(given)
     out, err = capsys.readouterr()
-    assert err == ""
+    assert (ended.value.code, err) == (0, "")
     assert all(f"\n    {command} " in out for command in cli.COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "given", [["help", "serve"], ["serve", "--help"], ["--json", "serve", "-h"]]
+)
+def test_a_command_has_its_own_help(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(given)
+    out, _ = capsys.readouterr()
+    assert ended.value.code == 0
+    assert out.startswith("usage: sheaf serve ")
+    assert "--access-log" in out
+
+
+def test_a_command_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean `sheaf status`?" in refused(capsys, "--json", "stauts")
+    assert refused(capsys, "x").endswith("'x' is no command (`sheaf --help` lists them)\n")
+    assert "no command" in refused(capsys, "help", "x")
+    assert "no command" in refused(capsys, "")
 
 
 def test_a_mistake_names_the_command_whose_help_tells_more(
