@@ -29,6 +29,7 @@ from builder.sources.event import Capture
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
 from functions.oai.duck import DuckRepository
+from functions.oai.event import gzipped
 from functions.oai.files import Files
 from functions.oai.handler import Application
 from functions.oai.render import Renderer
@@ -115,7 +116,7 @@ def measure(base: str, named: list[tuple[str, str]], runs: int, timers: tuple[Ti
             if run:  # the first round warms up
                 parts = [timer.taken() * 1000 for timer in timers]
                 samples[name].append(Sample(total * 1000, *parts))
-            sizes[name] = (body.count(b"<record>"), len(body))
+            sizes[name] = (body.count(b"<record>"), len(body), len(gzipped(body)))
     connection.close()
     return samples, sizes
 
@@ -201,7 +202,7 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
 
 def table(named, samples, sizes) -> None:  # type: ignore[no-untyped-def]
     print(f"{'page':40}{'ms':>7}{'to first':>10}{'DuckDB':>9}{'render':>9}{'rest':>7}{'HTTP':>7}"
-          f"{'records':>9}{'KB':>7}")  # fmt: skip
+          f"{'records':>9}{'KB':>7}{'gzip':>7}")  # fmt: skip
     first = statistics.median(s.total for s in samples[named[0][0]])
     for name, _ in named:
         total = statistics.median(s.total for s in samples[name])
@@ -209,12 +210,13 @@ def table(named, samples, sizes) -> None:  # type: ignore[no-untyped-def]
         def share(of: Callable[[Sample], float], name: str = name) -> str:
             return f"{statistics.median(of(s) / s.total for s in samples[name]):.0%}"
 
-        records, size = sizes[name]
+        records, size, packed = sizes[name]
         print(
             f"{name:40}{total:7.1f}{total / first:10.2f}"
             f"{share(lambda s: s.query):>9}{share(lambda s: s.render):>9}"
             f"{share(lambda s: s.inside - s.query - s.render):>7}"
             f"{share(lambda s: s.total - s.inside):>7}{records:9,}{size / 1000:7.0f}"
+            f"{packed / 1000:7.0f}"
         )
 
 

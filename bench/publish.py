@@ -161,10 +161,12 @@ def run(folder: Path, count: int, runs: int, memory: int) -> None:
             f"| {name} | {seconds:.2f} | {count / seconds:,.0f} | {cpu:.2f} | {peak:,.0f} "
             f"| {scratch:,.0f} | {size:.1f} |"
         )
+    taken = sum(p.stat().st_size for p in (folder / "store").rglob("*") if p.is_file())
+    print(f"\nThe intake: {taken / count:.1f} bytes a capture.")
     shares = ", ".join(
         f"{name} {size / count:.1f}" for name, size in costs["publish"][0].bytes.items()
     )
-    print(f"\nBytes a capture by table: {shares}.")
+    print(f"Bytes a capture by table: {shares}.")
 
 
 def main() -> None:

@@ -98,3 +98,17 @@ def test_links_lead_somewhere(name: str) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", (base / name).read_text("utf-8")):
         if "://" not in target:
             assert (base / target).exists(), target
+
+
+def anchors(path: Path) -> set[str]:
+    """Return what links into a document may name: its headings, as they are linked."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ["README.md", *(p.name for p in (ROOT / "docs").glob("*.md"))])
+def test_links_lead_to_headings(name: str) -> None:
+    path = ROOT / name if name == "README.md" else ROOT / "docs" / name
+    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text("utf-8")):
+        there = path.parent / target if target else path
+        assert anchor in anchors(there), f"{target}#{anchor}"

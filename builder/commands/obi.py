@@ -99,7 +99,10 @@ def _found(context: Context, given: str) -> Life:
             found = life.read(connection, context.store, runs, scratch, name)
             if found.known:
                 return found
-    raise UsageError(f"no run knows of {visible(given)}")
+    raise UsageError(
+        f"the obi store has nothing of {visible(given)}: name a handle that was ingested, or a URL "
+        "that was gathered"
+    )
 
 
 @contextmanager

@@ -149,7 +149,7 @@ def test_an_open_run_is_told_and_can_be_ended(own: Home, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("RePEc:zzz",), "no run knows of RePEc:zzz"),
+        (("RePEc:zzz",), "the obi store has nothing of RePEc:zzz"),
         (("--as-of", "2025-01-01"), "give its ID"),
         ((HANDLE, "--as-of", "yesterday"), "--as-of yesterday: expected a date"),
         ((HANDLE, "--json", "--bytes", "-"), "name a file"),
@@ -225,7 +225,7 @@ def test_a_terminal_is_given_no_controls(repec: Repec) -> None:
     assert lines[0] == "http://example.org/\\x1b]0;rugs\\x07\\u202e"
     assert lines[1].endswith("dns: a\\x9bb")
     unknown = home("obi", "--store", repec.root, "\x1b[2Jx")
-    assert "no run knows of \\x1b[2Jx\n" in unknown.err
+    assert "the obi store has nothing of \\x1b[2Jx: " in unknown.err
 
 
 def test_the_status_tells_of_the_obi_store(own: Home) -> None:
