@@ -156,8 +156,7 @@ class Session:
         return self._outcome(kept, self._end(kept, going, status))
 
     def _end(self, kept: Folder, going: Going, status: str) -> Run:
-        for text in window.remarks(going):
-            going.note(text)
+        going.notes[:0] = window.remarks(going)
         run = Run(
             going.number, status, going.started, self._now(), going.since, going.until,
             going.began, going.counts, tuple(going.lost), tuple(going.notes),

@@ -120,7 +120,7 @@ class Walk:
         if not ignored or tuple(going.asked) != (None, None):
             return False
         going.note("the repository ignores dates, so everything was asked for")
-        going.counts.outside, going.size = 0, None
+        going.since, going.size, going.counts.outside = None, None, 0
         self._begin(None)
         return True
 

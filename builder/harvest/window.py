@@ -118,7 +118,7 @@ def remarks(going: Going) -> list[str]:
         found.append(
             f"the repository does not keep to the dates asked for ({dates}): "
             f"{going.counts.outside:,} of {going.counts.distinct:,} records lie outside them. "
-            "Records within them may be missing, so they do not count as harvested: harvest all "
+            "Records within may be missing, so these dates do not count as harvested: harvest all "
             "by --full, without dates"
         )
     if going.counts.later:
