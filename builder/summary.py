@@ -64,7 +64,8 @@ def document(done: Ingested) -> dict[str, Any]:
 def _failures(failed: Sequence[Source]) -> list[str]:
     if not failed:
         return []
-    lines = [f"{tally(len(failed), 'file')} failed: expected captures, found none or cannot read"]
+    files = tally(len(failed), "file")
+    lines = [f"{files} failed: unreadable, or no captures where some were expected"]
     lines += [f"  {source.path}: {', '.join(source.codes)}" for source in failed[:_LISTED]]
     if len(failed) > _LISTED:
         lines.append(f"  and {len(failed) - _LISTED:,} more, which --json lists")

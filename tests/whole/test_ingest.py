@@ -1,6 +1,7 @@
 """The command `sheaf ingest` where it is interrupted, given twice, or has large files."""
 
 import gzip
+import io
 import os
 import subprocess
 import sys
@@ -235,9 +236,11 @@ def test_archives_that_begin_with_zeros(home: Home, zeros: Path) -> None:
     ]  # fmt: skip
 
 
-def test_an_archive_that_begins_with_zeros_from_standard_input(home: Home, zeros: Path) -> None:
-    command = [sys.executable, "-m", "builder.cli", "ingest", "-", "--config", str(home.config)]
-    with (zeros / "download").open("rb") as stdin:
-        done = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("3 captures from 1 file")
+def test_an_archive_that_begins_with_zeros_from_standard_input(
+    home: Home, zeros: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = (zeros / "download").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    done = home("ingest", "--jobs", "1", "-")
+    assert done.code == 0, done.err
+    assert done.out.startswith("3 captures from 1 file")
