@@ -21,8 +21,7 @@ from builder.index_block import Index
 from builder.measured import Measured
 from builder.rows import Part
 from builder.sources import recognise
-from builder.sources.container import Edge
-from builder.sources.event import Capture, Crawl, Event, Fault, Rules
+from builder.sources.event import Capture, Crawl, Edge, Event, Fault, Rules
 from builder.sources.webarchive import read
 from builder.stretch import File, Stretch
 from builder.temporary import sync

@@ -1,13 +1,13 @@
 """One ARC or WARC file's reading: records, what becomes of each, and faults, in file order."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from builder.sources import crawl, request
 from builder.sources.backlog import Backlog, Noted, Pending
 from builder.sources.capture import Captures, Found, cut_back, refused, status_of
-from builder.sources.event import Crawl, Event, Fault, Rules, Skipped
+from builder.sources.event import Crawl, Edge, Event, Fault, Rules, Skipped
 from builder.sources.exchange import Exchanges
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload, read_declared, read_payload
@@ -15,21 +15,6 @@ from functions.archive import arc, warc
 from functions.archive.message import Message, read_message
 from functions.archive.record import Block, Flaw, Held, Record, left_out
 from functions.archive.tape import Tape
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """Where a range of a file begins or ends: at the record at `offset`, None for the file's end.
-
-    `version` is the one that the ARC records from there on were announced as. Two ranges leave
-    nothing out and read nothing twice if the one ends at an edge equal to the other's beginning.
-    Where it is `open`, a request near it has no document on this side of it.
-    """
-
-    offset: int | None
-    version: int
-    open: bool = False
-
 
 _READ_ON = "left out; read on behind them"
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone

@@ -93,6 +93,20 @@ class Crawl:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """Where a range of a file begins or ends: at the record at `offset`, None for the file's end.
+
+    `version` is the one that the ARC records from there on were announced as. Two ranges leave
+    nothing out and read nothing twice if the one ends at an edge equal to the other's beginning.
+    Where it is `open`, a request near it has no document on this side of it.
+    """
+
+    offset: int | None
+    version: int
+    open: bool = False
+
+
 Event = Capture | Skipped | Fault | Crawl
 
 

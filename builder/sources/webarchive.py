@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import BinaryIO, cast
 
-from builder.sources.container import Container, Edge
-from builder.sources.event import Event, Fault, Rules
+from builder.sources.container import Container
+from builder.sources.event import Edge, Event, Fault, Rules
 from builder.sources.ordinal import Ordinals
 from builder.sources.recognise import beginning, is_zip, packing, recognise, unpacked, unread
 from builder.sources.search import ArchiveStart, find_start

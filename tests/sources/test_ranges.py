@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, Crawl, Event, Fault
+from builder.sources.event import Capture, Crawl, Edge, Event, Fault
 from builder.sources.ordinal import Ordinals
-from builder.sources.webarchive import Edge, read
+from builder.sources.webarchive import read
 from functions.snapshot.identifier import capture_identity
 
 from .containers import (
