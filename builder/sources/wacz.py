@@ -1,75 +1,87 @@
-"""WACZ files (Webrecorder, WACZ 1.1.1): zip files with web archives in their archive folder."""
+"""WACZ files (Webrecorder, WACZ 1.1.1): zip files with web archives in their archive folder.
 
-import zipfile
-import zlib
+Their bytes are read as those of a bare file are: a wrong checksum of the zip is a fault and ends
+nothing, so that what is damaged in an archive costs no more than it does outside a WACZ.
+"""
+
+import io
 from collections.abc import Iterator
 from io import RawIOBase
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from builder.sources.event import Fault
-from functions.archive.zip import DAMAGE
+from functions.archive.entry import Unpacked, read_entries
+from functions.archive.zip import Entry
+
+_STEP = 1 << 17
 
 
 class Inner(RawIOBase):
-    """A file within a zip file, which ends where the zip file is damaged."""
+    """A file within a zip file, which ends where its bytes cannot be had any more."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._inner = stream
-        self.damage = ""
+    def __init__(self, stream: BinaryIO, entry: Entry) -> None:
+        self._unpacked = Unpacked(_stored(stream, entry), entry)
+        self._pieces = self._unpacked.pieces()
+        self._rest = b""
+
+    @property
+    def damage(self) -> str:
+        """What is wrong with it, once it is read to its end."""
+        return self._unpacked.damage
 
     def readable(self) -> bool:
         """Tell that it can be read."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return up to `size` bytes; none at the end, and none behind any damage."""
-        if self.damage:
-            return b""
-        try:
-            return self._inner.read(size)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            self.damage = str(error) or "the zip file ends too early"
-            return b""
+        """Return up to `size` bytes; none at the end."""
+        if not self._rest:
+            self._rest = next(self._pieces, b"")
+        piece = self._rest if size < 0 else self._rest[:size]
+        self._rest = self._rest[len(piece) :]
+        return piece
 
 
 def inner_files(stream: BinaryIO, name: str) -> Iterator[tuple[str, Inner] | Fault]:
     """Return the archives in a WACZ, each with its name within, and what is wrong with it."""
-    try:
-        archive = zipfile.ZipFile(stream)
-    except DAMAGE as error:
-        yield Fault(name, None, "wacz-damaged", None, str(error), "not read")
-        return
-    with archive:
-        entries = [e for e in archive.infolist() if _is_archive(e)]
-        if not entries:
-            yield Fault(name, None, "wacz-empty", None, "", "nothing to read")
-        for entry in entries:
-            yield from _opened(archive, entry, name)
+    size = stream.seek(0, io.SEEK_END)
+    listing = read_entries(stream, size)
+    entries = [entry for entry in listing.entries if entry.is_archive]
+    if listing.wrong:
+        done = "read by the headers of its files" if entries else "not read"
+        yield Fault(name, None, "wacz-damaged", None, f"directory: {listing.wrong}", done)
+    elif not entries:
+        yield Fault(name, None, "wacz-empty", None, "", "nothing to read")
+    for entry in entries:
+        yield from _open(stream, entry, name)
 
 
-def _opened(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str
-) -> Iterator[tuple[str, Inner] | Fault]:
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        detail = f"{entry.filename} by zip method {entry.compress_type}"
-        yield Fault(name, entry.header_offset, "unsupported-compression", None, detail, "not read")
+def _open(stream: BinaryIO, entry: Entry, name: str) -> Iterator[tuple[str, Inner] | Fault]:
+    if entry.encrypted:
+        detail = f"{entry.name} is encrypted"
+        yield Fault(name, entry.header, "wacz-damaged", None, detail, "not read")
         return
-    if entry.flag_bits & 1:
-        detail = f"{entry.filename} is encrypted"
-        yield Fault(name, entry.header_offset, "wacz-damaged", None, detail, "not read")
+    if not entry.is_readable:
+        detail = f"{entry.name} by zip method {entry.method}"
+        yield Fault(name, entry.header, "unsupported-compression", None, detail, "not read")
         return
-    try:
-        stream = archive.open(entry)
-    except DAMAGE as error:
-        yield Fault(name, entry.header_offset, "wacz-damaged", None, str(error), "not read")
-        return
-    with stream:
-        inner = Inner(stream)
-        yield entry.filename, inner
-        if inner.damage:
-            detail, done = f"{entry.filename}: {inner.damage}", "read up to there"
-            yield Fault(name, entry.header_offset, "wacz-damaged", None, detail, done)
+    inner = Inner(stream, entry)
+    yield entry.name, inner
+    while inner.read(_STEP):  # what reads it may end before it does
+        pass
+    if inner.damage:
+        detail, done = f"{entry.name}: {inner.damage}", "read as far as it can be"
+        yield Fault(name, entry.header, "wacz-damaged", None, detail, done)
 
 
-def _is_archive(entry: zipfile.ZipInfo) -> bool:
-    return entry.filename.startswith("archive/") and not entry.is_dir()
+def _stored(stream: BinaryIO, entry: Entry) -> Iterator[bytes]:
+    """Yield the bytes of a file as they lie in the zip."""
+    at, left = entry.start, entry.packed
+    while left > 0:
+        stream.seek(at)
+        piece = stream.read(min(left, _STEP))
+        if not piece:
+            return
+        at += len(piece)
+        left -= len(piece)
+        yield piece

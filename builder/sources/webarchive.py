@@ -146,14 +146,18 @@ def _read_wacz(stream: BinaryIO, name: str, rules: Rules, kind: str | None) -> I
         detail = "a WACZ is read only where the stream can seek"
         yield Fault(name, None, "wacz-damaged", None, detail, "not read")
         return
-    stream.seek(0)
+    known = kind is not None
+    untold: list[Fault] = []  # of what may be no WACZ
     for item in inner_files(stream, name):
-        if not isinstance(item, Fault):
+        if isinstance(item, Fault) and not known:
+            untold.append(item)
+            continue
+        yield from untold
+        known, untold = True, []
+        if isinstance(item, Fault):
+            yield item
+        else:
             inner, opened = item
             yield from read(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
-        elif kind is None:
-            yield Fault(
-                name, None, "not-an-archive", None, "a zip file that is no WACZ", "not read"
-            )
-        else:
-            yield item
+    if not known:
+        yield Fault(name, None, "not-an-archive", None, "a zip file that is no WACZ", "not read")

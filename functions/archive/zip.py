@@ -2,10 +2,41 @@
 
 import io
 import zipfile
+from dataclasses import dataclass
 
 DAMAGE = (zipfile.BadZipFile, EOFError, ValueError, NotImplementedError, OverflowError)
 """What zipfile raises for files that are none, or damaged: NotImplementedError where a header
 asks for a later version of zip, ValueError for names and offsets."""
+
+
+STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+"""Methods of packing that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file in a zip: where its local header lies, where its bytes do, and how many are packed."""
+
+    name: str
+    header: int
+    start: int
+    packed: int
+    method: int
+    crc: int | None
+    """CRC-32 of the bytes unpacked; None where it is not known."""
+    encrypted: bool = False
+    sure: bool = True
+    """Whether where it lies and ends is told alike by more than one place of the zip."""
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it lies where a WACZ has its web archives (WACZ 1.1.1, section 5)."""
+        return self.name.startswith("archive/") and not self.name.endswith("/")
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its bytes can be unpacked here."""
+        return self.method in (STORED, DEFLATED) and not self.encrypted
 
 
 class Sought(io.RawIOBase):

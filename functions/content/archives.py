@@ -5,6 +5,7 @@ that the configuration names, or where a file of that name was ingested, and now
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import BinaryIO, cast
 
 from functions.content import wacz
@@ -106,8 +107,12 @@ class PlacedArchives:
         address = f"{slices.address}/{key}"
 
         def find() -> tuple[int, wacz.Member] | None:
-            member = wacz.members(slices, key).get(inner)
-            return (wacz.begins(slices, key, member), member) if member else None
+            with suppress(ContentError):
+                member = wacz.members(slices, key).get(inner)
+                fits = member and (member.deflated or offset + (length or 0) <= member.packed)
+                if member and fits:
+                    return wacz.begins(slices, key, inner, member), member
+            return wacz.recover(slices, key, inner)
 
         found = self._cache.get((address, inner), find)
         if found is None:

@@ -3,12 +3,12 @@
 import io
 import struct
 import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from functions.archive.zip import DAMAGE, Sought
+from functions.archive.entry import Unpacked, read_entries
+from functions.archive.zip import DAMAGE, DEFLATED, Entry, Sought
 from functions.content.errors import ContentError
 from functions.store.slice import Slices
 
@@ -46,16 +46,32 @@ def members(slices: Slices, key: str) -> Mapping[str, Member]:
         raise ContentError("damaged", f"{key} is no sound zip: {error}") from error
 
 
-def begins(slices: Slices, key: str, member: Member) -> int:
+def begins(slices: Slices, key: str, name: str, member: Member) -> int:
     """Return the offset in the zip of a member's first byte. Raises ContentError, StoreError."""
-    head = b""
+    head, wanted = b"", name.encode()
     if 0 <= member.header < FARTHEST:
-        with slices.open(key, member.header, _LOCAL.size) as stream:
-            head = stream.read(_LOCAL.size)
+        size = _LOCAL.size + len(wanted)
+        with slices.open(key, member.header, size) as stream:
+            head = io.BufferedReader(cast(io.RawIOBase, stream)).read(size)
     if len(head) < _LOCAL.size or not head.startswith(b"PK\3\4"):
         raise ContentError("damaged", f"{key} has no file at byte {member.header}")
-    _, name, extra = _LOCAL.unpack(head)
-    return member.header + _LOCAL.size + int(name) + int(extra)
+    _, length, extra = _LOCAL.unpack(head[: _LOCAL.size])
+    if head[_LOCAL.size :] != wanted or length != len(wanted):
+        raise ContentError("damaged", f"{key} has another file at byte {member.header}")
+    return member.header + _LOCAL.size + int(length) + int(extra)
+
+
+def recover(slices: Slices, key: str, name: str) -> tuple[int, Member] | None:
+    """Return where a member of a damaged zip begins, found as an ingest finds it, if it is there.
+
+    All of the zip may be read for it. Raises StoreError.
+    """
+    view = _View(slices, key)
+    listing = read_entries(cast(BinaryIO, view), slices.size(key))
+    for entry in listing.entries:
+        if entry.name == name and entry.is_readable:
+            return entry.start, Member(entry.header, entry.packed, entry.method == DEFLATED)
+    return None
 
 
 class Inflated(io.RawIOBase):
@@ -63,8 +79,9 @@ class Inflated(io.RawIOBase):
 
     def __init__(self, stream: BinaryIO, offset: int) -> None:
         self._stream = stream
-        self._inflater = zlib.decompressobj(-15)
-        self._packed = b""
+        entry = Entry("", 0, 0, 0, DEFLATED, None)
+        self._pieces = Unpacked(self._packed(), entry).pieces()
+        self._rest = b""
         self._skip = offset
 
     def readable(self) -> bool:
@@ -73,23 +90,21 @@ class Inflated(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer; what is damaged ends there, as where it was ingested."""
-        while not self._inflater.eof:
-            self._packed = self._packed or self._stream.read(_STEP)
-            try:
-                most = min(self._skip, _STEP) or len(buffer)
-                data = self._inflater.decompress(self._packed, most)
-            except zlib.error:
+        while not self._rest:
+            piece = next(self._pieces, b"")
+            if not piece:
                 return 0
-            ended = not self._packed and not data
-            self._packed = self._inflater.unconsumed_tail
-            if self._skip:
-                self._skip -= len(data)
-            elif data:
-                buffer[: len(data)] = data
-                return len(data)
-            if ended:
-                return 0
-        return 0
+            skipped = min(self._skip, len(piece))
+            self._skip -= skipped
+            self._rest = piece[skipped:]
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def _packed(self) -> Iterator[bytes]:
+        while piece := self._stream.read(_STEP):
+            yield piece
 
     def close(self) -> None:
         """Close what it inflates."""

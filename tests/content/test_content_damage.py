@@ -128,11 +128,26 @@ def test_a_declared_length_of_ten_gigabytes_takes_no_more_than_is_there(stored: 
     [
         lambda data: data[:-22],
         lambda data: data[:-30] + bytes(30),
-        lambda data: b"PK\3\4" + bytes(500),
-        lambda data: data.replace(b"archive/one.warc.gz", b"archive/two.warc.gz"),
         lambda data: data.replace(b"PK\3\4", b"PK\3\5"),
         lambda data: data[:-10] + b"\xff\xff\xff\x7f" + data[-6:],
         lambda data: data[:-6] + b"\xff\xff\xff\xff" + data[-2:],
+    ],
+)
+def test_a_wacz_with_a_damaged_directory_is_read(stored: Stored, change) -> None:  # type: ignore[no-untyped-def]
+    stored.put("stored.wacz", SMALL["stored.wacz"])
+    (stored.folder / "stored.wacz").write_bytes(change(SMALL["stored.wacz"]))
+    contents = stored.contents()
+    for one in stored.records:
+        with contents.opened(contents.find(NONE, one), coded=True) as stream:
+            assert len(stream.read()) == one.fields["content_length"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: b"PK\3\4" + bytes(500),
+        lambda data: data.replace(b"archive/one.warc.gz", b"archive/two.warc.gz"),
+        lambda data: data[: data.index(b"archive/one")],
     ],
 )
 def test_a_damaged_wacz_is_told(stored: Stored, change) -> None:  # type: ignore[no-untyped-def]

@@ -1,0 +1,193 @@
+"""The files in a zip, found by its directory and, where that is damaged, by their local headers.
+
+APPNOTE.TXT, sections 4.3.7 (local header), 4.3.9 (data descriptor), 4.3.12 (directory), 4.5.3
+(ZIP64).
+"""
+
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO, cast
+
+from functions.archive.salvage import salvage
+from functions.archive.zip import DAMAGE, DEFLATED, STORED, Entry
+from functions.archive.zipscan import LOCAL, SIGNATURE, Scan
+
+_STEP = 1 << 16
+_RAW = -15  # deflate without any header
+_EXTRA = 64  # bytes that a local header's extra field may have more than the directory's
+_ARCHIVES = (b"\x1f\x8b\x08", b"WARC/", b"filedesc", b"\x28\xb5\x2f\xfd")
+_DISAGREES = "it disagrees with the headers of the files"
+_LONGEST = 24  # bytes of a data descriptor
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of a zip in the order of their places, and what is wrong with its directory."""
+
+    entries: tuple[Entry, ...]
+    wrong: str = ""
+
+
+def read_entries(stream: BinaryIO, size: int) -> Listing:
+    """Return the files in a zip of `size` bytes, damaged or not; the stream has to seek.
+
+    What the directory tells is held against the local headers. Where they disagree, all local
+    headers are looked for. Raises OSError of the stream alone.
+    """
+    try:
+        with zipfile.ZipFile(cast(Any, stream)) as archive:
+            infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
+            ends = [*(info.header_offset for info in infos[1:]), archive.start_dir]
+    except DAMAGE as error:
+        return Listing(tuple(Scan(stream, size).entries()), str(error) or "no directory")
+    listed = [_locate(stream, info, end) for info, end in zip(infos, ends, strict=True)]
+    if all(one.sure for one, _ in listed):
+        repaired = any(was for _, was in listed)
+        return Listing(tuple(one for one, _ in listed), _DISAGREES if repaired else "")
+    scanned = {one.header: one for one in Scan(stream, size).entries()}
+    given = [one for one, _ in listed]
+    found = {one.header: one for one in _unite(given, scanned) if 0 <= one.header < size}
+    entries = tuple(found[place] for place in sorted(found))
+    same = list(map(_place, entries)) == list(map(_place, given))
+    return Listing(entries, "" if same else _DISAGREES)
+
+
+def _place(entry: Entry) -> tuple[object, ...]:
+    return entry.name, entry.start, entry.packed, entry.method, entry.encrypted
+
+
+def _unite(listed: list[Entry], scanned: Mapping[int, Entry]) -> Iterator[Entry]:
+    """Yield what only a scan found, and then what the directory and the scan come to."""
+    places = {one.header for one in listed if one.sure}
+    named = {one.name: one for one in scanned.values() if one.header not in places}
+    yield from (one for place, one in scanned.items() if place not in places)
+    for one in listed:
+        other = scanned.get(one.header)
+        if other is None or (other.name != one.name and one.name in named):
+            other = named.get(one.name)
+        yield one if one.sure else _settle(one, other)
+
+
+def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[Entry, bool]:
+    """Return a file that the directory names, sure if its local header agrees.
+
+    And whether something of it was told otherwise by one of the two. `following` is where the next
+    file begins, or the directory.
+    """
+    name = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437", "replace")
+    stream.seek(max(info.header_offset, 0))
+    head = stream.read(LOCAL.size + len(name)).ljust(LOCAL.size, b"\0")
+    signature, flags, method, *_, names, extra = LOCAL.unpack(head[: LOCAL.size])
+    start = info.header_offset + LOCAL.size + names + extra
+    least = info.header_offset + LOCAL.size + len(name)
+    sure = signature == SIGNATURE and head[LOCAL.size :] == name
+    before = following - info.compress_size - _described(stream, info, following)
+    if names != len(name) or start != before or not sure:
+        sure = False
+        if least <= before <= least + len(info.extra) + _EXTRA and (
+            names != len(name) or _opens_archive(stream, before) > _opens_archive(stream, start)
+        ):
+            start = before
+    entry = Entry(
+        name=info.filename,
+        header=info.header_offset,
+        start=start,
+        packed=info.compress_size,
+        method=_method(info, method),
+        crc=info.CRC,
+        encrypted=bool(info.flag_bits & flags & 1),
+        sure=sure,
+    )
+    told = (info.compress_type, info.flag_bits & 1)
+    return entry, told != (method, flags & 1)
+
+
+def _opens_archive(stream: BinaryIO, place: int) -> bool:
+    stream.seek(max(place, 0))
+    return stream.read(8).startswith(_ARCHIVES)
+
+
+def _described(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> int:
+    """Return how many bytes the data descriptor has that ends there; 0 if there is none."""
+    stream.seek(max(following - _LONGEST, 0))
+    before = stream.read(min(_LONGEST, max(following, 0)))
+    forms = {12: "<IIxxxx", 16: "<4xIIxxxx", 20: "<IQ8x", 24: "<4xIQ8x"}
+    for size, form in forms.items():
+        if len(before) >= size:
+            told = struct.unpack(form, before[-size:])
+            if told == (info.CRC, info.compress_size):
+                return size if size in (16, 24) else _signed(before, size)
+    return 0
+
+
+def _signed(before: bytes, size: int) -> int:
+    """Return the size with the signature that a descriptor may have before it."""
+    return size + 4 if before[-size - 4 : -size] == b"PK\x07\x08" else size
+
+
+def _method(info: zipfile.ZipInfo, local: int) -> int:
+    """Return the method of packing, where the directory and a local header may disagree."""
+    known = [method for method in (info.compress_type, local) if method in (STORED, DEFLATED)]
+    likely = STORED if info.file_size == info.compress_size else DEFLATED
+    return likely if likely in known else (known or [info.compress_type])[0]
+
+
+def _settle(listed: Entry, scanned: Entry | None) -> Entry:
+    """Return what the directory and a local header at the same place come to."""
+    if scanned is None:
+        return listed
+    if not scanned.sure:
+        return listed
+    known = scanned if scanned.is_archive and not listed.is_archive else listed
+    return replace(scanned, name=known.name, crc=scanned.crc if known is scanned else listed.crc)
+
+
+class Unpacked:
+    """The bytes of a file in a zip, as far as they can be had, and what is wrong with them."""
+
+    def __init__(self, pieces: Iterator[bytes], entry: Entry) -> None:
+        """Take the file's bytes as stored."""
+        self.damage = ""
+        self._entry = entry
+        self._pieces = pieces
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the bytes, once; then `damage` tells whether they are as they were packed."""
+        crc = 0
+        for piece in self._stored() if self._entry.method == STORED else self._inflated():
+            crc = zlib.crc32(piece, crc)
+            yield piece
+        if not self.damage and self._entry.crc not in (None, crc):
+            self.damage = "its checksum is wrong"
+        if not self.damage and self._entry.crc is None and not self._entry.sure:
+            self.damage = "its end is not known"
+
+    def _stored(self) -> Iterator[bytes]:
+        size = 0
+        for piece in self._pieces:
+            size += len(piece)
+            yield piece
+        if size < self._entry.packed:
+            self.damage = "the zip file ends too early"
+
+    def _inflated(self) -> Iterator[bytes]:
+        inflater = zlib.decompressobj(_RAW)
+        for piece in self._pieces:
+            while piece and not inflater.eof:
+                before = inflater.copy()
+                try:
+                    data = inflater.decompress(piece, _STEP)
+                except zlib.error as error:
+                    self.damage = str(error)
+                    yield salvage(before, piece)
+                    return
+                piece = inflater.unconsumed_tail
+                if data:
+                    yield data
+        while not inflater.eof and (data := inflater.decompress(b"", _STEP)):
+            yield data
+        if not inflater.eof:
+            self.damage = "the zip file ends too early"

@@ -1,0 +1,173 @@
+"""Files of a zip by their local headers alone, for one whose directory is damaged or missing.
+
+A header may leave the size to a data descriptor behind the file. The descriptor is known by the
+size that it tells, which is how far it lies from the file's start. Where no descriptor fits, the
+file ends before the next header of a WACZ's file. Bytes are read forwards, and a bounded number of
+times, whatever the headers tell.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from functions.archive.zip import Entry
+
+SIGNATURE = b"PK\x03\x04"
+LOCAL = struct.Struct("<4s2xHH4xIIIHH")
+"""Signature, flags, method, CRC, packed and unpacked size, lengths of name and extra field."""
+
+_MOST = 1 << 16  # files of one zip
+_LONGEST = 1 << 12  # bytes of a name
+_METHODS = 100  # numbers of methods are below it
+_STEP = 1 << 20
+_AGAIN = 4  # how often all bytes may be looked through for the ends of files
+_UNTOLD = 0xFFFFFFFF
+_BORDER = re.compile(rb"PK(?:\x03\x04|\x01\x02|\x05\x06|\x06\x06|\x07\x08)")
+_AHEAD = 26 + 30 + 20  # bytes behind a border that tell what it is, and some of a name
+_BEHIND = 20  # bytes of the longest descriptor without a signature
+_NAME = re.compile(rb"(?:archive|pages|indexes|fuzzy|logs)/|datapackage|webarchive|signature")
+_DESCRIPTOR = re.compile(rb"PK\x07\x08.{12}\Z|PK\x07\x08.{20}\Z", re.DOTALL)
+
+
+class Scan:
+    """One reading of a zip of `size` bytes, whose stream has to seek."""
+
+    def __init__(self, stream: BinaryIO, size: int) -> None:
+        self._stream = stream
+        self._size = size
+        self._left = _AGAIN * size + _STEP  # bytes that may yet be looked through
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the files in the order of their places."""
+        place: int | None = 0
+        for _ in range(_MOST):
+            place = self._find_header(place or 0)
+            if place is None:
+                return
+            entry, place = self._entry(place)
+            if entry is not None:
+                yield entry
+
+    def _entry(self, place: int) -> tuple[Entry | None, int]:
+        """Return the file whose header lies at `place`, and where the next one may lie."""
+        head = self._read(place, LOCAL.size)
+        if len(head) < LOCAL.size:
+            return None, self._size
+        _, flags, method, crc, packed, unpacked, names, extras = LOCAL.unpack(head)
+        rest = self._read(place + LOCAL.size, names + extras)
+        name, start = rest[:names], place + LOCAL.size + names + extras
+        text = name.decode("utf-8", "replace")
+        if not 0 < names <= _LONGEST or method >= _METHODS or not text.isprintable():
+            return None, place + len(SIGNATURE)
+        if len(rest) < names:
+            return None, self._size
+        if _UNTOLD in (packed, unpacked):
+            packed = _long_size(rest[names:], packed)
+        untold = bool(flags & 8)
+        end = after = start + packed
+        sure = not untold and self._ends(end)
+        if not sure:
+            end, after, sure, told = self._find_end(start)
+            crc = told if untold else crc
+        known = None if untold and not sure else crc
+        encrypted = bool(flags & 1)
+        entry = Entry(text, place, start, max(end - start, 0), method, known, encrypted, sure)
+        return entry, max(after, place + LOCAL.size)
+
+    def _ends(self, end: int) -> bool:
+        """Tell whether something known lies behind a file that ends there."""
+        return end == self._size or _BORDER.match(self._read(end, len(SIGNATURE))) is not None
+
+    def _find_end(self, start: int) -> tuple[int, int, bool, int]:
+        """Return where a file ends, what lies behind it, whether that is sure, and its CRC."""
+        likely: tuple[int, int, bool, int] | None = None
+        for place, before, behind in self._borders(start):
+            size = place - start
+            found = _descriptor(before, behind, size)
+            if found is not None:
+                end, length, crc = found
+                return start + end, start + end + length, True, crc
+            if likely is None and _begins_file(behind):
+                match = _DESCRIPTOR.search(before) if size >= len(before) else None
+                cut = len(before) - match.start() if match else 0
+                likely = place - cut, place, False, 0
+                if self._left <= 0:
+                    break
+        return likely or (self._size, self._size, False, 0)
+
+    def _borders(self, start: int) -> Iterator[tuple[int, bytes, bytes]]:
+        """Yield each place from `start` on with a signature, and the bytes before and behind it."""
+        base, data = start, self._read(start, _STEP)
+        self._left -= len(data)
+        seen = 0
+        while data:
+            last = base + len(data) >= self._size
+            until = len(data) if last else max(len(data) - _AHEAD, seen)
+            for match in _BORDER.finditer(data, seen):
+                at = match.start()
+                if at >= until:
+                    break
+                yield base + at, data[max(at - _BEHIND - 4, 0) : at], data[at : at + _AHEAD]
+            if last:
+                return
+            keep = max(until - _BEHIND - 4, 0)
+            more = self._read(base + len(data), _STEP)
+            self._left -= len(more)
+            base, data, seen = base + keep, data[keep:] + more, until - keep
+
+    def _find_header(self, place: int) -> int | None:
+        if self._read(place, len(SIGNATURE)) == SIGNATURE:
+            return place
+        for found, _, behind in self._borders(place):
+            if behind.startswith(SIGNATURE):
+                return found
+        return None
+
+    def _read(self, place: int, size: int) -> bytes:
+        if place >= self._size:
+            return b""
+        self._stream.seek(place)
+        data = b""
+        while len(data) < size and (piece := self._stream.read(size - len(data))):
+            data += piece
+        return data
+
+
+def _descriptor(before: bytes, behind: bytes, size: int) -> tuple[int, int, int] | None:
+    """Return a file's size, its descriptor's length and its CRC, if one that fits lies here.
+
+    `size` bytes lie between the file's start and this place. A descriptor may lack its signature,
+    and may be that of ZIP64; then another signature follows it.
+    """
+    if behind.startswith(b"PK\x07\x08"):
+        for form, length in ((struct.Struct("<4xII"), 16), (struct.Struct("<4xIQ"), 24)):
+            if len(behind) >= form.size:
+                crc, packed = form.unpack_from(behind)
+                if packed == size:
+                    return size, length, crc
+        return None
+    for form, length in ((struct.Struct("<II"), 12), (struct.Struct("<IQ"), 20)):
+        signed = before[-length - 4 : -length] == b"PK\x07\x08"  # one that did not fit
+        if len(before) >= length and size >= length and not signed:
+            crc, packed = form.unpack_from(before, len(before) - length)
+            if packed == size - length:
+                return packed, length, crc
+    return None
+
+
+def _begins_file(behind: bytes) -> bool:
+    """Tell whether a header of a file as WACZ has them begins here, local or of the directory."""
+    at = {SIGNATURE: 30, b"PK\x01\x02": 46}.get(behind[:4])
+    return at is not None and _NAME.match(behind, at) is not None
+
+
+def _long_size(extra: bytes, packed: int) -> int:
+    """Return the packed size that the extra field of ZIP64 tells (4.5.3), else the one given."""
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<HH", extra, at)
+        if kind == 1 and length >= 16 and at + 20 <= len(extra):
+            return int(struct.unpack_from("<Q", extra, at + 12)[0])
+        at += 4 + length
+    return packed
