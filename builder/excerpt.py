@@ -34,7 +34,7 @@ _CODES = {
     "undated": "no date, which an index needs",
     "unplaced": "no place of their own in an archive file",
     "not-at-hand": "their archive file is not there",
-    "damaged": "the archive file holds something else",
+    "damaged": "the archive file holds something else, or is damaged",
 }
 
 

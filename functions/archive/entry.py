@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
 from functions.archive.salvage import salvage
-from functions.archive.zip import DAMAGE, DEFLATED, STORED, Entry
+from functions.archive.zip import ARCHIVES, DAMAGE, DEFLATED, STORED, Entry
 from functions.archive.zipscan import LOCAL, SIGNATURE, Scan
 
 _STEP = 1 << 16
@@ -20,6 +20,7 @@ _RAW = -15  # deflate without any header
 _EXTRA = 64  # bytes that a local header's extra field may have more than the directory's
 _ARCHIVES = (b"\x1f\x8b\x08", b"WARC/", b"filedesc", b"\x28\xb5\x2f\xfd")
 _DISAGREES = "it disagrees with the headers of the files"
+_CHECKED = 1000  # files whose local headers are all looked at; of more, those of archives
 _LONGEST = 24  # bytes of a data descriptor
 
 
@@ -43,16 +44,18 @@ def read_entries(stream: BinaryIO, size: int) -> Listing:
             ends = [*(info.header_offset for info in infos[1:]), archive.start_dir]
     except DAMAGE as error:
         return Listing(tuple(Scan(stream, size).entries()), str(error) or "no directory")
-    listed = [_locate(stream, info, end) for info, end in zip(infos, ends, strict=True)]
-    if all(one.sure for one, _ in listed):
-        repaired = any(was for _, was in listed)
-        return Listing(tuple(one for one, _ in listed), _DISAGREES if repaired else "")
-    scanned = {one.header: one for one in Scan(stream, size).entries()}
-    given = [one for one, _ in listed]
-    found = {one.header: one for one in _unite(given, scanned) if 0 <= one.header < size}
-    entries = tuple(found[place] for place in sorted(found))
-    same = list(map(_place, entries)) == list(map(_place, given))
-    return Listing(entries, "" if same else _DISAGREES)
+    some = list(zip(infos, ends, strict=True))
+    if len(some) > _CHECKED:
+        some = [(info, end) for info, end in some if info.filename.startswith(ARCHIVES)]
+    located = [_locate(stream, info, end) for info, end in some]
+    listed = [one for one, _ in located]
+    entries, agree = listed, all(agrees for _, agrees in located)
+    if not all(one.sure for one in listed):
+        scanned = {one.header: one for one in Scan(stream, size).entries()}
+        found = {one.header: one for one in _unite(listed, scanned) if 0 <= one.header < size}
+        entries = [found[place] for place in sorted(found)]
+        agree = agree and list(map(_place, entries)) == list(map(_place, listed))
+    return Listing(tuple(entries), "" if agree else _DISAGREES)
 
 
 def _place(entry: Entry) -> tuple[object, ...]:
@@ -72,10 +75,9 @@ def _unite(listed: list[Entry], scanned: Mapping[int, Entry]) -> Iterator[Entry]
 
 
 def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[Entry, bool]:
-    """Return a file that the directory names, sure if its local header agrees.
+    """Return a file that the directory names, and whether its local header agrees.
 
-    And whether something of it was told otherwise by one of the two. `following` is where the next
-    file begins, or the directory.
+    It is sure if its bytes end at `following` besides, where the next file begins or the directory.
     """
     name = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437", "replace")
     stream.seek(max(info.header_offset, 0))
@@ -83,14 +85,17 @@ def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[En
     signature, flags, method, *_, names, extra = LOCAL.unpack(head[: LOCAL.size])
     start = info.header_offset + LOCAL.size + names + extra
     least = info.header_offset + LOCAL.size + len(name)
-    sure = signature == SIGNATURE and head[LOCAL.size :] == name
-    before = following - info.compress_size - _described(stream, info, following)
-    if names != len(name) or start != before or not sure:
-        sure = False
-        if least <= before <= least + len(info.extra) + _EXTRA and (
-            names != len(name) or _opens_archive(stream, before) > _opens_archive(stream, start)
-        ):
-            start = before
+    same = signature == SIGNATURE and head[LOCAL.size :] == name and names == len(name)
+    before = following - info.compress_size
+    if (info.flag_bits | flags) & 8:
+        before -= _described(stream, info, following)
+    sure = same and start == before
+    if (
+        not sure
+        and least <= before <= least + len(info.extra) + _EXTRA
+        and (names != len(name) or _opens_archive(stream, before) > _opens_archive(stream, start))
+    ):
+        start = before
     entry = Entry(
         name=info.filename,
         header=info.header_offset,
@@ -101,8 +106,7 @@ def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[En
         encrypted=bool(info.flag_bits & flags & 1),
         sure=sure,
     )
-    told = (info.compress_type, info.flag_bits & 1)
-    return entry, told != (method, flags & 1)
+    return entry, same and (method, flags & 1) == (info.compress_type, info.flag_bits & 1)
 
 
 def _opens_archive(stream: BinaryIO, place: int) -> bool:
@@ -137,9 +141,7 @@ def _method(info: zipfile.ZipInfo, local: int) -> int:
 
 def _settle(listed: Entry, scanned: Entry | None) -> Entry:
     """Return what the directory and a local header at the same place come to."""
-    if scanned is None:
-        return listed
-    if not scanned.sure:
+    if scanned is None or not scanned.sure:
         return listed
     known = scanned if scanned.is_archive and not listed.is_archive else listed
     return replace(scanned, name=known.name, crc=scanned.crc if known is scanned else listed.crc)

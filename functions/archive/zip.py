@@ -11,6 +11,8 @@ asks for a later version of zip, ValueError for names and offsets."""
 
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 """Methods of packing that are read."""
+ARCHIVES = "archive/"
+"""The folder of a WACZ that has its web archives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Entry:
     @property
     def is_archive(self) -> bool:
         """Whether it lies where a WACZ has its web archives (WACZ 1.1.1, section 5)."""
-        return self.name.startswith("archive/") and not self.name.endswith("/")
+        return self.name.startswith(ARCHIVES) and not self.name.endswith("/")
 
     @property
     def is_readable(self) -> bool:

@@ -20,7 +20,7 @@ LOCAL = struct.Struct("<4s2xHH4xIIIHH")
 _MOST = 1 << 16  # files of one zip
 _LONGEST = 1 << 12  # bytes of a name
 _METHODS = 100  # numbers of methods are below it
-_STEP = 1 << 20
+_FIRST, _STEP = 1 << 12, 1 << 20
 _AGAIN = 4  # how often all bytes may be looked through for the ends of files
 _UNTOLD = 0xFFFFFFFF
 _BORDER = re.compile(rb"PK(?:\x03\x04|\x01\x02|\x05\x06|\x06\x06|\x07\x08)")
@@ -98,7 +98,8 @@ class Scan:
 
     def _borders(self, start: int) -> Iterator[tuple[int, bytes, bytes]]:
         """Yield each place from `start` on with a signature, and the bytes before and behind it."""
-        base, data = start, self._read(start, _STEP)
+        step = _FIRST
+        base, data = start, self._read(start, step)
         self._left -= len(data)
         seen = 0
         while data:
@@ -112,7 +113,8 @@ class Scan:
             if last:
                 return
             keep = max(until - _BEHIND - 4, 0)
-            more = self._read(base + len(data), _STEP)
+            step = min(4 * step, _STEP)
+            more = self._read(base + len(data), step)
             self._left -= len(more)
             base, data, seen = base + keep, data[keep:] + more, until - keep
 
