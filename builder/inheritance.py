@@ -2,6 +2,7 @@
 
 INHERITED = (
     "content_charset",
+    "content_charset_source",
     "content_languages",
     "content_mime_detected",
     "content_mime_type",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import BinaryIO, Protocol
-from urllib.parse import quote, urldefrag, urljoin
+from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 import webencodings
 
@@ -70,7 +70,7 @@ def converted(
 def rewritten(data: bytes, planned: Planned, content_type: str, kept: Kept) -> bytes | None:
     """Return a page's bytes with its references rewritten; None where its encoding forbids it."""
     form = kind(planned.media_type)
-    name = _encoding(data, content_type, form)
+    name = _encoding(data, content_type, form, planned.url)
     found = webencodings.lookup(name) or webencodings.UTF8
     codec = found.codec_info.name
     if name in _TEXT_OF_ITS_OWN:
@@ -151,10 +151,16 @@ def _quoted(text: str, codec: str = "utf-8") -> str:
     return quote(text, safe="!\"#$%&'()*+,/:;<=>?@[\\]^_`{|}~", encoding=codec, errors="replace")
 
 
-def _encoding(data: bytes, content_type: str, form: str | None) -> str:
+def _encoding(data: bytes, content_type: str, form: str | None, url: str) -> str:
     told = _CHARSET.search(content_type)
     name = charset.of_bom(data) or charset.named(told[1] if told else None)
     if form == "css":
         found = _AT_CHARSET.match(data)
         return name or charset.named(found[1].decode("latin-1") if found else None) or "utf-8"
-    return name or charset.declared_within(data) or charset.guessed(data)
+    return name or charset.of_html(data, _host(url)).name
+
+
+def _host(url: str) -> str | None:
+    with suppress(ValueError):
+        return urlsplit(url).hostname
+    return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from builder.sources import address, charset, html, instant, mime
+from builder.sources.charset import Charset
 from builder.sources.event import Capture, Fault, Rules
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
@@ -18,6 +19,7 @@ from functions.snapshot.identifier import capture_identity
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = re.compile(r"text/.+|application/(?:.+\+)?xml|image/svg\+xml")
+_XML = re.compile(r"(?:text|application)/xml|.+\+xml")
 _REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
 SETTINGS = {"redirect": "documents.redirects", "error": "documents.errors"}
 """The setting that publishes what `refused` leaves out, by the reason that it gives."""
@@ -58,7 +60,7 @@ class Draft:
 class _Content:
     declared: str | None = None
     detected: str | None = None
-    charset: str | None = None
+    charset: Charset | None = None
     languages: str | None = None
     title: str | None = None
 
@@ -130,9 +132,10 @@ class Captures:
         """Return the capture of one document without its identity; see `made`."""
         record, payload = found.record, found.payload
         when, bad_date = (instant.from_arc if record.is_arc else instant.from_warc)(record.date)
-        content, bad_title = _content(found, self._rules.titles)
-        flaws += [flaw for flaw in (bad_date, bad_title) if flaw]
         where = address.parse(record.url)
+        host = where.host.name if where.host else None
+        content, bad_title = _content(found, host, self._rules.titles)
+        flaws += [flaw for flaw in (bad_date, bad_title) if flaw]
         status = status_of(record, found.message)
         digest = _digest(found)
         refers_to = record.fields.get(b"warc-refers-to-target-uri")
@@ -142,7 +145,7 @@ class Captures:
             url_surtkey=where.surt,
             sets=self._sets(where, content),
             url_bytes=where.raw,
-            url_host_name=where.host.name if where.host else None,
+            url_host_name=host,
             url_host_registered_domain=where.host.registered if where.host else None,
             fetch_date=when.text,
             fetch_time=when.time,
@@ -152,7 +155,8 @@ class Captures:
             content_length=payload.length if payload else 0,
             content_mime_type=content.declared,
             content_mime_detected=content.detected,
-            content_charset=content.charset,
+            content_charset=content.charset.name if content.charset else None,
+            content_charset_source=content.charset.source if content.charset else None,
             content_languages=content.languages,
             content_truncated=_truncated(found),
             title=content.title,
@@ -264,7 +268,7 @@ def _declared_type(record: Record, fields: Mapping[bytes, bytes]) -> str | None:
     return declared
 
 
-def _content(found: Found, titles: bool) -> tuple[_Content, Flaw | None]:
+def _content(found: Found, host: str | None, titles: bool) -> tuple[_Content, Flaw | None]:
     """Return what a payload's first bytes and its header say of it, and what is wrong."""
     fields = found.message.fields if found.message else {}
     head = found.payload.head if found.payload else b""
@@ -276,14 +280,18 @@ def _content(found: Found, titles: bool) -> tuple[_Content, Flaw | None]:
     if is_text or shown in (None, "text/plain"):
         said = _charset(fields.get(b"content-type", b"")[:_CHARSET_WITHIN])
         marked = charset.of_bom(head) if is_text or shown else None
-        content.charset = marked or said
-        if titles and content.charset is None and is_text and kind != "text/plain":
-            content.charset = charset.declared_within(head)
+        if marked:
+            content.charset = Charset(marked, "marked")
+        elif said is None and titles and head and is_html:
+            content.charset = charset.of_html(head, host)
+        elif said is None and titles and kind is not None and _XML.fullmatch(kind):
+            said = charset.declared_by_xml(head)
+        if said and not marked:
+            content.charset = Charset(said, "declared")
     flaw: Flaw | None = None
     language: str | None = None
-    if titles and is_html and head:
-        content.charset = content.charset or charset.guessed(head)
-        content.title, language, illegal = html.title_and_language(head, content.charset)
+    if titles and is_html and content.charset and head:
+        content.title, language, illegal = html.title_and_language(head, content.charset.name)
         if illegal:
             flaw = ("xml-illegal-character", "title", "", "removed")
     header = fields.get(b"content-language")

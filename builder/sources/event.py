@@ -34,6 +34,7 @@ class Capture:
     content_mime_type: str | None = None
     content_mime_detected: str | None = None
     content_charset: str | None = None
+    content_charset_source: str | None = None
     content_languages: str | None = None
     content_truncated: str | None = None
     content_damaged: str | None = None

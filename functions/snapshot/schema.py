@@ -48,6 +48,7 @@ CAPTURE = (
     Column("content_mime_type", "VARCHAR", "media type as the server declared it", "text/html"),
     Column("content_mime_detected", "VARCHAR", "media type by the content's first bytes", "NULL"),
     Column("content_charset", "VARCHAR", "character encoding, WHATWG name", "windows-1250"),
+    Column("content_charset_source", "VARCHAR", "declared, marked, detected or assumed", "marked"),
     Column("content_languages", "VARCHAR", "declared languages, comma separated", "cs"),
     Column("content_truncated", "VARCHAR", "why the payload is not whole", "length"),
     Column("content_damaged", "VARCHAR", "what failed in its compressed member", "checksum"),

@@ -317,6 +317,7 @@ def test_dialects(tmp_path, name):
         "content_length",
         "content_languages",
         "content_charset",
+        "content_charset_source",
         "content_mime_detected",
         "title",
     )

@@ -150,6 +150,7 @@ INDEXED = capture(
 ARCHIVED = capture(
     1, content_length=500, title="Whole", content_mime_type="text/html", fetch_status=None,
     sets=("domain:cz:a", "mime:text:html"), content_charset="utf-8",
+    content_charset_source="declared",
 )  # fmt: skip
 
 
@@ -202,10 +203,13 @@ def test_an_archive_leads_before_an_index(world: World, parts: str) -> None:
     selection = Selection(("capture",), Span(1, manifest.last_position))
     records = repository.page(manifest, selection, 9, headers=False)
     assert len(records) == len(places)
-    columns = ("title", "content_mime_type", "content_length", "content_charset", "fetch_status")
+    columns = (
+        *("title", "content_mime_type", "content_length", "fetch_status"),
+        *("content_charset", "content_charset_source"),
+    )
     for record in records:
         found = [record.fields[name] for name in columns]
-        assert found == ["Whole", "text/html", 500, "utf-8", 200]
+        assert found == ["Whole", "text/html", 500, 200, "utf-8", "declared"]
         assert record.sets == ("collection:x", "collection:y", "domain:cz:a", "mime:text:html")
     for again in (index, archive):
         world.ingest(again)

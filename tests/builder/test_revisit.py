@@ -22,8 +22,8 @@ from functions.store.catalog import Catalogue
 from ..extent import examples
 from .conftest import NAMESPACE, World, capture
 
-INHERITED = ("content_charset", "content_languages", "content_mime_detected", "content_mime_type",
-             "title")  # fmt: skip
+INHERITED = ("content_charset", "content_charset_source", "content_languages",
+             "content_mime_detected", "content_mime_type", "title")  # fmt: skip
 SHA256 = "sha256:" + "ab" * 32
 
 

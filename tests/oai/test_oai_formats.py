@@ -38,6 +38,7 @@ WHOLE: dict[str, Any] = {
     "content_mime_type": "text/plain",
     "content_mime_detected": "application/pdf",
     "content_charset": "windows-1250",
+    "content_charset_source": "declared",
     "content_languages": "cs,en",
     "content_truncated": "length",
     "content_damaged": "checksum",

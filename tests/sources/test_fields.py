@@ -162,23 +162,6 @@ def test_encodings():
     assert charset.named("UTF8") == "utf-8"
     assert charset.named("iso-8859-1") == "windows-1252"
     assert charset.named("nonsense") is None
-    assert charset.declared_within(b"<meta charset='x'><META CHARSET=windows-1250>") is None
-    assert charset.declared_within(b"<!-- <meta charset=big5> --><meta charset=cp1250>") == (
-        "windows-1250"
-    )
-    assert charset.declared_within(b"<?xml version='1.0' encoding='iso-8859-2'?>") == "iso-8859-2"
-    assert charset.declared_within(b"<meta charset=utf-16>") == "utf-8"
-
-
-def test_encodings_are_guessed_with_care():
-    czech = "<p>Příliš žluťoučký kůň úpěl ďábelské ódy, šest žen. Můžeš žít šťastně."
-    russian = "<p>Все счастливые семьи похожи друг на друга, каждая несчастливая семья"
-    french = "<p>L'été où j'étais à la forêt, ça n'a pas été très gênant, Noël."
-    assert charset.guessed(czech.encode("utf-8")) == "utf-8"
-    assert charset.guessed(czech.encode("windows-1250")) == "windows-1250"
-    assert charset.guessed(russian.encode("windows-1251")) == "windows-1251"
-    assert charset.guessed(french.encode("windows-1252")) == "windows-1252"
-    assert charset.guessed("ě".encode()[:1]) == "utf-8"
 
 
 def test_titles():
@@ -192,10 +175,10 @@ def test_titles():
     assert title("<title>ž</title>".encode("windows-1250"), "windows-1250") == "ž"
     assert title("<title>ž</title>".encode("utf-16"), "utf-16le") == "ž"
     assert title(b"<meta charset=big5><title>\xc5\xbe</title>") == "ž"
-    assert title(b"<title>open") is None
+    assert title(b"<title>open") == "open"
     assert title(b"<title></title>") is None
     assert len(title(b"<title>" + b"a" * 9000 + b"</title>")) == 2000
-    assert title(b"<div>" * 20000 + b"<title>deep</title>") in ("deep", None)
+    assert title(b"<div>" * 20000 + b"<title>deep</title>") == "deep"
 
 
 def test_languages():

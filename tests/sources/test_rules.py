@@ -89,5 +89,6 @@ def test_without_titles_nothing_is_read_of_a_page() -> None:
     (bare,) = captures(data, replace(ALL, titles=False))
     assert (full.title, full.content_languages, full.content_charset) == ("Zprávy", "cs", "utf-8")
     assert (bare.title, bare.content_languages, bare.content_charset) == (None, "en", None)
-    same = {"title": None, "content_languages": None, "content_charset": None}
+    read = ("title", "content_languages", "content_charset", "content_charset_source")
+    same = dict.fromkeys(read)
     assert replace(full, **same) == replace(bare, **same)
