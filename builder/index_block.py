@@ -195,7 +195,7 @@ class _Reading:
         for value, status, count, foreign in self._database.execute(index_columns.KINDS).fetchall():
             raw = _raw(value)
             kind = entry.kind_of(raw)
-            record = Record(kind, b"", b"", None)
+            record = Record(kind, b"", b"", None, mime=raw)
             if reason := left_out(record) or refused(record, status, self._rules):
                 result.skips[reason] += count
                 continue

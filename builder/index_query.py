@@ -159,6 +159,7 @@ _PLAIN = (
     "(regexp_matches(filename, '[A-DF-Za-df-z_]') AND contains(filename, '.') "
     f"AND NOT starts_with(filename, '{{') OR {_none('filename')})",
     _none_or("status", "[1-9][0-9]{2}"),
+    f"NOT (({_none('status')}) AND ({_none('mime')}))",  # as of requests
     _none_or("digest", "(?:sha1:)?[A-Z2-7]{32}|[0-9a-f]{32}|sha-?256:[0-9a-f]{64}"),
     _none_or("length", "[0-9]{1,18}"),
     _none_or("offset", "[0-9]{1,18}"),

@@ -12,7 +12,7 @@ from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
 from functions.archive.digest import Declared
 from functions.archive.message import Message, charset_of
-from functions.archive.record import Block, Flaw, Record
+from functions.archive.record import Block, Flaw, Record, left_out_by_type
 from functions.archive.section import CUT
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
@@ -66,8 +66,13 @@ class _Content:
 
 
 def refused(record: Record, status: int | None, rules: Rules) -> str | None:
-    """Return which rule leaves a document out by its HTTP status, None if it is published."""
-    if status is None or 200 <= status < 300 or (status == 304 and record.type == "revisit"):
+    """Return why a document is left out by its HTTP status, None if it is published.
+
+    One that has no status, and is no revisit, is left out if its media type is that of no document.
+    """
+    if status is None:
+        return None if record.type == "revisit" else left_out_by_type(record.mime)
+    if 200 <= status < 300 or (status == 304 and record.type == "revisit"):
         return None
     if status in _REDIRECTS:
         return None if rules.redirects else "redirect"

@@ -10,6 +10,7 @@ URLs are taken byte for byte. Where an index escapes a space, its archive may ha
 escape; escapes are by far the more frequent, so they stay. Bytes beyond ASCII stay as they are.
 """
 
+import hashlib
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -49,6 +50,11 @@ _METHOD = surt.METHOD.encode("ascii") + b"="
 _METHOD_ARGUMENT = re.compile(rb"[?&]" + _METHOD)
 _METHOD_NAME = re.compile(METHOD)
 _UNLABELLED = {32: b"sha1:", 40: b"sha1:", 64: b"sha256:", 128: b"sha512:"}
+_NOTHING = frozenset(
+    digest.Declared(name, hashlib.new(name, usedforsecurity=False).digest()).text()
+    for name in ("md5", "sha1", "sha256", "sha512")
+)
+"""Digests of no bytes."""
 _ALL_BUT_REDIRECTS = Rules(errors=True)
 
 
@@ -87,10 +93,12 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
     kind = kind_of(entry.mime, entry.kind)
     if entry.url[:9].lower() == b"warcinfo:":
         kind = "warcinfo"
-    record = Record(kind, entry.url, entry.date, None)
+    record = Record(kind, entry.url, entry.date, None, mime=entry.mime)
     is_ftp = entry.url[:4].lower() == b"ftp:" and entry.status in _FTP_REPLIES
     status = None if is_ftp else _status(entry.status, flaws)
     reason = left_out(record) or refused(record, status, rules)
+    if reason is None and _is_request(entry, kind):
+        reason = "request"
     if reason:
         return Skipped(reason), []
     when, flaw = _instant(entry.date)
@@ -152,6 +160,15 @@ def _request(entry: Entry, own: str, flaws: list[Flaw]) -> tuple[str | None, str
     name = method.decode("ascii").upper()
     text, more_text = (legal(one.decode("utf-8", "replace")[:LONGEST]) for one in (body, added))
     return name, text or None, surt.of_request(entry.url, name, more_text)
+
+
+def _is_request(entry: Entry, kind: str) -> bool:
+    """Tell whether a line is of a request, as cdxj-indexer lists it with all other records.
+
+    It names neither type nor status nor media type, and the digest of the body, of no bytes.
+    """
+    is_bare = not (entry.mime or entry.status or entry.kind) and kind == "response"
+    return is_bare and digest_of(entry.digest, []) in _NOTHING
 
 
 def kind_of(media_type: bytes, said: bytes = b"") -> str:

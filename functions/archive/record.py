@@ -19,6 +19,13 @@ _NO_DOCUMENT: tuple[tuple[bytes, str], ...] = (
     (b"metadata:", "crawl-log"),
 )
 _SCHEMES = tuple(scheme for scheme, _ in _NO_DOCUMENT)
+_NO_DOCUMENT_TYPES: dict[bytes, str] = {
+    # media type of a record's block, where it is no HTTP message: what the record is
+    b"text/anvl": "metadata",
+    b"application/warc-fields": "metadata",
+    b"application/x-www-form-urlencoded": "request",
+    b"multipart/form-data": "request",
+}
 
 
 @dataclass(slots=True)
@@ -109,6 +116,13 @@ def left_out(record: Record) -> str | None:
         if start.startswith(scheme):
             return reason
     return None
+
+
+def left_out_by_type(media_type: bytes) -> str | None:
+    """Return why a record without an HTTP status is no document, by its block's media type."""
+    if media_type[:5].lower() not in (b"text/", b"appli", b"multi"):
+        return None
+    return _NO_DOCUMENT_TYPES.get(media_type.partition(b";")[0].strip().lower())
 
 
 def shown(data: bytes, limit: int = 120) -> str:

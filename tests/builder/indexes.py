@@ -11,6 +11,8 @@ from functions.oai import engine
 
 ALL = Rules(redirects=True, errors=True)
 SHA1 = "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"
+NOTHING = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+"""The SHA-1 of no bytes."""
 
 
 def line(url="http://www.a.cz/page", date="20080430204826", key="cz,a)/page", **values):

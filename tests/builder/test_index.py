@@ -1,6 +1,7 @@
 """Indexes as they come: compressed, concatenated, damaged, endless, in every form."""
 
 import gzip
+import hashlib
 import io
 import json
 import random
@@ -17,7 +18,7 @@ from builder.sources.event import Rules
 from builder.sources.fault import CODES
 from functions.snapshot.identifier import capture_identity
 
-from .indexes import ALL, SHA1, Read, line
+from .indexes import ALL, NOTHING, SHA1, Read, line
 
 LINES = [line(f"http://www.a.cz/{n}", offset=str(n * 100)) for n in range(50)]
 PLAIN = b"\n".join(LINES) + b"\n"
@@ -376,6 +377,33 @@ def test_what_is_no_capture_is_counted(tmp_path):
         "conversion": 1,
     }
     assert [c["warc_record_type"] for c in read.captures] == ["revisit"]
+
+
+def test_what_cdxj_indexer_lists_of_records_that_are_no_documents(tmp_path):
+    """It gives the media type of a record's block, and names neither type nor status."""
+    lines = [
+        line(mime="text/anvl", status=None),  # metadata of Heritrix, before WARC 1.0
+        line(mime="application/warc-fields", status=None),
+        line(mime="Text/ANVL; charset=x", status="-"),
+        line(mime="application/x-www-form-urlencoded", status=None),
+        line(mime="multipart/form-data", status=None),
+        line(mime=None, status=None, digest="sha1:" + NOTHING),
+        line(mime="-", status="-", digest="sha256:" + hashlib.sha256(b"").hexdigest()),
+    ]
+    left_out = Read(b"\n".join(lines), tmp_path / "left-out")
+    assert left_out.captures == []
+    assert dict(left_out.given.skips) == {"metadata": 3, "request": 4}
+    documents = [
+        line(mime="text/anvl", status="200"),
+        line(mime="text/plain", status=None),
+        line(mime=None, status=None),
+        line(mime=None, status="204", digest=NOTHING),
+        line(mime="unk", status=None, digest=NOTHING),
+        line(mime="warc/revisit", status=None, digest=NOTHING),
+    ]
+    documents = [one.replace(b"333", b"%d" % n) for n, one in enumerate(documents)]
+    published = Read(b"\n".join(documents), tmp_path / "published")
+    assert len(published.captures) == len(documents)
 
 
 def test_digests_that_are_no_sha1_are_told_of_once(tmp_path):

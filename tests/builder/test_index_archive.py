@@ -19,7 +19,7 @@ from functions.snapshot.manifest import Span
 from ..sources.containers import http, members, skips, warc
 from ..sources.test_request import exchange, post
 from .beginning import begin
-from .indexes import ALL, Read, line
+from .indexes import ALL, NOTHING, Read, line
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "webarchive"
 _NUMBERS = count()
@@ -136,6 +136,14 @@ def cdxj(capture, **changes):
     return f"{capture.url_surtkey} {date} ".encode() + text.encode("utf-8", "surrogateescape")
 
 
+NO_DOCUMENTS = [
+    # What cdxj-indexer lists of metadata and requests
+    line("http://a.cz/w", mime="text/anvl", status=None, offset="99001"),
+    line("http://a.cz/w", mime="application/warc-fields", status=None, offset="99002"),
+    line("http://a.cz/w", mime=None, status=None, digest=NOTHING, offset="99003"),
+]
+
+
 @pytest.fixture
 def made(tmp_path):
     """An archive with whatever makes items differ, and alike ones; and its captures."""
@@ -162,6 +170,8 @@ def made(tmp_path):
         warc(http(b"gone", status=b"HTTP/1.1 404 No"), url=b"http://a.cz/u"),
         warc(http(b"late"), url=b"http://a.cz/v", date=b"2008-04-30T20:48:26.123Z"),
         warc(b"bytes", b"Content-Type: image/png", kind=b"resource", url=b"http://a.cz/w"),
+        warc(b"via: x", b"Content-Type: text/anvl", kind=b"metadata", url=b"http://a.cz/w"),
+        warc(b"a: b", b"Content-Type: application/warc-fields", kind=b"resource"),
     ]
     blocks += exchange(post("q=č&a=%41".encode()), 1)
     blocks += exchange(post(b'{"q": "\\n"}', b"application/json", method=b"PUT"), 2, before=True)
@@ -174,7 +184,7 @@ def made(tmp_path):
 @pytest.mark.parametrize("order", ["sorted", "reversed and repeated"])
 def test_made_indexes(make_world, tmp_path, made, order):
     archive, found = made
-    lines = sorted(map(cdxj, found))
+    lines = sorted([*map(cdxj, found), *NO_DOCUMENTS])
     if order != "sorted":
         lines = lines[::-1] + lines[::2]
     path = tmp_path / "made.cdxj"

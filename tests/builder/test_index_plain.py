@@ -19,7 +19,7 @@ from builder.sources.event import Capture, Rules
 from builder.sources.rule import SetRule
 
 from ..extent import examples
-from .indexes import ALL, SHA1, line, rows
+from .indexes import ALL, NOTHING, SHA1, line, rows
 
 _FIELDS = [column.name for column in CAPTURES[2:]]
 RULED = Rules(
@@ -202,6 +202,9 @@ _VALUES = {
         "Warc/Revisit",
         "warc-info",
         "é/é",
+        "text/anvl",
+        "application/warc-fields",
+        "multipart/form-data",
     ],
     "status": ["200"] * 5
     + [
@@ -238,6 +241,7 @@ _VALUES = {
         "sha256:" + "0A" * 32,
         "da39a3ee5e6b4b0d3255bfef95601890afd80709",
     ]
+    + [NOTHING] * 3
     + ["2" * 32, "x", "md5:" + "0a" * 16, "sha1:x", SHA1.lower(), 7, "0a" * 32, "0a" * 64],
     "length": ["1043"] * 4
     + [1043, "-", "", None, "-5", "1e3", "9" * 18, "9" * 19, 1.5, " 5", "+5", "0x10"],

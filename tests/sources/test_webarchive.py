@@ -195,6 +195,8 @@ def test_names_and_types_in_any_case_folded_lines_and_bracketed_uris():
         (warc(b"x", kind=b"metadata"), "metadata"),
         (warc(b"x", kind=b"warcinfo", url=None), "warcinfo"),
         (warc(b"x", kind=b"conversion"), "conversion"),
+        (warc(b"x", b"Content-Type: text/anvl", kind=b"resource"), "metadata"),
+        (arc(b"x", mime=b"application/warc-fields; charset=x"), "metadata"),
         (warc(b"x", kind=b"continuation"), "continuation"),
         (warc(b"x", url=b"dns:a.cz"), "dns"),
         (warc(b"x", url=b"DNS:A.CZ"), "dns"),
