@@ -17,7 +17,8 @@ from functions.archive.section import CUT
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_XHTML = "application/xhtml+xml"
+_HTML = frozenset({"text/html", _XHTML})
 _TEXT = re.compile(r"text/.+|application/(?:.+\+)?xml|image/svg\+xml")
 _XML = re.compile(r"(?:text|application)/xml|.+\+xml")
 _REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
@@ -296,7 +297,10 @@ def _content(found: Found, host: str | None, titles: bool) -> tuple[_Content, Fl
     flaw: Flaw | None = None
     language: str | None = None
     if titles and is_html and content.charset and head:
-        content.title, language, illegal = html.title_and_language(head, content.charset.name)
+        is_xml = (content.declared or shown) == _XHTML
+        content.title, language, illegal = html.title_and_language(
+            head, content.charset.name, is_xml=is_xml
+        )
         if illegal:
             flaw = ("xml-illegal-character", "title", "", "removed")
     header = fields.get(b"content-language")

@@ -23,15 +23,18 @@ _OTHERWISE = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
-def title_and_language(head: bytes, charset: str) -> tuple[str | None, str | None, bool]:
+def title_and_language(
+    head: bytes, charset: str, *, is_xml: bool = False
+) -> tuple[str | None, str | None, bool]:
     """Return a page's title and its html element's language, by the page's first bytes.
 
-    The third value tells whether the title held characters that XML forbids; they are removed.
+    With `is_xml` the page is XHTML that is served as such. The third value tells whether the title
+    held characters that XML forbids; they are removed.
     """
     if charset in _OTHERWISE:
         head = decoder(charset).decode(head).encode("utf-8", "replace")
         charset = "utf-8"
-    found, declared = page.plain(head) or title.find(head)
+    found, declared = page.plain(head) or title.find(head, is_xml=is_xml)
     language = unescape(_text(declared, charset)) if declared else None
     if not found:
         return None, language, False

@@ -51,9 +51,12 @@ class Found(NamedTuple):
     language: bytes | None
 
 
-def find(page: bytes) -> Found:
-    """Return the title and language of a page whose encoding has ASCII as its own bytes."""
-    search = _Search(page)
+def find(page: bytes, *, is_xml: bool = False) -> Found:
+    """Return the title and language of a page whose encoding has ASCII as its own bytes.
+
+    With `is_xml` any element can close itself, as in XHTML that is served as such.
+    """
+    search = _Search(page, is_xml)
     title = search.title()
     languages = search.languages
     return Found(title, languages.get(b"lang") or languages.get(b"xml:lang"))
@@ -71,9 +74,10 @@ class _Foreign(NamedTuple):
 class _Search:
     """One page's reading, and what of the open elements has to be known."""
 
-    def __init__(self, page: bytes) -> None:
+    def __init__(self, page: bytes, is_xml: bool) -> None:
         self.languages: dict[bytes, bytes] = {}
         self._page = page
+        self._is_xml = is_xml
         self._foreign: list[_Foreign] = []
         self._depths: Counter[bytes] = Counter()  # of _foreign, by name
         self._names: set[bytes] = set()  # of HTML elements that began
@@ -108,8 +112,12 @@ class _Search:
                     self._push(name, self._foreign[-1].kind)
                 at = ended[0]
             elif name == b"title" and not self._templates:
+                if ended[1] and self._is_xml:
+                    return b""
                 found = _TEXTS[name].search(page, ended[0])
                 return page[ended[0] : found.start() if found else len(page)]
+            elif ended[1] and self._is_xml:
+                at = ended[0]
             else:
                 at = self._enter(name, opened, *ended)
         return None

@@ -6,6 +6,8 @@ import pytest
 
 from builder.sources.html import title_and_language
 
+from .containers import captures, http, warc
+
 # page: its title by HTML, sections 13.2.5 and 13.2.6; None where it has none
 PAGES = {
     # A title cannot close itself.
@@ -101,6 +103,20 @@ def test_a_title_is_what_browsers_show(page: bytes) -> None:
 )
 def test_the_language_is_that_of_the_html_element(page: bytes, language: str | None) -> None:
     assert title_and_language(page, "utf-8")[1] == language
+
+
+@pytest.mark.parametrize(
+    ("kind", "title"),
+    [
+        (b"text/html", "<p>x</p>"),
+        (b"application/xhtml+xml", None),
+        (b"text/html; charset=x", "<p>x</p>"),
+    ],
+)
+def test_in_xhtml_a_title_can_close_itself(kind: bytes, title: str | None) -> None:
+    page = b"<?xml version='1.0'?><html lang='cs'><base/><title/><p>x</p>"
+    (capture,) = captures(warc(http(page, b"Content-Type: " + kind)))
+    assert (capture.title, capture.content_languages) == (title, "cs")
 
 
 HOSTILE = [b"<div>", b"<svg>", b"<title", b"<svg><title>", b"</", b"<!--", b"<script><!--",
