@@ -123,11 +123,11 @@ HOSTILE = [b"<div>", b"<svg>", b"<title", b"<svg><title>", b"</", b"<!--", b"<sc
            b"<b a='", b"<template>", b"<font x", b"<style>", b"&", b"</x>", b"<p>"]  # fmt: skip
 
 
-@pytest.mark.parametrize("second", [b"", b"</x>", b"<p>", b"<font x>", b"<title>"])
+@pytest.mark.parametrize("second", [b"", b"</x>", b"<title>"])
 @pytest.mark.parametrize("first", HOSTILE)
 def test_time_grows_with_the_page(first: bytes, second: bytes) -> None:
-    half = 1 << 16
+    half = 1 << 15
     page = (first * half)[:half] + (second * half)[:half] + b"<title>x</title>"
     started = time.process_time()
     title_and_language(page, "utf-8")
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 1.5
