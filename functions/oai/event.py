@@ -89,7 +89,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP answer. `body` is UTF-8.
+    """An HTTP answer. `body` is UTF-8, unless `type` is that of an image.
 
     `digest` tells the states of a document apart ("": it has no ETag), `told` is what the access
     log tells of it.
@@ -127,7 +127,8 @@ def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = gzipped
             status = 304
     if status in (204, 304):
         return {"statusCode": status, "headers": headers, "body": b""}
-    headers["Content-Type"] = f"{reply.type}; charset=utf-8"
+    is_image = reply.type.startswith("image/")
+    headers["Content-Type"] = reply.type if is_image else f"{reply.type}; charset=utf-8"
     if compressed:
         body = compress(body)
         headers["Content-Encoding"] = "gzip"

@@ -21,9 +21,13 @@ LARGEST = 6_291_556
 
 _AS_TEXT = 1_000_000
 """Bytes up to which a body is handed over as a text, which JSON may treble; base64 adds a third."""
-_HOST = re.compile(
-    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.\-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
-)
+_BEGINNING = re.compile(r"[a-z0-9_\[]")
+"""What a host begins with; names of machines may have underscores, though those of sites do not."""
+_ROOT_DOT = re.compile(r"\.(?=(?::[0-9]*)?\Z)")
+"""The dot behind a host's name: it says that the name is whole."""
+_LONGEST_HOST = 260
+"""Characters of a host and a port; names have 253 at most (RFC 1035, section 2.3.4)."""
+_PORTS = {"http": ":80", "https": ":443"}
 _VARIABLE = re.compile(r"\{([^{}+]*)\+?\}")
 _LEAD = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9$_.+!*'()\-]+)*")
 """What may come before our own paths: what a stage or a mapping can be called."""
@@ -61,11 +65,9 @@ def read(event: object, mount: str = "") -> Call:
     path = kind.path(event) or "/"
     before = _before(path, kind.route(event), _text(context.get("stage")), mount)
     path = path[len(before) :] or "/"
-    host = headers.get("host") or _text(context.get("domainName"))
-    if not (_HOST.fullmatch(host) and endpoint.is_valid(f"http://{host}")):
-        host = "localhost"
     scheme = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
-    scheme = scheme if scheme in ("http", "https") else "https"
+    scheme = scheme if scheme in _PORTS else "https"
+    host = _host(headers.get("host") or _text(context.get("domainName")), scheme)
     return Call(
         method=kind.method(event).upper() or "GET",
         base=f"{scheme}://{host}{_without(kind.public(event), path) or before}",
@@ -96,9 +98,23 @@ def weight(answer: Mapping[str, Any], *, binary: bool = False) -> int:
     return len(json.dumps(bare)) + (len(answer["body"]) + 2) // 3 * 4
 
 
+def _host(given: str, scheme: str) -> str:
+    """Return a host as a base URL has it, "localhost" for what is none (RFC 9110, section 7.2).
+
+    However a client writes the host, the base URL is one: in lower case, without the dot at its
+    end and without the scheme's own port.
+    """
+    host = _ROOT_DOT.sub("", given.lower()).removesuffix(":")
+    known = given.isascii() and len(given) <= _LONGEST_HOST and "/" not in host
+    if not (known and _BEGINNING.match(host) and endpoint.is_valid(f"http://{host}")):
+        return "localhost"
+    return host.removesuffix(_PORTS[scheme])
+
+
 def _is_encoded(answer: Mapping[str, Any], binary: bool) -> bool:
-    body = answer["body"]
-    coded = binary or "Content-Encoding" in answer["headers"]
+    body, headers = answer["body"], answer["headers"]
+    is_image = headers.get("Content-Type", "").startswith("image/")
+    coded = binary or is_image or "Content-Encoding" in headers
     return len(body) > _AS_TEXT or bool(body and coded)
 
 

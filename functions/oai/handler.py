@@ -11,13 +11,14 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from functions.oai import access, cache, cors, deadline, gateway, schemas, site, trial
+from functions.oai import access, cache, cors, deadline, gateway, schemas, site, static, trial
 from functions.oai import event as http
 from functions.oai.access import AccessLog
 from functions.oai.answer import Answer, SetList
 from functions.oai.document import document
 from functions.oai.errors import OAIError
 from functions.oai.event import OAI_PATH, Call, Reply, unavailable
+from functions.oai.format import TEMPLATES
 from functions.oai.present import Present
 from functions.oai.provider import Provider
 from functions.oai.repository import Repository
@@ -70,6 +71,7 @@ class Application:
         digests, fields = trial.made(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digests, fields)
         self._schemas = schemas.replies(self._renderer.places)
+        self._fixed = static.replies(TEMPLATES)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])
         self._log = None if log is None else AccessLog(log)
         self._largest = largest
@@ -134,8 +136,8 @@ class Application:
 
     def _reply(self, call: Call) -> Reply:
         is_oai = call.path.rstrip("/") == OAI_PATH
-        schema = self._schemas.get(call.path.removeprefix(OAI_PATH))
-        if not is_oai and call.path != "/" and schema is None:
+        fixed = self._fixed.get(call.path) or self._schemas.get(call.path.removeprefix(OAI_PATH))
+        if not is_oai and call.path != "/" and fixed is None:
             return Reply(404, _PLAIN, f"There is nothing here; try / or {OAI_PATH}.\n".encode())
         allowed = ("GET", "HEAD", "POST", "OPTIONS") if is_oai else ("GET", "HEAD", "OPTIONS")
         if call.method == "OPTIONS":
@@ -143,8 +145,8 @@ class Application:
         if call.method not in allowed:
             allow = ", ".join(allowed)
             return Reply(405, _PLAIN, f"Use one of: {allow}.\n".encode(), {"Allow": allow})
-        if schema is not None:
-            return schema
+        if fixed is not None:
+            return fixed
         try:
             return self._document(call) if is_oai else self._page(call)
         except NothingPublished as error:

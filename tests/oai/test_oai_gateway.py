@@ -1,8 +1,10 @@
 """Gateways: the same request by each gives the same answer, and nothing that comes breaks one."""
 
+import base64
 import json
 from typing import Any
 from urllib.parse import urlencode
+from urllib.robotparser import RobotFileParser
 
 import pytest
 from hypothesis import given, settings
@@ -150,6 +152,81 @@ def test_the_page_for_people_lies_at_the_root(client, kind, how):
     assert reply["headers"]["Content-Type"].startswith("text/html")
     root = how.get("before", "/prod")
     assert f'"https://{gateways.HOST}{root}/oai?verb=Identify"'.encode() in content(reply)
+
+
+@pytest.mark.parametrize(
+    ("host", "base"),
+    [
+        ("repository_1", "https://repository_1"),
+        ("_oai.my_host.example.org:8080", "https://_oai.my_host.example.org:8080"),
+        ("OAI.Example.ORG", "https://oai.example.org"),
+        ("oai.example.org.", "https://oai.example.org"),
+        ("oai.example.org.:8443", "https://oai.example.org:8443"),
+        ("oai.example.org:443", "https://oai.example.org"),
+        ("oai.example.org:", "https://oai.example.org"),
+        ("oai.example.org:80", "https://oai.example.org:80"),
+        ("xn--kva-8la.example", "https://xn--kva-8la.example"),
+        ("192.0.2.7:8080", "https://192.0.2.7:8080"),
+        ("[2001:DB8::1]", "https://[2001:db8::1]"),
+        ("[::1]:8080", "https://[::1]:8080"),
+        ("oai.example.org..", "https://localhost"),
+        ("kočka.example", "https://localhost"),
+        ("\u212aelvin.example", "https://localhost"),
+        ("a" * 300, "https://localhost"),
+        ("a/b", "https://localhost"),
+        ("a/", "https://localhost"),
+        ("me@a.cz", "https://localhost"),
+        ("a.cz:0", "https://localhost"),
+        ("a.cz:70000", "https://localhost"),
+        ("192.0.2.700", "https://localhost"),
+        ("[::1", "https://localhost"),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_base_url_has_the_host_that_was_asked(client, kind, host, base):
+    reply = client.application(kind("verb=Identify", headers={"host": host}))
+    (found,) = page(reply).text("baseURL")
+    assert found.removesuffix("/oai").removesuffix("/prod") == base
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(
+    ("path", "type_", "begin"),
+    [
+        ("/robots.txt", "text/plain; charset=utf-8", b"# Harvesters are welcome at /oai."),
+        ("/favicon.ico", "image/vnd.microsoft.icon", b"\0\0\1\0\1\0\x10\x10"),
+    ],
+)
+def test_what_browsers_and_crawlers_look_for(client, kind, path, type_, begin):
+    reply = client.application(kind(path=path))
+    body = content(reply) if path == "/robots.txt" else base64.b64decode(reply["body"])
+    assert reply["statusCode"] == 200
+    assert body.startswith(begin)
+    assert len(body) < 1000
+    headers = reply["headers"]
+    assert headers["Content-Type"] == type_
+    assert headers["Content-Length"] == str(len(body))
+    assert headers["Cache-Control"] == "public, max-age=86400, must-revalidate"
+    head = client.application(kind(path=path, method="HEAD"))
+    assert (head["headers"], head["body"]) == (headers, "")
+    held = client.application(kind(path=path, headers={"if-none-match": headers["ETag"]}))
+    assert (held["statusCode"], held["body"]) == (304, "")
+    assert client.application(kind(path=path, method="POST"))["statusCode"] == 405
+    assert client.application(kind(path=f"/oai{path}"))["statusCode"] == 404
+
+
+def test_crawlers_may_ask_for_metadata_and_not_for_archived_content(client):
+    rules = RobotFileParser()
+    rules.parse(content(client.application(http(path="/robots.txt"))).decode().splitlines())
+    for path, may in {
+        "/": True,
+        "/oai?verb=ListRecords": True,
+        "/content/oai:a.cz:1": False,
+        "/cdx?url=a": False,
+        "/timemap/link/http://a.cz/": False,
+        "/timegate/http://a.cz/": False,
+    }.items():
+        assert rules.can_fetch("crawler", f"https://a.cz{path}") is may, path
 
 
 def test_a_mapping_that_no_route_tells_of_is_that_of_the_configured_base_url(repository, clock):

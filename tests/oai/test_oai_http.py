@@ -42,7 +42,7 @@ def test_the_base_url_is_that_of_the_request(client, path):
         ({"host": "[::ffff:1.2.3.4]"}, "https://[::ffff:1.2.3.4]/oai"),
         ({"host": "a.cz:65535"}, "https://a.cz:65535/oai"),
         ({"host": 'a"><b', "x-forwarded-proto": "javascript"}, "https://localhost/oai"),
-        ({"Host": "Upper.example.org"}, "https://Upper.example.org/oai"),
+        ({"Host": "Upper.example.org"}, "https://upper.example.org/oai"),
     ],
 )
 def test_the_host_is_believed_only_where_it_is_one(client, headers, base):
@@ -64,7 +64,6 @@ def test_the_host_is_believed_only_where_it_is_one(client, headers, base):
         "[v1.a]",
         "a:65536",
         "a:99999",
-        "a:",
         "a:b",
         "a@b",
         "a, b",
@@ -95,7 +94,7 @@ def test_an_event_may_be_nearly_empty(client):
     assert page(reply).codes == ["badVerb"]
 
 
-@pytest.mark.parametrize("path", ["/x", "/oai/x", "//", "/OAI", "/oai.xml", "/favicon.ico"])
+@pytest.mark.parametrize("path", ["/x", "/oai/x", "//", "/OAI", "/oai.xml", "/favicon.png"])
 def test_there_is_nothing_elsewhere(client, path):
     reply = client.raw(path=path)
     assert reply["statusCode"] == 404
