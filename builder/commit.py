@@ -24,6 +24,8 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _FARTHEST = timedelta(hours=2)  # publish.lead is an hour at most
+_LONG = 60
+"""Seconds beyond its lead from which a publish tells that it is about to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,10 @@ def commit(
         number += 1
         now = outside.clock()
         effective = _effective(now, lead, newest)
-        manifest = _stamped(ready, number, effective, skipped)
+        # With its publisher, so that no rival's manifest of the same second is taken for this one.
+        stamped = _stamped(ready, number, effective, skipped)
+        manifest = replace(stamped, publisher=outside.publisher)
+        _announce(outside, newest, effective, lead)
         if not _claimed(store, manifest, tag):
             skipped.append(number)  # left by a publish that did not come to its end
             continue
@@ -84,6 +89,20 @@ def commit(
         settle(store, pointer, tag)
         remove_leftovers(store, skipped)
     return _awaited(outside, manifest)
+
+
+def _announce(outside: Surroundings, newest: Entry | None, effective: datetime, lead: int) -> None:
+    """Say why a publish is about to wait for much longer than its lead, and what can be done."""
+    wait = (effective - outside.clock()).total_seconds()
+    if newest is None or wait < lead + _LONG:
+        return
+    outside.say(
+        f"this publish waits {wait / 60:.0f} minutes, until {instant.to_text(effective)}: snapshot "
+        f"{newest.snapshot} takes effect just before that. The clock of its publisher was ahead, "
+        "or this one is behind, or its publish.lead is long. The wait may be ended with Ctrl-C "
+        "once this snapshot's instant is told: it takes effect all the same "
+        "(docs/operating.md, Clocks)"
+    )
 
 
 def _awaited(outside: Surroundings, manifest: Manifest) -> Manifest:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import secrets
 import sys
 import tempfile
 import time
@@ -93,6 +94,7 @@ class Context:
             libraries={"publicsuffixlist": domain.version()},
             threads=os.cpu_count() or 1,
             progress=Rows,
+            publisher=secrets.token_hex(8),
         )
 
     def say(self, text: str) -> None:

@@ -103,15 +103,16 @@ def settled(store: Writer, outside: Surroundings) -> tuple[Pointer, datetime]:
         newest = pointer.newest()
         if newest is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        when = instant.to_text(newest.effective)
         if newest.effective > now:
-            outside.say(f"waiting for snapshot {newest.snapshot}, which is not in effect yet")
+            outside.say(f"waiting for snapshot {newest.snapshot}, in effect from {when} on")
             outside.sleep((newest.effective - now).total_seconds())
         elif pointer.settled:
             return pointer, now
         elif now > newest.effective + _SETTLING:
             raise StoreError(
-                f"snapshot {newest.snapshot} may have come too late for its instant, "
-                f"{instant.to_text(newest.effective)}: run `sheaf publish`, then export again"
+                f"snapshot {newest.snapshot} may have come too late for its instant, {when}: "
+                "run `sheaf publish`, then export again"
             )
         else:
             outside.sleep(_POLL)
@@ -271,8 +272,7 @@ class _Copy:
         expected = partial(views.stored, self._catalogue, manifest)
         data = self._source.read(key)
         if problem := views.fault(manifest, data, expected):
-            where = f"{key} of {self._source.address}"
-            raise DamagedStore(f"{where}: {problem}; `sheaf verify --repair` mends it")
+            raise DamagedStore(f"{key}: {problem}; `sheaf verify --repair` writes it anew")
         tag = self._target.tag(key)
         if tag is None:
             self._create(key)

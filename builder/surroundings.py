@@ -18,7 +18,11 @@ def _unseen(total: int) -> AbstractContextManager[Advance]:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Time, how to tell of the work and its progress, versions of libraries, threads to use."""
+    """Time, how to tell of the work and its progress, versions of libraries, threads to use.
+
+    `publisher` is a random text. It tells what this process wrote from what another one did, also
+    where both write the same snapshot in the same second.
+    """
 
     clock: Clock
     sleep: Callable[[float], None]
@@ -26,3 +30,4 @@ class Surroundings:
     libraries: Mapping[str, str]
     threads: int = 2
     progress: Progress = _unseen
+    publisher: str = ""

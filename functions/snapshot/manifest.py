@@ -66,6 +66,7 @@ class Manifest:
     stands before the handle in identifiers of templates, empty where there never was one.
     `leaves` are those of which the content stands here too, by key: they need not be read.
     `views` is the SHA-256 of the snapshot's views.sql; "" where an older program wrote it.
+    `publisher` is a random text of the process that wrote the manifest.
     """
 
     snapshot: int
@@ -85,6 +86,7 @@ class Manifest:
     prefix: str = ""
     leaves: Mapping[str, Leaf] = field(default_factory=dict, compare=False)
     views: str = field(default="", compare=False)
+    publisher: str = field(default="", compare=False)
 
     @property
     def last_position(self) -> int:
@@ -147,6 +149,7 @@ class Manifest:
             "run": self.run,
             "prefix": self.prefix,
             "views": self.views,
+            "publisher": self.publisher,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
@@ -179,6 +182,7 @@ class Manifest:
                 run=int(found.get("run", 0)),
                 prefix=str(found.get("prefix", "")),
                 views=str(found.get("views", "")),
+                publisher=str(found.get("publisher", "")),
                 libraries=dict(found["libraries"]),
                 skipped=tuple(map(int, found["skipped"])),
                 formats={

@@ -486,7 +486,7 @@ def test_damaged_views_are_not_copied_and_those_of_a_copy_are_replaced(
     exported(source, target)
     assert target.read(key) == good
     source.store.replace(key, good[:-1], source.store.tag(key))
-    with pytest.raises(DamagedStore, match=f"{key} .*sheaf verify --repair"):
+    with pytest.raises(DamagedStore, match=f"{key}: .*sheaf verify --repair"):
         exported(source, target)
     assert target.read(key) == good
 

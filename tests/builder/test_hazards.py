@@ -2,6 +2,8 @@
 
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +14,7 @@ from builder import intake
 from builder.gate import UnsortedTable
 from builder.parquet import write_table
 from builder.publish import publish
+from builder.revision import Built
 from builder.rows import Part
 from builder.store import FolderStore
 from builder.surroundings import Surroundings
@@ -99,6 +102,70 @@ def test_a_rival_may_publish_at_any_moment(world: World, at: int, more: bool) ->
     publish(world.store, SETTINGS, outside(world.clock))
     assert urls(world) == ({"1", "2", "3"} if more else {"1"})
     assert list(world.store.keys(layout.INTAKE)) == []
+
+
+class Overtaken(Touchy):
+    """A store that calls back before a pointer is moved."""
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        if self.left:
+            self.left = 0
+            self.then()
+        return self.store.replace(key, data, tag)
+
+
+def test_of_two_publishers_of_one_intake_one_reports_its_records(world: World) -> None:
+    """Both write the same snapshot, in the same second."""
+    begin(world, "hazards", published)
+    world.ingest([capture(2), capture(3)])
+    begun, said = Clock(world.clock.now), list[str]()
+    rivals: list[Built] = []
+
+    def rival() -> None:
+        surroundings = replace(outside(Clock(begun.now)), publisher="b")
+        rivals.append(publish(world.store, SETTINGS, surroundings))
+
+    surroundings = replace(outside(world.clock), publisher="a", say=said.append)
+    store = cast(FolderStore, Overtaken(world.store, 1_000, rival))
+    built = publish(store, SETTINGS, surroundings)
+    assert [one.new for one in (*rivals, built)] == [2, 0]
+    assert built.manifest is None
+    assert "another publish was faster; starting over from its snapshot" in said
+    assert urls(world) == {"1", "2", "3"}
+
+
+def test_a_long_wait_is_announced_before_it_with_its_reason(world: World) -> None:
+    """Another publisher had a clock that was nearly two hours ahead."""
+    begin(world, "hazards", published)
+    ahead = Clock(world.clock.now + timedelta(minutes=115))
+    world.ingest([capture(2)])
+    publish(world.store, SETTINGS, outside(ahead))
+    world.ingest([capture(3)])
+    told: list[str] = []
+    sleeps: list[tuple[float, int]] = []
+
+    def sleep(seconds: float) -> None:
+        sleeps.append((seconds, len(told)))
+        world.clock.sleep(seconds)
+
+    publish(world.store, SETTINGS, replace(outside(world.clock), say=told.append, sleep=sleep))
+    (notice,) = [text for text in told if "waits" in text]
+    ((seconds, before),) = [(s, n) for s, n in sleeps if s > 60]
+    assert told.index(notice) < before
+    assert 6_800 < seconds < 7_000
+    assert "until 2026-01-01T01:5" in notice
+    assert "115 minutes" in notice
+    assert "docs/operating.md" in notice
+    assert urls(world) == {"1", "2", "3"}
+
+
+def test_a_publish_soon_after_another_announces_nothing(world: World) -> None:
+    told: list[str] = []
+    world.ingest([capture(1)])
+    world.publish()
+    world.ingest([capture(2)])
+    publish(world.store, SETTINGS, replace(outside(world.clock), say=told.append))
+    assert not [text for text in told if "waits" in text]
 
 
 class Killed(BaseException):
