@@ -1,11 +1,9 @@
 """A capture, as what looks for its bytes, lists it or restores it needs it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-
-from functions.snapshot import surt
 
 FIELDS = (
     "url",
@@ -81,6 +79,14 @@ class Capture:
         digits = "".join(filter(str.isdigit, (self.date or "")[:19]))
         return digits + "00000101000000"[len(digits) :] if len(digits) >= 4 else ""
 
+    def resolve(self) -> "Capture":
+        """Return a revisit with the media type of its original in place of its own; all else as is.
+
+        A revisit of which the original's media type is not known stays as it is.
+        """
+        mime = self.mime or self.detected
+        return replace(self, type="response", mime=mime) if self.is_revisit and mime else self
+
     @staticmethod
     def of(
         identifier: str, position: int, sets: tuple[str, ...], fields: Mapping[str, Any]
@@ -91,7 +97,7 @@ class Capture:
             position=position,
             sets=sets,
             url=fields["url"],
-            surt=surt.renewed(fields["url_surtkey"] or ""),
+            surt=fields["url_surtkey"] or "",
             date=fields["fetch_date"],
             time=fields["fetch_time"],
             status=fields["fetch_status"],

@@ -18,6 +18,7 @@ from functions.content.arguments import Asked, Refused
 from functions.content.body import Stream
 from functions.content.capture import FIELDS
 from functions.content.delivery import Answer, Delivery, Lying, Sign
+from functions.content.dialect import DIALECTS
 from functions.content.errors import ContentError
 from functions.content.representation import Representation
 from functions.content.seam import Content, Contents, Searching
@@ -45,7 +46,7 @@ _LISTS: Mapping[str, Callable[[Call, Searching, Manifest, Configuration], Reply]
 }
 _STREAMS = 256
 """Answers that may be under way at once, each with a file or a request to a bucket held open."""
-PATHS = (arguments.PATH, *_LISTS)
+PATHS = (arguments.PATH, *sorted({*_LISTS, *DIALECTS}))
 """What is answered here: these, and what lies below them."""
 
 _FIELDS = (*FIELDS, obi.DOCUMENT.name)

@@ -58,19 +58,27 @@ _HEAD = " CDX N b a m s k r M S V g"
 _TEXT = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
 
 
+def _lines(texts: Sequence[str]) -> str:
+    return "".join(f"{text}\n" for text in texts)
+
+
+def _frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
+    return _lines(texts) + ("" if key is None else f"\n{key}\n")
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form of lines: media type, first line, the fields it has unless told, and how one is made.
+    """A form of an answer: media type, how a capture is written, and its fields unless told.
 
-    `write` takes a capture and the names of fields. `key` writes a resume key's last lines.
+    `write` takes a capture and the names of fields. `frame` takes the names, what was written, and
+    a resume key if one is shown, and returns the body.
     """
 
     type: str
     write: Callable[[Capture, Sequence[str]], str]
     fields: Sequence[str]
-    head: str = ""
     is_fixed: bool = False
-    key: Callable[[str], str] = lambda key: f"\n{key}\n"
+    frame: Callable[[Sequence[str], Sequence[str], str | None], str] = _frame
 
 
 def value(capture: Capture, name: str) -> str:
@@ -102,15 +110,31 @@ def _cdx(capture: Capture, names: Sequence[str]) -> str:
     return f"{_columns(capture, names)} {UNKNOWN} {' '.join(place)}"
 
 
+def _cdx_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
+    return f"{_HEAD}\n{_frame(names, texts, key)}"
+
+
+def _table_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
+    return _lines(texts) + ("" if key is None else json.dumps({"resumeKey": key}) + "\n")
+
+
+def _array(capture: Capture, names: Sequence[str]) -> str:
+    return json.dumps([value(capture, name) for name in names])
+
+
+def _array_frame(names: Sequence[str], texts: Sequence[str], key: str | None) -> str:
+    """Return the Internet Archive's JSON: an array of arrays, the first of which has the names."""
+    if not texts and key is None:
+        return "[]\n"
+    tail = [] if key is None else ["[]", json.dumps([key])]
+    return "[" + ",\n ".join((json.dumps([*names]), *texts, *tail)) + "]\n"
+
+
 FORMS: Mapping[str, Form] = {
     "cdxj": Form("text/x-cdxj", _cdxj, _USUAL),
-    "json": Form(
-        "application/x-ndjson",
-        _table,
-        _USUAL,
-        key=lambda key: json.dumps({"resumeKey": key}) + "\n",
-    ),
-    "cdx": Form("text/plain", _cdx, _CDX, _HEAD, is_fixed=True),
+    "json": Form("application/x-ndjson", _table, _USUAL, frame=_table_frame),
+    "cdx": Form("text/plain", _cdx, _CDX, is_fixed=True, frame=_cdx_frame),
     "text": Form("text/plain", _columns, _TEXT),
+    "array": Form("application/json", _array, _TEXT, frame=_array_frame),
 }
-"""Forms of lines, as `output` names them."""
+"""Forms of answers; dialect.Dialect names them."""

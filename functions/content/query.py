@@ -1,14 +1,17 @@
 """The query of a search for captures: its parameters as a table, and what they come to.
 
-They are those that pywb's server and the Internet Archive's have, as far as these have the same.
+They are those of pywb's server and the Internet Archive's. One that could not be answered at the
+cost of a page is refused with the reason, and so is one that neither server has.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from functions.content import resume, scope, sieve
+from functions.content.dialect import PYWB, Dialect
 from functions.content.line import FORMS
 from functions.content.resume import Key
 from functions.content.scope import MATCHES, NoScope, Scope
@@ -35,6 +38,7 @@ class Query:
     `limit` is how many lines, None for as many as there are; with `is_last` the last ones of what
     lies before `resume`. `closest` is the date that lines are ordered by their distance from, in 14
     digits. `fields` are names as they were given, None for those that a form has by itself.
+    `page` is a page's number from 0 on, and `page_size` its size in blocks (pages.Block).
     """
 
     scope: Scope
@@ -47,9 +51,13 @@ class Query:
     output: str
     is_reverse: bool
     closest: int | None
-    collapse: Collapse | None
+    collapses: Sequence[Collapse]
     resume: Key | None
     shows_key: bool
+    page: int | None = None
+    page_size: int = 1
+    counts_pages: bool = False
+    resolves: bool = False
 
 
 def _digits(text: str) -> str:
@@ -100,55 +108,111 @@ def _one_of(*names: str) -> Callable[[str], str]:
 
 
 def _flag(text: str) -> bool:
-    return _one_of("true", "false")(text) == "true"
+    if (word := text.lower()) not in _FLAGS:
+        raise ValueError("true or false")
+    return _FLAGS[word]
 
+
+def _count(least: int, text: str) -> int:
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(_MANY))
+    if not (is_number and least <= int(text) <= _MANY):
+        raise ValueError(f"a number from {least} to {_MANY}")
+    return int(text)
+
+
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "url": str,
     "matchType": _one_of(*MATCHES),
     "from": _since,
     "to": _until,
-    "filter": sieve.parse,
+    "filter": str,
     "limit": _limit,
     "fl": _fields,
-    "output": _one_of(*FORMS),
+    "output": str,
     "sort": _one_of(*_SORTS),
     "closest": _moment,
     "collapse": sieve.collapse,
     "showResumeKey": _flag,
     "resumeKey": str,
+    "page": partial(_count, 0),
+    "pageSize": partial(_count, 1),
+    "showNumPages": _flag,
+    "resolveRevisits": _flag,
+    "reverse": _flag,
 }
 """What each parameter's text is read by; ValueError, with what was expected, for what is none."""
 
-_REPEATED = frozenset({"filter"})
+ALIASES: Mapping[str, str] = {"fields": "fl", "from_ts": "from"}
+"""Other names that pywb's server has for some."""
+
+IGNORED = frozenset({"gzip", "fastLatest", "allowFuzzy"})
+"""Flags that change nothing: answers are compressed for clients that accept it, the last captures
+cost what the first ones do, and a search is exact."""
+
+_BY_KEY = "use showResumeKey and resumeKey instead"
+UNSUPPORTED: Mapping[str, str] = {
+    "offset": f"would read all that is skipped; {_BY_KEY}",
+    "showPagedIndex": f"needs an index of another kind; {_BY_KEY}",
+    "showDupeCount": "is not supported",
+    "showSkipCount": "is not supported",
+    "lastSkipTimestamp": "is not supported",
+    "collapseTime": "is not supported; use collapse=timestamp:N",
+}
+"""Parameters of the two servers that are refused, and what is said; `false` and 0 are no wish."""
+
+_REPEATED = frozenset({"filter", "collapse"})
 
 
-def read(pairs: Iterable[tuple[str, str]], namespace: str) -> Query:
+def read(pairs: Iterable[tuple[str, str]], namespace: str, dialect: Dialect = PYWB) -> Query:
     """Return the query of names and values; keys are of that namespace. Raises BadQuery."""
     given: dict[str, Any] = {}
-    filters: list[Filter] = []
-    for name, text in pairs:
-        if name not in PARAMETERS:
-            known = ", ".join(PARAMETERS)
-            raise BadQuery(f"{shown(name)} is no parameter here; those are {known}.")
-        if name in given:
+    for name, text in _wishes(pairs):
+        if name in given and name not in _REPEATED:
             raise BadQuery(f"{name} is given more than once.")
         try:
-            value = PARAMETERS[name](text)
+            value = _reader(name, dialect)(text)
         except (ValueError, NoSieve) as error:
             raise BadQuery(f"{name} is {shown(text)}, {_expected(error)}.") from error
         if name in _REPEATED:
-            filters.append(value)
+            given.setdefault(name, []).append(value)
         else:
             given[name] = value
-    return _query(given, filters, namespace)
+    return _query(given, namespace, dialect)
+
+
+def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs that change an answer, by the names of PARAMETERS. Raises BadQuery."""
+    found = []
+    for given, text in pairs:
+        name = ALIASES.get(given, given)
+        if name in UNSUPPORTED and _FLAGS.get(text.lower()) is not False:
+            raise BadQuery(f"{name} {UNSUPPORTED[name]}.")
+        if name not in PARAMETERS and name not in IGNORED and name not in UNSUPPORTED:
+            known = ", ".join(PARAMETERS)
+            raise BadQuery(f"{shown(name)} is no parameter here; those are {known}.")
+        if name in PARAMETERS:
+            found.append((name, text))
+    if ("closest", "") in found:
+        # pywb asks for the nearest capture so, where it has no date to be near to.
+        found = [pair for pair in found if pair not in (("closest", ""), ("sort", "closest"))]
+    return found
+
+
+def _reader(name: str, dialect: Dialect) -> Callable[[str], Any]:
+    if name == "filter":
+        return partial(sieve.parse, whole=dialect.is_whole)
+    if name == "output":
+        return lambda text: dialect.outputs[_one_of(*dialect.outputs)(text)]
+    return PARAMETERS[name]
 
 
 def _expected(error: Exception) -> str:
     return str(error) if isinstance(error, NoSieve) else f"expected {error}"
 
 
-def _query(given: Mapping[str, Any], filters: Sequence[Filter], namespace: str) -> Query:
+def _query(given: Mapping[str, Any], namespace: str, dialect: Dialect) -> Query:
     if "url" not in given:
         raise BadQuery("url is missing: the URL whose captures are asked for.")
     try:
@@ -157,40 +221,58 @@ def _query(given: Mapping[str, Any], filters: Sequence[Filter], namespace: str) 
         raise BadQuery(f"{error}.") from error
     limit, closest = given.get("limit"), given.get("closest")
     sort = given.get("sort", "default" if closest is None else "closest")
-    output, is_last = given.get("output", "cdxj"), limit is not None and limit < 0
-    problems = {
-        "sort=closest needs closest, a date, and closest no other sort": (
-            (sort == "closest") != (closest is not None)
-        ),
-        "sort=closest is for the captures of one URL": (
-            sort == "closest" and found.match != "exact"
-        ),
-        "sort=closest has no resumeKey": sort == "closest" and "resumeKey" in given,
-        "a negative limit has no other sort, and no collapse": (
-            is_last and (sort != "default" or "collapse" in given)
-        ),
-        f"fl is not for output={output}, which has fields of its own": (
-            "fl" in given and FORMS[output].is_fixed
-        ),
-    }
-    for problem, is_so in problems.items():
-        if is_so:
-            raise BadQuery(f"{problem}.")
+    if given.get("reverse"):
+        sort = "reverse"
+    is_last = limit is not None and limit < 0
+    output = given.get("output", dialect.output)
+    _check({**given, "sort": sort, "output": output}, found, is_last=is_last)
     return Query(
         scope=found,
-        since=given.get("from", 0),
+        since=max(given.get("from", 0), dialect.since),
         until=given.get("to", NEWEST),
-        filters=tuple(filters),
+        filters=tuple(given.get("filter", ())),
         limit=None if limit is None else abs(limit),
         is_last=is_last,
         fields=given.get("fl"),
         output=output,
         is_reverse=is_last or sort == "reverse",
         closest=closest,
-        collapse=given.get("collapse"),
+        collapses=tuple(given.get("collapse", ())),
         resume=_resume(given.get("resumeKey"), found, namespace),
         shows_key=given.get("showResumeKey", False),
+        page=given.get("page"),
+        page_size=given.get("pageSize", 1),
+        counts_pages=given.get("showNumPages", False),
+        resolves=given.get("resolveRevisits", False),
     )
+
+
+def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
+    """Raise BadQuery where parameters do not go together."""
+    sort, output = given["sort"], given["output"]
+    is_closest = sort == "closest"
+    problems = {
+        "sort=closest needs closest, a date, and closest no other sort": (
+            is_closest != ("closest" in given)
+        ),
+        "sort=closest is for the captures of one URL": is_closest and found.match != "exact",
+        "sort=closest has no resumeKey": is_closest and "resumeKey" in given,
+        "a negative limit has no other sort, and no collapse": (
+            is_last and (sort != "default" or "collapse" in given)
+        ),
+        f"collapse is given more than {resume.MARKS} times": (
+            len(given.get("collapse", ())) > resume.MARKS
+        ),
+        "page has no resumeKey, no reverse order and no negative limit": (
+            "page" in given and ("resumeKey" in given or is_last or sort == "reverse")
+        ),
+        "fl is not for output=cdx, which has fields of its own": (
+            "fl" in given and FORMS[output].is_fixed
+        ),
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise BadQuery(f"{problem}.")
 
 
 def _resume(text: str | None, found: Scope, namespace: str) -> Key | None:

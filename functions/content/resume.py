@@ -18,10 +18,13 @@ from functions.snapshot import schema
 LONGEST = 1024
 """Characters that a key has at most."""
 
+MARKS = 4
+"""Marks of 16 digits that a key has at most: one for each field that a search collapses by."""
+
 _CHECK_BYTES = 4
 _HIGHEST = 2**63 - 1
 _FIELDS = re.compile(
-    r"1:([0-9]{1,14}):([0-9]{1,19}):([0-9a-f]{0,16}):([!-~]{0,"
+    rf"1:([0-9]{{1,14}}):([0-9]{{1,19}}):((?:[0-9a-f]{{16}}){{0,{MARKS}}}):([!-~]{{0,"
     rf"{schema.SURT_LONGEST}}})"
 )
 
@@ -33,7 +36,7 @@ def cut(surt: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Where a search goes on: behind `place`; `mark` tells the last line that was not collapsed."""
+    """Where a search goes on: behind `place`. `mark` is the collapse marks of the last line."""
 
     place: Place
     mark: str = ""

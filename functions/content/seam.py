@@ -38,6 +38,10 @@ class Place:
     position: int
 
 
+Bound = tuple[str, int]
+"""A SURT, cut as a Place has it, and a date in 14 digits: where blocks of the table meet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """What a search found, and where the next one goes on; None at the end of the range."""
@@ -79,11 +83,23 @@ class Searching(Protocol):
         until: int = NEWEST,
         *,
         reverse: bool = False,
+        end: Bound | None = None,
     ) -> Found:
         """Return up to `limit` captures of the range behind `after`, and where to go on.
 
-        In `reverse` order they begin at the end, and `after` is what they lie before. There may be
-        fewer than `limit`, even none, before the range's end: what one call reads is bounded.
+        With `end` the range ends there at the latest; that is not for reverse order. In `reverse`
+        order captures begin at the end, and `after` is what they lie before. There may be fewer
+        than `limit`, even none, before the range's end: what one call reads is bounded.
+        """
+        ...
+
+    def starts(
+        self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
+    ) -> Sequence[Bound]:
+        """Return where the blocks of the range begin, ascending; none where it has no rows.
+
+        Between two of them lies at most one row group of each run of the table. Only the
+        manifest's leaves are read for it.
         """
         ...
 

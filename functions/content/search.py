@@ -7,14 +7,14 @@ one search reads is bounded: it may end before the range does, and says where it
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby, islice
+from typing import cast
 
 from functions.content.capture import FIELDS, Capture
 from functions.content.errors import NotIndexed
-from functions.content.former import Former
-from functions.content.seam import NEWEST, Found, Place
+from functions.content.seam import NEWEST, Bound, Found, Place
 from functions.oai.files import FILE, Files
 from functions.snapshot import schema
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup
@@ -36,6 +36,7 @@ _ROWS = (
     f"SELECT surt, stamp, position FROM {FILE} WHERE surt >= $first AND surt {{below}} $last "
     "AND surt BETWEEN $least AND $most AND stamp BETWEEN $since AND $until "
     "AND row(surt, stamp, position) {beyond} row($surt, $stamp, $position) "
+    "AND row(surt, stamp) <= row($end_surt, $end_stamp) "
     "ORDER BY surt {way}, stamp {way}, position {way} LIMIT $limit"
 )
 
@@ -60,6 +61,7 @@ class _Window:
     start: tuple[str, int, int]
     batch: int
     left: int
+    end: Bound | None = None
 
     @property
     def bounds(self) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -70,6 +72,8 @@ class _Window:
             high = (self.first[:_LONGEST], self.until)
         if self.reverse:
             return low, min(high, self.start[:2])
+        if self.end is not None:
+            high = min(high, (self.end[0], self.end[1] - 1))
         return max(low, self.start[:2]), high
 
     def rows(
@@ -83,11 +87,14 @@ class _Window:
         )
         assert isinstance(group.first, tuple)
         assert isinstance(group.last, tuple)
+        end = self.end or (self.last[:_LONGEST], _HIGHEST)
         values = {
             "first": self.first[:_LONGEST],
             "last": self.last[:_LONGEST],
             "least": group.first[0],
             "most": group.last[0],
+            "end_surt": end[0],
+            "end_stamp": end[1] - 1,
         }
         while True:
             surt, stamp, position = start
@@ -100,11 +107,6 @@ class _Window:
             if len(rows) < self.batch:
                 return
             start = (rows[-1][0], rows[-1][1], rows[-1][2])
-
-    def before(self, former: Former) -> "_Window":
-        """Return the same window of SURTs as they were before."""
-        first, last = (former.back((key, 0, 0))[0] for key in (self.first, self.last))
-        return replace(self, first=first, last=last, start=former.back(self.start))
 
     def holds(self, capture: Capture) -> bool:
         """Tell whether a capture is in the range, which a row tells only of a short SURT."""
@@ -153,18 +155,15 @@ class Search:
         until: int = NEWEST,
         *,
         reverse: bool = False,
+        end: Bound | None = None,
     ) -> Found:
         """Return captures of the range, and where to go on (see seam.Searching.page)."""
-        if not manifest.is_indexed:
-            raise NotIndexed(
-                "captures cannot be found by URL in this snapshot, which is of an earlier version: "
-                "publish once more"
-            )
+        _check(manifest)
         start = ("", -1, -1) if after is None else (after.surt, after.stamp, after.position)
         if after is None and reverse:
             start = (last[:_LONGEST], _HIGHEST, _HIGHEST)
         batch = min(max(limit, _FEW), _BATCH)
-        window = _Window(first, last, since, until, reverse, start, batch, GROUPS)
+        window = _Window(first, last, since, until, reverse, start, batch, GROUPS, end)
         candidates = self._merged(manifest, window)
         found: list[Capture] = []
         place: tuple[str, int, int] | None = None
@@ -181,6 +180,15 @@ class Search:
             return Found(tuple(found), None)
         return Found(tuple(found), Place(*place))
 
+    def starts(
+        self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
+    ) -> Sequence[Bound]:
+        """Return where the blocks of the range begin (see seam.Searching.starts)."""
+        _check(manifest)
+        window = _Window(first, last, since, until, False, ("", -1, -1), 0, 0)
+        groups = self._groups(manifest.tables.get(TABLE, ()), window)
+        return sorted({max(window.bounds[0], cast(Bound, group.first)) for _, group in groups})
+
     def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> Sequence[bool]:
         """Tell of each text whether an expression matches it (see seam.Searching.matching)."""
         return self._files.matching(pattern, texts, whole=whole)
@@ -190,19 +198,10 @@ class Search:
         references = manifest.tables.get(TABLE, ())
         spans = [tuple(leaves) for _, leaves in groupby(references, key=lambda leaf: leaf.span)]
         runs = [self._run(leaves, window) for leaves in spans]
-        if former := Former.of(window.first, window.last):
-            runs += [self._former(leaves, window, former) for leaves in spans]
         for one in merge(*runs, key=lambda one: one.place, reverse=window.reverse):
             yield one
             if one.mark:
                 return
-
-    def _former(
-        self, leaves: Sequence[LeafReference], window: _Window, former: Former
-    ) -> Iterator[_Candidate]:
-        """Yield what one run has of the same window under the former SURTs of its host."""
-        for one in self._run(leaves, window.before(former)):
-            yield replace(one, place=former.renewed(one.place))
 
     def _run(self, leaves: Sequence[LeafReference], window: _Window) -> Iterator[_Candidate]:
         """Yield what one run has, in order; a mark where no more may be read of it."""
@@ -271,6 +270,11 @@ class Search:
                     for begin in range(0, len(neighbours), _MOST):
                         part = neighbours[begin : begin + _MOST]
                         yield file, [g for g, _ in part], [p for _, places in part for p in places]
+
+
+def _check(manifest: Manifest) -> None:
+    if not manifest.is_indexed:
+        raise NotIndexed("this snapshot is of an earlier version without URLs: publish once more")
 
 
 def _within(positions: Sequence[int], first: object, last: object) -> Sequence[int]:

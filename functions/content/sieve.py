@@ -46,8 +46,12 @@ class Filter:
         return [one is not self.is_negated for one in found]
 
 
-def parse(text: str) -> Filter:
-    """Return the filter that a text is. Raises NoSieve."""
+def parse(text: str, *, whole: bool = False) -> Filter:
+    """Return the filter that a text is. Raises NoSieve.
+
+    With `whole`, a value without `=` or `~` is an expression for all of any field, as the Internet
+    Archive's server has it; else for all of the fields with its names, and part of the others.
+    """
     rest = text.removeprefix("!")
     how = rest[:1] if rest[:1] in ("=", "~") else ""
     field, colon, wanted = rest[len(how) :].partition(":")
@@ -55,7 +59,7 @@ def parse(text: str) -> Filter:
         raise NoSieve(
             f"expected [!][=~]field:value of up to {LONGEST} characters, by a known field"
         )
-    return Filter(field, how or (":" if field in ALIASES else ""), wanted, rest != text)
+    return Filter(field, how or (":" if whole or field in ALIASES else ""), wanted, rest != text)
 
 
 def is_field(name: str) -> bool:

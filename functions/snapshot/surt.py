@@ -15,8 +15,6 @@ from functions.snapshot import authority
 METHOD = "__wb_method"
 """The argument that tells the method of a request, as pywb and its like have it."""
 
-_FORMER = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|((?:\d{1,3}\.){3}\d{1,3}))(?=[:)])")
-_FORMER_STARTS = frozenset("[0123456789")
 _REST = re.compile(r"([^?#]*)(?:\?([^#]*))?")
 _RUN = re.compile(r"/{2,}")
 _DOT_SEGMENT = re.compile(r"/\.{1,2}(?:/|$)")
@@ -75,14 +73,6 @@ def key(url: str, host: str | None, path_at: int) -> str:
         if arguments:
             rest += "?" + arguments
     return f"{host}){rest}"
-
-
-def renewed(key: str) -> str:
-    """Return a SURT of a snapshot as it is made now: those of IP addresses were others before."""
-    match = _FORMER.match(key) if key[:1] in _FORMER_STARTS else None
-    if match is None:
-        return key
-    return authority.backwards(match[1] or match[2]) + key[match.end() :]
 
 
 def _path(path: str) -> str:

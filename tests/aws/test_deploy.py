@@ -151,6 +151,9 @@ def test_archived_bytes_are_had_from_where_they_lie(
     assert (answer.status, answer.body) == (206, page[3:10])
     answer = endpoint.ask(Request("url=h1.example.cz&matchType=domain&limit=3", path="/cdx"))
     assert (answer.status, answer.plain.count(b"\n")) == (200, 3)
+    search = "url=h1.example.cz&matchType=domain&limit=3&output=json"
+    answer = endpoint.ask(Request(search, path="/cdx/search/cdx"))
+    assert (answer.status, answer.plain.count(b"\n")) == (200, 4)
     gone = endpoint.ask(Request("url=www.h3.example.cz&matchType=host", path="/cdx"))
     assert (gone.status, gone.body) == (200, b"")
     assert endpoint.ask(Request(urlencode({"url": row["url"]}), path="/timemap/link")).status == 200

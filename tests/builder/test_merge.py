@@ -261,7 +261,7 @@ def test_the_same_record_read_again_tells_of_its_damage_and_of_its_repair(world:
 
 
 def test_a_surt_that_is_written_otherwise_is_no_change(world: World) -> None:
-    """A store from before has IP addresses in another form: no datestamp may follow from that."""
+    """A SURT follows from the URL, so by itself it is no reason for a new datestamp."""
     world.ingest([capture(1, url_surtkey="192.0.2.1)/")])
     world.publish()
     world.ingest([capture(1, url_surtkey="1,2,0,192)/")])

@@ -15,7 +15,7 @@ from builder.server import LocalServer
 from functions.content.capture import FIELDS, Capture
 from functions.content.errors import ContentError
 from functions.content.handler import ContentApplication
-from functions.content.seam import NEWEST, Content, Found, Place, Stretch
+from functions.content.seam import NEWEST, Bound, Content, Found, Place, Stretch
 from functions.oai.repository import Record
 from functions.snapshot.manifest import Manifest
 from tests.oai.client import START, Clock, configured, event
@@ -178,8 +178,13 @@ class FakeSearch:
     ) -> list[Capture]:
         return [CAPTURE] if first <= CAPTURE.surt < last and limit and after is None else []
 
-    def page(self, *args: Any, reverse: bool = False, **named: Any) -> Found:
+    def page(
+        self, *args: Any, reverse: bool = False, end: Bound | None = None, **named: Any
+    ) -> Found:
         return Found(self.captures(*args, **named), None)
+
+    def starts(self, *args: Any) -> list[Bound]:
+        return []
 
     def matching(self, pattern: str, texts: Sequence[str], whole: bool) -> list[bool]:
         return [True for _ in texts]

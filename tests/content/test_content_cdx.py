@@ -275,9 +275,13 @@ BAD = [
     "url=a.cz&closest=2007&sort=reverse", "url=a.cz&filter=x:y", "url=a.cz&filter=status",
     "url=many.org&filter=~url:(", "url=many.org&filter=original:a{9999}", "url=a.cz&collapse=x",
     "url=a.cz&collapse=url:0", "url=a.cz&collapse=url:x", "url=a.cz&limit=-1&collapse=url",
-    "url=a.cz&limit=-1&sort=reverse", "url=a.cz&showResumeKey=1", "url=a.cz&resumeKey=",
+    "url=a.cz&limit=-1&sort=reverse", "url=a.cz&showResumeKey=2", "url=a.cz&resumeKey=",
     "url=a.cz&resumeKey=AAAA", "url=a.cz&output=cdx&fl=url", "url=urn:x&matchType=host",
     "url=urn:x&matchType=domain", "url=" + "a" * 9000, "url=a.cz&filter=~url:" + "a" * 600,
+    "url=a.cz&offset=5", "url=a.cz&showDupeCount=true", "url=a.cz&showPagedIndex=x",
+    "url=a.cz&fl=url&fields=url", "url=a.cz&page=-1", "url=a.cz&pageSize=0", "url=a.cz&page=x",
+    "url=a.cz&page=0&limit=-1", "url=a.cz&page=0&sort=reverse", "url=a.cz&page=0&resumeKey=AAAA",
+    "url=a.cz" + "&collapse=url" * 5, "url=a.cz&output=array", "url=a.cz&closest=2007&reverse=true",
     "url=a.cz&limit=%D9%A1", "url=%20", "url=a.cz&output=%0A%0D%00",
 ]  # fmt: skip
 

@@ -232,35 +232,3 @@ def test_expressions_are_matched_in_the_order_of_texts(store: Held) -> None:
     for bad in ("(", "(?=a)", "a{1001}", "\\1(a)"):
         with pytest.raises(engine.QueryError):
             store.search.matching(bad, texts, True)
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_an_ip_address_is_found_under_its_former_surt_too(tmp_path: Path, reverse: bool) -> None:
-    world = World(tmp_path / "store")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "GROUP_ROWS", 4)
-        hosts = ("192.0.2.1", "1,2,0,192", "192.0.2.10", "[2001:db8::1]", "2001:db8::1")
-        found = [
-            taken(f"{host}){path}", f"20{number:02}-01-01T00:00:00Z")
-            for number in range(6, 16)
-            for host in hosts[number % 2 :: 2]
-            for path in ("/", "/a?b=1")
-        ]
-        world.ingest(found)
-        manifest = published(world)
-        duck = world.repository()
-        seeking = Search(duck.catalogue, duck.files)
-        for host in ("1,2,0,192", "2001:db8::1"):
-            first, last = f"{host})/", f"{host})/ "
-            dates: list[str] = []
-            after: Place | None = None
-            while True:
-                page = seeking.page(manifest, first, last, after, 3, reverse=reverse)
-                assert {one.surt for one in page.captures} <= {first}
-                dates += [one.date or "" for one in page.captures]
-                after = page.after
-                if after is None:
-                    break
-            assert dates == sorted(dates, reverse=reverse)
-            assert len(dates) == 10
-    world.close()

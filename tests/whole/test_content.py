@@ -209,6 +209,8 @@ def test_the_function_answers_lists(bucketed: Bucketed, tmp_path: Path) -> None:
     function = Lambda(bucketed, tmp_path)
     status, _, body = function.get("/cdx", "url=knihovna.cz&matchType=domain")
     assert (status, body.count(b"\n")) == (200, 2)
+    status, _, body = function.get("/cdx/search/cdx", "url=knihovna.cz&output=json&page=0")
+    assert (status, json.loads(body)[1][2]) == (200, "http://www.knihovna.cz/")
     gate = function.get("/timegate/http://www.archiv.org/")
     assert gate[:1] == (302,)
     where = gate[1]["Location"].removeprefix("https://oai.example.org")

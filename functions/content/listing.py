@@ -1,0 +1,157 @@
+"""The listing: the captures that a query asks for, as the lines of one answer."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from functions.content import sieve, stamp
+from functions.content.capture import Capture
+from functions.content.line import FORMS
+from functions.content.pages import Block, Pages
+from functions.content.query import Query
+from functions.content.resume import cut
+from functions.content.seam import Place, Searching
+from functions.snapshot.manifest import Manifest
+
+LARGEST = 4_000_000
+"""Bytes of an answer, about: Lambda gives 6 MB at most, and base64 adds a third."""
+
+_BATCH = 2048
+_SCANNED = 5
+"""How many times as many captures are looked at for an answer as it may have lines."""
+_MARK = 16  # digits of a mark
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines of an answer as they come; `left` captures may still be looked at.
+
+    `marks` has what the last line was collapsed by, for each field that is collapsed by.
+    """
+
+    query: Query
+    most: int
+    left: int
+    marks: list[str] = field(default_factory=list)
+    size: int = 0
+    captures: list[Capture] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    end: Place | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more goes in."""
+        return len(self.texts) >= self.most or self.size >= LARGEST
+
+    def add(self, capture: Capture) -> None:
+        """Take a capture, unless it is like the one before it."""
+        for number, collapse in enumerate(self.query.collapses):
+            mark = collapse.mark(capture)
+            if mark == self.marks[number]:
+                return
+            self.marks[number] = mark
+        form = FORMS[self.query.output]
+        text = form.write(capture, self.query.fields or form.fields)
+        self.captures.append(capture)
+        self.texts.append(text)
+        self.size += len(text) + 1
+
+
+def find(asked: Query, search: Searching, manifest: Manifest, most: int) -> Lines:
+    """Return the lines of a query, `most` of them, and where they end before all is told."""
+    wanted = most if asked.limit is None else min(asked.limit, most)
+    lines = Lines(asked, wanted, _SCANNED * most, _marks(asked))
+    if asked.closest is not None:
+        for capture in _near(asked, asked.closest, search, manifest, wanted):
+            if not lines.is_full:
+                lines.add(capture)
+        return lines
+    after = asked.resume.place if asked.resume else None
+    _walk(lines, search, manifest, _ranges(asked, after))
+    return lines
+
+
+def page(asked: Query, search: Searching, manifest: Manifest, pages: Pages) -> Lines:
+    """Return the lines of a page, all of them unless there is a limit or LARGEST is reached."""
+    most = asked.limit or sys.maxsize
+    if asked.closest is not None:
+        return find(asked, search, manifest, asked.limit or _BATCH)
+    lines = Lines(asked, most, sys.maxsize, _marks(asked))
+    _walk(lines, search, manifest, [*pages.page(asked.page or 0)])
+    return lines
+
+
+def _marks(asked: Query) -> list[str]:
+    given = asked.resume.mark if asked.resume else ""
+    return [given[_MARK * n :][:_MARK] for n in range(len(asked.collapses))]
+
+
+def _ranges(asked: Query, after: Place | None) -> Sequence[Block]:
+    """Return what of the ranges of a query lies behind a place, in the query's order."""
+    step = -1 if asked.is_reverse else 1
+    return [
+        Block(first, last, after)
+        for first, last in asked.scope.ranges[::step]
+        if after is None or (after.surt <= cut(last) if step > 0 else after.surt >= cut(first))
+    ]
+
+
+def _walk(lines: Lines, search: Searching, manifest: Manifest, blocks: Sequence[Block]) -> None:
+    """Fill lines with what the blocks have, in their order."""
+    asked = lines.query
+    for block in blocks:
+        place = block.start
+        while True:
+            batch = min(_BATCH, max(1, lines.left))
+            if not asked.filters and not asked.collapses:
+                batch = min(batch, max(1, lines.most - len(lines.texts)))
+            found = search.page(
+                manifest, block.first, block.last, place, batch, asked.since, asked.until,
+                reverse=asked.is_reverse, end=block.end,
+            )  # fmt: skip
+            lines.left -= len(found.captures)
+            for capture in _passed(asked, found.captures, search):
+                lines.add(capture)
+                if lines.is_full:
+                    last = found.captures[-1].position
+                    is_over = capture.position == last and found.after is None
+                    lines.end = None if is_over and block is blocks[-1] else _place(capture)
+                    return
+            place = found.after
+            if place is None:
+                break
+            if lines.left <= 0 or (len(found.captures) < batch and asked.page is None):
+                lines.end = place
+                return
+
+
+def _passed(asked: Query, captures: Sequence[Capture], search: Searching) -> Iterable[Capture]:
+    if asked.resolves:
+        captures = [capture.resolve() for capture in captures]
+    return sieve.sifted(captures, asked.filters, search.matching)
+
+
+def _place(capture: Capture) -> Place:
+    return Place(cut(capture.surt), int(capture.stamp or "0"), capture.position)
+
+
+def _near(
+    asked: Query, moment: int, search: Searching, manifest: Manifest, most: int
+) -> Sequence[Capture]:
+    """Return captures of one URL, those first that are nearest to a date, which have one."""
+    found: list[Capture] = []
+    for is_reverse in (False, True):
+        since = max(asked.since, 1) if is_reverse else max(asked.since, moment)
+        until = min(asked.until, moment - 1) if is_reverse else asked.until
+        side = replace(
+            asked, since=since, until=until, is_reverse=is_reverse, collapses=(), output="text"
+        )
+        lines = Lines(side, most, _SCANNED * most)
+        _walk(lines, search, manifest, _ranges(side, None))
+        found += lines.captures
+    when = stamp.to_instant(moment)
+
+    def distance(capture: Capture) -> tuple[object, ...]:
+        return abs(stamp.to_instant(int(capture.stamp)) - when), capture.stamp, capture.position
+
+    return sorted(found, key=distance)[:most]
