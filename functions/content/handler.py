@@ -6,20 +6,20 @@ It is called as functions.oai.handler's Application is. RFC 9110 (HTTP), RFC 708
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from functions.content import arguments, cdx, memento, sandbox
+from functions.content import arguments, cdx, memento, neighbours, sandbox
 from functions.content.arguments import Asked, Refused
 from functions.content.body import Stream
 from functions.content.capture import FIELDS
 from functions.content.delivery import Answer, Delivery, Lying, Sign
 from functions.content.dialect import DIALECTS
-from functions.content.errors import ContentError
+from functions.content.errors import ContentError, NotIndexed
 from functions.content.representation import Representation
 from functions.content.seam import Content, Contents, Searching
 from functions.oai import access, cache, cors, deadline, gateway
@@ -183,7 +183,8 @@ class ContentApplication:
             asked = arguments.read(call)
             content = self._found(manifest, asked)
             entry.told["identifier"] = content.identifier[:_LONGEST]
-            return self._delivered(call, asked, content, entry)
+            links = self._links(manifest, call, content)
+            return self._delivered(call, asked, content, entry, links)
         except Refused as error:
             return self._written(_fault(400, "argument", str(error)), call)
         except ContentError as error:
@@ -211,8 +212,10 @@ class ContentApplication:
                     failure = error
         raise failure
 
-    def _delivered(self, call: Call, asked: Asked, content: Content, entry: "_Entry") -> Answer:
-        """Return the answer with a content, if not too many are under way."""
+    def _delivered(
+        self, call: Call, asked: Asked, content: Content, entry: "_Entry", links: Sequence[str]
+    ) -> Answer:
+        """Return the answer with a content and links besides, if not too many are under way."""
         shown = Representation(content, asked.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
             refusal = self._unavailable("Too many answers are under way; try again later.")
@@ -227,9 +230,21 @@ class ContentApplication:
                 entry.add(given)
 
             answer = self._delivery.answer(call, shown, ended)
+            if links and "Link" in answer["headers"]:
+                link = ", ".join((answer["headers"]["Link"], *links))
+                answer = {**answer, "headers": {**answer["headers"], "Link": link}}
             if isinstance(answer["body"], Stream):
                 stack.pop_all()
         return answer
+
+    def _links(self, manifest: Manifest, call: Call, content: Content) -> Sequence[str]:
+        """Return links to a capture and its neighbours; none of what has no date."""
+        if content.capture is None or not content.capture.stamp:
+            return ()
+        try:
+            return neighbours.links(self._search, manifest, call.base, content.capture)
+        except NotIndexed:
+            return ()
 
     def _manifest(self) -> Manifest:
         return self._repository.manifest(self._present.reading().entry.snapshot)

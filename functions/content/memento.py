@@ -11,12 +11,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import format_datetime
 from urllib.parse import quote, unquote
 
 from functions.content import cdx, line, scope, stamp
 from functions.content.capture import Capture
 from functions.content.errors import NotIndexed
+from functions.content.neighbours import address, date, find_before, link
+from functions.content.neighbours import links as links_of
 from functions.content.resume import cut
 from functions.content.scope import NoScope, Scope
 from functions.content.seam import NEWEST, Place, Searching
@@ -32,7 +33,6 @@ _CODED = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*%3[Aa]")
 _AFTER = re.compile(r"([0-9]{14})\.([0-9]{1,18})")
 _LONGEST = 2000  # characters of a URL that headers tell of: gateways take 10 KB of them
 _HTTP_DATE = "%a, %d %b %Y %H:%M:%S GMT"
-_HELD = "-._~!$'()*+,;=:@"  # what an identifier may have in a path as it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,7 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
         asked = _asked(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
         moment = None if wanted is None else _moment(wanted)
         chosen = _nearest(search, manifest, asked.key, moment)
+        neighbours = links_of(search, manifest, call.base, chosen) if chosen else ()
     except (NoScope, OAIError) as error:
         return cdx.refusal(400, f"{error}.")
     except NotIndexed as error:
@@ -127,18 +128,13 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
         f'<{part.original}>; rel="original"',
         f'<{part.address("link")}>; rel="timemap"; type="{LINK}"',
         f'<{part.gate}>; rel="timegate"',
-        _link(part.base, chosen, "memento"),
+        *neighbours,
     )
     location = address(call.base, chosen.identifier)
     told = {"Location": location, **varied}
     if len(part.original) <= _LONGEST:
         told["Link"] = ", ".join(links)
     return Reply(302, cdx.PLAIN, f"{location}\n".encode(), told)
-
-
-def address(base: str, identifier: str) -> str:
-    """Return the address of an item's content."""
-    return f"{base}/content/{quote(identifier, safe=_HELD)}"
 
 
 def _asked(call: Call, rest: str) -> Asked:
@@ -177,7 +173,7 @@ def _moment(text: str) -> int:
 def _nearest(search: Searching, manifest: Manifest, key: str, moment: int | None) -> Capture | None:
     """Return the capture with that SURT that is nearest to a date (None: the last one)."""
     first, last = scope.exact(key)
-    before = _before(search, manifest, (first, last), NEWEST if moment is None else moment)
+    before = find_before(search, manifest, (first, last), NEWEST if moment is None else moment)
     if moment is None or (before is not None and int(before.stamp) == moment):
         return before
     behind = search.captures(manifest, first, last, None, 1, moment + 1)
@@ -186,35 +182,14 @@ def _nearest(search: Searching, manifest: Manifest, key: str, moment: int | None
     return min(found, key=lambda c: abs(stamp.to_instant(int(c.stamp)) - when), default=None)
 
 
-def _before(
-    search: Searching, manifest: Manifest, within: scope.Range, until: int
-) -> Capture | None:
-    """Return the last capture of a range that is not later than a date."""
-    place: Place | None = None
-    while True:
-        found = search.page(manifest, *within, place, 1, 1, until, reverse=True)
-        if found.captures or found.after is None:
-            return found.captures[0] if found.captures else None
-        place = found.after
-
-
 def _none(asked: Asked) -> Reply:
     return cdx.refusal(404, f"There is no memento of {shown(asked.url)}.")
-
-
-def _date(capture: Capture) -> str:
-    return format_datetime(stamp.to_instant(int(capture.stamp)), usegmt=True)
-
-
-def _link(base: str, capture: Capture, relation: str) -> str:
-    where = address(base, capture.identifier)
-    return f'<{where}>; rel="{relation}"; datetime="{_date(capture)}"'
 
 
 def _link_format(part: TimeMap) -> str:
     """Return a TimeMap in link format (RFC 6690; RFC 7089, section 5)."""
     mementos = part.mementos
-    span = f'from="{_date(mementos[0])}"; until="{_date(mementos[-1])}"'
+    span = f'from="{date(mementos[0])}"; until="{date(mementos[-1])}"'
     here = part.asked.after
     own = part.address("link")
     if here is not None:
@@ -227,13 +202,13 @@ def _link_format(part: TimeMap) -> str:
     ]
     if part.following is not None:
         more = part.address("link", mementos[-1])
-        begin = _date(part.following)
+        begin = date(part.following)
         lines.append(f'<{more}>; rel="timemap"; type="{LINK}"; from="{begin}"')
     for number, capture in enumerate(mementos):
         ends = ("first",) if here is None and number == 0 else ()
         if part.following is None and number == len(mementos) - 1:
             ends = (*ends, "last")
-        lines.append(_link(part.base, capture, " ".join((*ends, "memento"))))
+        lines.append(link(part.base, capture, " ".join((*ends, "memento"))))
     return ",\n".join(lines) + "\n"
 
 

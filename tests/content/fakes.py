@@ -17,6 +17,7 @@ from functions.content.errors import ContentError
 from functions.content.handler import ContentApplication
 from functions.content.seam import NEWEST, Bound, Content, Found, Place, Stretch
 from functions.oai.repository import Record
+from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
 from tests.oai.client import START, Clock, configured, event
 from tests.oai.memory import MemoryRepository, capture
@@ -124,6 +125,8 @@ class FakeContents:
             fields = {
                 **dict.fromkeys(FIELDS),
                 "url": found.url,
+                "url_surtkey": surt.of(found.url.encode("utf-8", "surrogateescape")),
+                "fetch_date": found.date and found.date.strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "warc_record_type": "response",
                 "content_length": None if size is None else len(found.stored or found.payload),
             }

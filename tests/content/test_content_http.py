@@ -47,7 +47,9 @@ def test_a_capture_comes_with_what_was_archived_of_it() -> None:
     assert got.headers["Link"] == (
         f'<{URL}>; rel="original", '
         f'<{base}/timemap/link/{URL}>; rel="timemap"; type="application/link-format", '
-        f'<{base}/timegate/{URL}>; rel="timegate"'
+        f'<{base}/timegate/{URL}>; rel="timegate", '
+        f'<{base}/content/{ID}>; rel="first last memento"; '
+        'datetime="Mon, 05 Nov 2007 10:20:30 GMT"'
     )
     assert "Set-Cookie" not in got.headers
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.content import memento, stamp
+from functions.content import memento, neighbours, stamp
 from functions.content.search import Search
 from functions.oai.event import Call, Reply
 from functions.snapshot import configuration
@@ -181,9 +181,43 @@ def test_the_timegate_leads_to_the_nearest(gate: Gate, wanted: str | None, expec
     assert "accept-datetime" in reply.headers["Vary"]
     assert "Memento-Datetime" not in reply.headers
     found = links(reply.headers["Link"])
-    assert of(found, "memento") == [(reply.headers["Location"], http(DATES[expected]))]
+    assert (reply.headers["Location"], http(DATES[expected])) in of(found, "memento")
     assert of(found, "original") == [(URL, "")]
     assert of(found, "timemap") == [(f"{BASE}/timemap/link/{URL}", "")]
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (0, ["first", "next", "last"]),
+        (1, ["first prev", "", "next", "last"]),
+        (4, ["first", "prev", "", "next", "last"]),
+        (8, ["first", "prev", "", "next last"]),
+        (9, ["first", "prev", "last"]),
+    ],
+)
+def test_the_timegate_tells_of_the_neighbours(gate: Gate, number: int, expected: list[str]) -> None:
+    """Each of them is told once, with its date (RFC 7089, section 2.2.2)."""
+    text = http(DATES[number])
+    reply = gate.gate("/timegate/http://example.org/a", "b=c&d", accept_datetime=text)
+    found = links(reply.headers["Link"])
+    told = [one["rel"].removesuffix("memento").strip() for _, one in found if "datetime" in one]
+    assert told == expected
+    assert of(found, "first") == of(found, "memento")[:1]
+    for relation, other in (("first", 0), ("prev", number - 1), ("next", number + 1), ("last", 9)):
+        dates = [date for _, date in of(found, relation)]
+        assert dates == [http(one) for one in (DATES[other : other + 1] if other >= 0 else ())]
+    # The addresses are those of the TimeMap.
+    listed = of(
+        links(gate.map("/timemap/link/http://example.org/a", "b=c&d").body.decode()), "memento"
+    )
+    assert set(of(found, "memento")) <= set(listed)
+
+
+def test_the_only_memento_is_the_first_and_the_last(gate: Gate) -> None:
+    reply = gate.gate("/timegate/http://example.org/day")
+    ((_, told),) = [one for one in links(reply.headers["Link"]) if "datetime" in one[1]]
+    assert told["rel"] == "first last memento"
 
 
 @settings(max_examples=40)
@@ -192,7 +226,7 @@ def test_no_other_memento_is_nearer(gate: Gate, when: datetime) -> None:
     when = when.replace(microsecond=0, tzinfo=UTC)
     text = format_datetime(when, usegmt=True)
     reply = gate.gate("/timegate/http://example.org/a", "b=c&d", accept_datetime=text)
-    ((_, date),) = of(links(reply.headers["Link"]), "memento")
+    date = dict(of(links(reply.headers["Link"]), "memento"))[reply.headers["Location"]]
     distances = [abs(datetime.fromisoformat(one) - when) for one in DATES]
     assert abs(parsedate_to_datetime(date) - when) == min(distances)
 
@@ -253,7 +287,7 @@ def test_no_url_breaks_a_link_or_a_header(gate: Gate) -> None:
 
 
 def test_an_identifier_is_one_part_of_a_path() -> None:
-    address = memento.address("http://x", "oai:a.org:RePEc%3Aabc/é ?#")
+    address = neighbours.address("http://x", "oai:a.org:RePEc%3Aabc/é ?#")
     assert address == "http://x/content/oai:a.org:RePEc%253Aabc%2F%C3%A9%20%3F%23"
     assert unquote(address.removeprefix("http://x/content/")) == "oai:a.org:RePEc%3Aabc/é ?#"
 

@@ -1,0 +1,75 @@
+"""Neighbours: how a memento stands among those of its URL, as links tell it (RFC 7089, section 6).
+
+The first, last, previous and next memento are told by answers of a memento and of a TimeGate. Each
+is found by its place in the table of URLs, at the cost of a row group; those of one URL lie beside
+each other.
+"""
+
+from collections.abc import Sequence
+from email.utils import format_datetime
+from urllib.parse import quote
+
+from functions.content import scope, stamp
+from functions.content.capture import Capture
+from functions.content.resume import cut
+from functions.content.seam import NEWEST, Place, Searching
+from functions.snapshot.manifest import Manifest
+
+_HELD = "-._~!$'()*+,;=:@"  # what an identifier may have in a path as it is
+
+
+def address(base: str, identifier: str) -> str:
+    """Return the address of an item's content."""
+    return f"{base}/content/{quote(identifier, safe=_HELD)}"
+
+
+def date(capture: Capture) -> str:
+    """Return the date of a memento as HTTP writes it."""
+    return format_datetime(stamp.to_instant(int(capture.stamp)), usegmt=True)
+
+
+def link(base: str, capture: Capture, relation: str) -> str:
+    """Return the link to a memento."""
+    where = address(base, capture.identifier)
+    return f'<{where}>; rel="{relation}"; datetime="{date(capture)}"'
+
+
+def find_before(
+    search: Searching,
+    manifest: Manifest,
+    within: scope.Range,
+    until: int = NEWEST,
+    place: Place | None = None,
+) -> Capture | None:
+    """Return the last memento of a range that is not later than a date, and before a place."""
+    while True:
+        found = search.page(manifest, *within, place, 1, 1, until, reverse=True)
+        if found.captures or found.after is None:
+            return found.captures[0] if found.captures else None
+        place = found.after
+
+
+def links(search: Searching, manifest: Manifest, base: str, capture: Capture) -> Sequence[str]:
+    """Return links to a memento and its neighbours, one for each of them, by date.
+
+    Raises NotIndexed, StoreError.
+    """
+    within = scope.exact(capture.surt)
+    place = Place(cut(capture.surt), int(capture.stamp), capture.position)
+    before = find_before(search, manifest, within, place=place)
+    behind = next(iter(search.captures(manifest, *within, place, 1, since=1)), None)
+    first, last = capture, capture
+    if before is not None:
+        first = next(iter(search.captures(manifest, *within, None, 1, since=1)), before)
+    if behind is not None:
+        last = find_before(search, manifest, within) or behind
+    told: dict[str, tuple[Capture, list[str]]] = {}
+    for one, relation in (
+        (first, "first"), (before, "prev"), (capture, ""), (behind, "next"), (last, "last"),
+    ):  # fmt: skip
+        if one is not None:
+            told.setdefault(one.identifier, (one, []))[1].append(relation)
+    return [
+        link(base, one, " ".join((*filter(None, relations), "memento")))
+        for one, relations in told.values()
+    ]
