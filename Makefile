@@ -36,7 +36,8 @@ clients: $(READY)
 	tests/whole/clients/install.sh
 	PYTHON=$(PYTHON) tests/wacz/install.sh
 	PYTHON=$(PYTHON) tests/wacz/replay/install.sh
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py tests/wacz
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py tests/wacz \
+		tests/content/test_content_pywb.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

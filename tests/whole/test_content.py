@@ -97,6 +97,7 @@ def test_an_index_a_timemap_and_a_timegate_lead_to_it(served: str) -> None:
     status, headers, body = got(gate, accept_datetime=wanted)
     assert (status, body) == (200, PAGES["http://www.knihovna.cz/"])
     assert f'<{gate}>; rel="timegate"' in headers["Link"]
+    assert headers["Link"].count('rel="first last memento"; datetime="Mon, 05 Nov 2007') == 1
     status, headers, body = got(f"{served}/timemap/link/http://www.knihovna.cz/")
     assert (status, body.count(b"/content/oai:b.cz:")) == (200, 1)
 
