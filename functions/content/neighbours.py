@@ -15,6 +15,7 @@ from functions.content.resume import cut
 from functions.content.seam import NEWEST, Place, Searching
 from functions.snapshot.manifest import Manifest
 
+_FEW = 64  # mementos that one search looks for
 _HELD = "-._~!$'()*+,;=:@"  # what an identifier may have in a path as it is
 
 
@@ -54,15 +55,7 @@ def links(search: Searching, manifest: Manifest, base: str, capture: Capture) ->
 
     Raises NotIndexed, StoreError.
     """
-    within = scope.exact(capture.surt)
-    place = Place(cut(capture.surt), int(capture.stamp), capture.position)
-    before = find_before(search, manifest, within, place=place)
-    behind = next(iter(search.captures(manifest, *within, place, 1, since=1)), None)
-    first, last = capture, capture
-    if before is not None:
-        first = next(iter(search.captures(manifest, *within, None, 1, since=1)), before)
-    if behind is not None:
-        last = find_before(search, manifest, within) or behind
+    first, before, behind, last = _neighbours(search, manifest, capture)
     told: dict[str, tuple[Capture, list[str]]] = {}
     for one, relation in (
         (first, "first"), (before, "prev"), (capture, ""), (behind, "next"), (last, "last"),
@@ -73,3 +66,27 @@ def links(search: Searching, manifest: Manifest, base: str, capture: Capture) ->
         link(base, one, " ".join((*filter(None, relations), "memento")))
         for one, relations in told.values()
     ]
+
+
+def _neighbours(
+    search: Searching, manifest: Manifest, capture: Capture
+) -> tuple[Capture, Capture | None, Capture | None, Capture]:
+    """Return the first, the previous, the next and the last memento of a capture's URL."""
+    within = scope.exact(capture.surt)
+    # Most URLs have few mementos: one search finds them all.
+    found = search.page(manifest, *within, None, _FEW, 1)
+    numbers = [n for n, one in enumerate(found.captures) if one.identifier == capture.identifier]
+    if found.after is None and numbers:
+        some, number = found.captures, numbers[0]
+        before = some[number - 1] if number else None
+        behind = some[number + 1] if number + 1 < len(some) else None
+        return some[0], before, behind, some[-1]
+    place = Place(cut(capture.surt), int(capture.stamp), capture.position)
+    before = find_before(search, manifest, within, place=place)
+    behind = next(iter(search.captures(manifest, *within, place, 1, since=1)), None)
+    first, last = capture, capture
+    if before is not None:
+        first = next(iter(search.captures(manifest, *within, None, 1, since=1)), before)
+    if behind is not None:
+        last = find_before(search, manifest, within) or behind
+    return first, before, behind, last
