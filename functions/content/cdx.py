@@ -46,7 +46,7 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
         if not asked.counts_pages and asked.page is None:
             lines = listing.find(asked, search, manifest, most)
             return _list(call, pairs, lines, manifest)
-        found = pages.paged(asked, search, manifest, most)
+        found = pages.find_pages(asked, search, manifest, most)
         if asked.counts_pages:
             return _page_count(found, dialect)
         if (asked.page or 0) < max(1, found.count):

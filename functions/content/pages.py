@@ -56,7 +56,7 @@ def largest(lines: int) -> int:
     return max(1, lines // layout.GROUP_ROWS)
 
 
-def paged(asked: Query, search: Searching, manifest: Manifest, lines: int) -> Pages:
+def find_pages(asked: Query, search: Searching, manifest: Manifest, lines: int) -> Pages:
     """Return the pages of a query. Raises NotIndexed, StoreError."""
     blocks: list[Block] = []
     for first, last in asked.scope.ranges:
