@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from builder import views
+from builder import identity, views
 from builder.expire import completed
 from builder.surroundings import Surroundings
 from functions.snapshot import instant, layout
@@ -46,13 +46,15 @@ def commit(
 ) -> Manifest:
     """Write the manifest, move the pointer, and wait until the snapshot is in effect.
 
-    `pointer` is what the change was built on, `tag` its tag. Raises Conflict if somebody else
-    published meanwhile, or removed what this snapshot needs.
+    `pointer` is what the change was built on, `tag` its tag. The witness follows the pointer, once
+    that is known to have been in time. Raises Conflict if somebody else published meanwhile, or
+    removed what this snapshot needs.
     """
     base = pointer.newest()
     mine: list[Entry] = []
     if tag is None:
         # From now on a store without a pointer is one that has lost it.
+        pointer = replace(pointer, store=ready.manifest.store)
         tag = store.replace(layout.POINTER, pointer.to_json(), None)
     skipped: list[int] = []
     number = base.snapshot if base else 0
@@ -76,7 +78,7 @@ def commit(
         keys = (*ready.keys, layout.views_key(number), layout.manifest_key(number))
         mine.append(entry)
         try:
-            pointer, tag = _moved(store, outside, pointer, tag, entry, keys)
+            pointer, tag = _moved(store, outside, pointer, tag, entry, keys, manifest.store)
         except Conflict:
             later = _followed(store, mine)
             if later is None:
@@ -230,15 +232,16 @@ def _moved(
     tag: str | None,
     entry: Entry,
     keys: tuple[str, ...],
+    name: str,
 ) -> tuple[Pointer, str]:
-    """Move the pointer to `entry`; return it and its tag. Raises Conflict.
+    """Move the pointer of the store `name` to `entry`; return it and its tag. Raises Conflict.
 
     Somebody who settles or trims the pointer, or expires snapshots, is no rival: where the newest
     snapshot is still the one that this one was built on, and what was written for this one is
     still there once no expiry is going on, the pointer is moved all the same.
     """
     while True:
-        target = pointer.moved(entry, outside.clock())
+        target = pointer.moved(entry, outside.clock(), name)
         try:
             return target, store.replace(layout.POINTER, target.to_json(), tag)
         except Conflict:
@@ -253,8 +256,10 @@ def _moved(
 def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
     """Write down that the pointer was in time, unless somebody has moved it on.
 
-    It is also written beside the snapshot, where it stays when the pointer is lost.
+    The witness says so, and it is written beside the snapshot, where it stays when the pointer is
+    lost.
     """
+    identity.attest(store, pointer)
     newest = pointer.newest()
     if newest is not None and not pointer.settled:
         _created(store, layout.settled_key(newest.snapshot), _line(newest.effective))

@@ -148,6 +148,8 @@ def succession(older: Manifest, newer: Manifest) -> Iterator[Finding]:
         yield Finding("manifest-wrong", key, f"it takes effect before snapshot {older.snapshot}")
     if newer.namespace != older.namespace:
         yield Finding("manifest-wrong", key, f"its namespace is {newer.namespace}")
+    if newer.store_of(older.snapshot) != older.store:
+        yield Finding("manifest-wrong", key, f"it is of another store than {older.snapshot}")
     if newer.prefix != older.prefix and older.prefix:
         yield Finding("manifest-wrong", key, f"its templates' identifiers begin {newer.prefix}")
     if newer.run < older.run:

@@ -18,11 +18,12 @@ from builder.bucket import BucketStore
 from builder.progress import Rows
 from builder.sources import domain
 from builder.store import FolderStore, open_store
-from builder.surroundings import Clock, Surroundings
+from builder.surroundings import Clock, Surroundings, draw_id
 from functions.snapshot import configuration, layout
 from functions.snapshot.configuration import Configuration
-from functions.snapshot.errors import NothingPublished
+from functions.snapshot.errors import DamagedStore, NothingPublished
 from functions.snapshot.store import Reader
+from functions.store.catalog import Catalogue
 from functions.store.reader import open_reader
 
 
@@ -32,12 +33,16 @@ def _utc() -> datetime:
 
 @dataclass(frozen=True)
 class Context:
-    """A command's arguments and surroundings; `now` gives UTC, `sleep` takes seconds."""
+    """A command's arguments and surroundings; `now` gives UTC, `sleep` takes seconds.
+
+    `identity` draws the id of a store that has none.
+    """
 
     arguments: argparse.Namespace
     environment: Mapping[str, str]
     now: Clock = _utc
     sleep: Callable[[float], None] = time.sleep
+    identity: Callable[[], str] = draw_id
 
     @cached_property
     def configuration_path(self) -> Path:
@@ -58,11 +63,20 @@ class Context:
 
     def begun_store(self) -> FolderStore | BucketStore:
         """Return the store. Raises NothingPublished where there is nothing at all in its place."""
-        if self.store.tag(layout.POINTER) is None and not any(self.store.keys("")):
-            raise NothingPublished(
-                f"{self.store.address}: nothing is published in this store yet: run `sheaf publish`"
-            )
-        return self.store
+        if self._is_begun():
+            return self.store
+        raise NothingPublished(
+            f"{self.store.address}: nothing is published in this store yet: run `sheaf publish`"
+        )
+
+    def _is_begun(self) -> bool:
+        """Tell whether the store has more than `sheaf init` gives it."""
+        try:
+            if Catalogue(self.store).pointer().newest() is not None:
+                return True
+        except DamagedStore:
+            return True
+        return any(key not in (layout.POINTER, layout.WITNESS) for key in self.store.keys(""))
 
     @cached_property
     def reader(self) -> Reader:
@@ -95,6 +109,7 @@ class Context:
             threads=os.cpu_count() or 1,
             progress=Rows,
             publisher=secrets.token_hex(8),
+            identity=self.identity,
         )
 
     def say(self, text: str) -> None:

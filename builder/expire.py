@@ -103,6 +103,8 @@ def completed(store: Writer, outside: Surroundings) -> tuple[Pointer, str | None
 def _take_over(store: Writer, outside: Surroundings, pointer: Pointer, tag: str | None) -> None:
     assert pointer.expiry is not None
     try:
+        # By an old pointer with an expiry in it, whatever came later would be removed.
+        recovery.check(store, pointer, tag)
         _Expiry(store, outside, pointer, tag, pointer.expiry.snapshots, ORPHAN_AGE)()
     except Conflict:
         return  # somebody else was faster

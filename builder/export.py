@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from builder import consistency, views
+from builder import consistency, identity, recovery, views
 from builder.evidence import chunks
 from builder.expire import completed, retire, snapshots
 from builder.filesets import carriage as filesets
@@ -99,7 +99,7 @@ def settled(store: Writer, outside: Surroundings) -> tuple[Pointer, datetime]:
     """
     while True:
         now = outside.clock()
-        pointer = Catalogue(store).pointer()
+        pointer, _ = recovery.current(store)
         newest = pointer.newest()
         if newest is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
@@ -149,6 +149,8 @@ class _Copy:
     def __call__(self, progress: Progress) -> Exported:
         """Copy. Raises MissingObject where the source was expired, Conflict if the target moved."""
         earlier, tag = completed(self._target, self._outside)
+        if tag is not None:
+            recovery.check(self._target, earlier, tag)
         kept = self._earlier(earlier)
         carriages = (
             Carriage(self._source, self._target),
@@ -177,8 +179,11 @@ class _Copy:
             self._put_views(number)
             self._create(layout.manifest_key(number))
         final = self._moved(kept)
+        if final.store:
+            identity.prepare(self._target, final.store, earlier)
         if final != earlier:
             self._target.replace(layout.POINTER, final.to_json(), tag)
+        identity.attest(self._target, final)
         # What is written beside a snapshot tells of a pointer, so that has to be there before.
         marks = [layout.settled_key(n) for n in self._numbers]
         marks = [key for key in marks if self._source.tag(key) is not None]

@@ -10,6 +10,7 @@ _REPLACE = "put it back from a copy; where no later snapshot names it, expire th
 _REPAIR = "`sheaf verify --repair` writes it anew from the manifest; or put it back from a copy"
 _COPY = "put it back from a copy of the store: nothing of the obi store is ever changed"
 _POINTER = "write that into current.json, then verify again"
+_WITNESS = "write that into snapshots/newest.json, then verify again"
 _FETCH = "put it back from a copy, or ask for its dataset again with `sheaf fileset`"
 _REBUILD = "put the store back from a copy, or publish its archives into a new one"
 
@@ -19,6 +20,14 @@ CODES: Mapping[str, tuple[str, str]] = {
     "pointer-damaged": (DAMAGE, _POINTER),
     "pointer-wrong": (DAMAGE, "put current.json back from a copy of the store"),
     "pointer-behind": (DAMAGE, _POINTER),
+    "pointer-foreign": (DAMAGE, _POINTER),
+    "witness-missing": (DAMAGE, _WITNESS),
+    "witness-damaged": (DAMAGE, _WITNESS),
+    "witness-ahead": (
+        DAMAGE,
+        "put the snapshot back from a copy; or, if you removed it yourself, write that into "
+        "snapshots/newest.json",
+    ),
     "manifest-missing": (DAMAGE, _REPLACE),
     "manifest-damaged": (DAMAGE, _REPLACE),
     "manifest-wrong": (DAMAGE, _REPLACE),
@@ -63,6 +72,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "fileset-altered": (DAMAGE, f"remove it; then {_FETCH}"),
     "fileset-wrong": (DAMAGE, f"remove its dataset's fileset.json; then {_FETCH}"),
     "pointer-unsettled": (NOTE, "a publish died; `sheaf publish` completes it"),
+    "witness-behind": (NOTE, "a publish died; `sheaf publish` completes it"),
     "expiry-unfinished": (NOTE, "an expiry died; `sheaf publish` or `sheaf expire` completes it"),
     "export-unfinished": (NOTE, "an export to this copy goes on or died; run it again"),
     "views-repaired": (NOTE, "there is nothing to do"),

@@ -6,7 +6,6 @@ share it.
 """
 
 import hashlib
-import json
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from datetime import datetime
 
 from builder import consistency, intake, recovery, views, work
 from builder.expire import snapshots
-from builder.finding import Finding
+from builder.finding import DAMAGE, Finding
 from builder.orphan import ORPHAN_AGE
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -120,28 +119,20 @@ class Inventory:
         except MissingObject:
             pointer, written = Pointer(), False
         except DamagedStore as error:
-            self._find("pointer-damaged", layout.POINTER, f"{error}{self._advice()}")
+            advice = recovery.advise(self.store, Pointer())
+            self._find("pointer-damaged", layout.POINTER, f"{error}{advice}")
             return Pointer()
-        behind = recovery.behind(self.store, pointer, written=written)
-        if behind is not None:
-            self._find(behind.code, behind.object, f"{behind.problem}{self._advice()}")
+        found = recovery.diagnose(self.store, pointer, now, written=written)
+        if found is not None:
+            self.findings.append(found)
         self.findings += consistency.of_pointer(pointer, now)
         return pointer
-
-    def _advice(self) -> str:
-        try:
-            pointer = recovery.rebuilt(self.store)
-        except (MissingObject, DamagedStore):
-            return ""  # told where the snapshot's turn comes
-        if pointer is None:
-            return ""
-        return f"; what is there makes it {json.dumps(json.loads(pointer.to_json()))}"
 
     def _kept(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
         if newest is None:
             # What a first publish that died has left is none; without a pointer, look at all.
-            there = there if self.findings else []
+            there = there if any(f.kind == DAMAGE for f in self.findings) else []
             return tuple(there[-1:] if newest_only else there)
         if newest_only:
             return (newest.snapshot,)
@@ -252,7 +243,8 @@ def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> It
     """
     for prefix in (layout.RECORDS, layout.SNAPSHOTS) if named is not None else ():
         for entry in store.entries(prefix):
-            if entry.key not in (named or ()) and entry.modified <= now - ORPHAN_AGE:
+            unnamed = entry.key != layout.WITNESS and entry.key not in (named or ())
+            if unnamed and entry.modified <= now - ORPHAN_AGE:
                 yield Finding("orphan", entry.key, "no kept snapshot names it")
     yield from _intake(store)
     begun = layout.TEMPORARY + work.PREFIX

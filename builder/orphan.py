@@ -43,6 +43,7 @@ def orphans(
         for prefix in (layout.RECORDS, layout.SNAPSHOTS)
         for entry in store.entries(prefix)
         if (not age or entry.modified <= now - age)
+        and entry.key != layout.WITNESS
         and not (entry.key in named.leaves or entry.key in named.data or entry.key in own)
     ]
     return old + _unfinished(store, now)

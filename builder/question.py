@@ -30,9 +30,9 @@ def prepare(connection: engine.Connection, store: FolderStore | BucketStore, sql
     """
     for left in reversed(range(_TRIES)):
         catalogue = Catalogue(store)
-        newest = catalogue.pointer().newest()
+        pointer, _ = recovery.current(store)
+        newest = pointer.newest()
         if newest is None:
-            recovery.check_store(store)
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         try:
             manifest = catalogue.manifest(newest.snapshot)

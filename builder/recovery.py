@@ -1,17 +1,42 @@
-"""Recovery: what a store tells of its pointer where that was lost, or an old copy was put back.
+"""Recovery: what a store says of its pointer where that was lost, or an old copy was put back.
 
-A publish writes down beside its snapshot that the pointer named it in time. A pointer that names
-an earlier one, or none, is not one to go on from: what came later would be overwritten.
+Three things say which snapshot is the newest: the pointer, the witness that a publish writes behind
+it, and `settled` beside a snapshot. A pointer that names an earlier snapshot is not one to go on
+from: what came later would be overwritten. Every command that uses a snapshot asks `current` or
+`check` first.
 """
+
+import json
+from dataclasses import replace
+from datetime import datetime
 
 from builder.finding import Finding
 from functions.snapshot import layout
-from functions.snapshot.errors import Conflict, DamagedStore
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
+from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Entry, Pointer, spans
 from functions.snapshot.store import Writer
+from functions.snapshot.witness import Witness, contradiction
 from functions.store.catalog import Catalogue
 
 REMEDY = "`sheaf verify` says what to write into it"
+_TRIES = 8
+_NOTHING = Pointer()
+
+
+def current(store: Writer) -> tuple[Pointer, str | None]:
+    """Return the pointer and its tag, and see that nothing was published behind it.
+
+    Raises DamagedStore, or Conflict if others moved the pointer every time.
+    """
+    for _ in range(_TRIES):
+        tag, pointer = store.tag(layout.POINTER), Catalogue(store).pointer()
+        try:
+            check(store, pointer, tag)
+        except Conflict:
+            continue
+        return pointer, tag
+    raise Conflict(f"the pointer was moved {_TRIES} times meanwhile; run again")
 
 
 def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
@@ -24,16 +49,7 @@ def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
         return
     if store.tag(layout.POINTER) != tag:
         raise Conflict("somebody else published meanwhile")
-    raise DamagedStore(f"{store.address}: {layout.POINTER}: {found.problem}: {REMEDY}")
-
-
-def check_store(store: Writer) -> None:
-    """See that the pointer that is there now knows of all that was published.
-
-    Raises DamagedStore, or Conflict if it is another one by the end.
-    """
-    tag = store.tag(layout.POINTER)
-    check(store, Catalogue(store).pointer(), tag)
+    raise DamagedStore(f"{store.address}: {found.object}: {found.problem}: {REMEDY}")
 
 
 def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
@@ -42,15 +58,20 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     `written` tells that there is a pointer: a first publish writes an empty one before all else, so
     without one there must be no snapshot.
     """
-    there, settled = numbered(store)
+    there = layout.numbers_in(store.folders(layout.SNAPSHOTS))
+    if not written and there:
+        return _missing(store, there)
+    try:
+        witness = Catalogue(store).witness()
+    except DamagedStore as error:
+        problem = str(error).partition(": ")[2].rpartition("; ")[0]
+        return Finding("witness-damaged", layout.WITNESS, f"it cannot be read: {problem}")
+    found = contradiction(pointer, witness)
+    if found is not None:
+        return Finding(found.code, found.object, found.problem)
     newest = pointer.newest()
     last = newest.snapshot if newest else 0
-    later = [number for number in settled if number > last]
-    if not written and there:
-        problem = f"there are snapshots up to {max(there)}, and no pointer"
-        if not settled:
-            problem += " (if an export to here did not come to its end, run it again)"
-        return Finding("pointer-missing", layout.POINTER, problem)
+    later = [n for n in there if n > last and store.tag(layout.settled_key(n)) is not None]
     if later:
         names = f"names {last} as the newest" if last else "names no snapshot"
         problem = f"it {names}, and {max(later)} was published, so an old copy of it was put back"
@@ -58,21 +79,98 @@ def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
     return None
 
 
-def rebuilt(store: Writer) -> Pointer | None:
+def _missing(store: Writer, there: list[int]) -> Finding:
+    problem = f"there are snapshots up to {max(there)}, and no pointer"
+    if not any(store.tag(layout.settled_key(number)) is not None for number in there):
+        problem += " (if an export to here did not come to its end, run it again)"
+    return Finding("pointer-missing", layout.POINTER, problem)
+
+
+def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
     """Return a pointer to the newest snapshot that is there; None where there is none.
 
-    One of which nothing says that it took effect is named only where there is no other, and then
-    as one that may have come too late; of earlier ones such as these count as retired.
+    `pointer` is the one that there is, empty if it cannot be read: what it says of snapshots up to
+    its newest one stays. A snapshot of which nothing says that it took effect is named only where
+    there is no other, and then as one that may have come too late; of earlier ones such as these
+    count as retired.
     """
-    there, settled = numbered(store)
+    there, known = numbered(store)
+    witness = find_witness(store)
+    if witness is not None and witness.newest is not None:
+        known.add(witness.number)
+    newest = pointer.newest()
+    if newest is not None:
+        known |= {n for n in there if n <= newest.snapshot and not pointer.is_retired(n)}
+    known &= there
     if not there:
         return None
-    known = sorted(there & settled)
-    number = known[-1] if known else max(there)
+    number = max(known or there)
     manifest = Catalogue(store).manifest(number)
     gone = set(range(1, number)).difference(known, manifest.skipped)
     entry = Entry(number, manifest.effective)
-    return Pointer((entry,), settled=bool(known), retired=spans(gone))
+    name = manifest.store or (witness.store if witness else "")
+    return Pointer((entry,), bool(known), retired=spans(gone), copied=pointer.copied, store=name)
+
+
+def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -> Finding | None:
+    """Return what pointer and witness have against each other, with what to write to repair it."""
+    found = behind(store, pointer, written=written)
+    if found is None:
+        return _outdated(store, pointer, now)
+    if found.object == layout.WITNESS:
+        return replace(found, problem=found.problem + advise_witness(store, pointer))
+    witness = find_witness(store) if found.code == "pointer-behind" else None
+    if witness is not None and witness.number and _manifest(store, witness.number) is None:
+        problem = f"it names snapshot {witness.number}, which is not there"
+        return Finding("witness-ahead", layout.WITNESS, problem + advise_witness(store, pointer))
+    return replace(found, problem=found.problem + advise(store, pointer))
+
+
+def advise(store: Writer, pointer: Pointer) -> str:
+    """Return in words what to write into the pointer; empty where nothing is there to name."""
+    try:
+        right = rebuilt(store, pointer)
+    except (MissingObject, DamagedStore):
+        return ""  # verify tells of it where the snapshot's turn comes
+    return _written(layout.POINTER, right.to_json()) if right is not None else ""
+
+
+def advise_witness(store: Writer, pointer: Pointer) -> str:
+    """Return in words what to write into the witness of a pointer that is right."""
+    newest = pointer.newest()
+    manifest = _manifest(store, newest.snapshot) if newest else None
+    name = pointer.store or (manifest.store if manifest else "")
+    if not name:
+        return f"; remove {layout.WITNESS}, and the next publish writes it"
+    return _written(layout.WITNESS, Witness(name, newest).to_json())
+
+
+def _written(key: str, data: bytes) -> str:
+    return f"; by what is there, {key} has to be {json.dumps(json.loads(data))}"
+
+
+def _outdated(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
+    """Return a note of a publish that died before it wrote the witness."""
+    newest, witness = pointer.newest(), Catalogue(store).witness()
+    if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
+        return None
+    problem = f"it names {witness.number}, and the pointer names {newest.snapshot}"
+    return Finding("witness-behind", layout.WITNESS, problem)
+
+
+def find_witness(store: Writer) -> Witness | None:
+    """Return the witness; None also where it cannot be read."""
+    try:
+        return Catalogue(store).witness()
+    except DamagedStore:
+        return None
+
+
+def _manifest(store: Writer, number: int) -> Manifest | None:
+    try:
+        return Catalogue(store).manifest(number)
+    except (MissingObject, DamagedStore):
+        return None
 
 
 def numbered(store: Writer) -> tuple[set[int], set[int]]:

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from builder import recovery
+from builder import identity, recovery
 from builder.commit import Ready, commit, remove_leftovers, settle
 from builder.expire import completed
 from builder.selection import NothingSelected
@@ -76,8 +76,8 @@ class Base:
     @staticmethod
     def of(store: Writer, configuration: Configuration, outside: Surroundings) -> "Base":
         """Return the newest snapshot as a base. Raises NothingPublished where there is none."""
-        tag, catalogue = store.tag(layout.POINTER), Catalogue(store)
-        pointer = catalogue.pointer()
+        catalogue = Catalogue(store)
+        pointer, tag = recovery.current(store)
         newest = pointer.newest()
         if newest is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
@@ -180,12 +180,16 @@ def _carried_out(
         outside.say(f"snapshot {before.snapshot} came too late for its instant: it gets another")
         built = replace(built, manifest=before)
     if built.manifest is not None:
-        ready = Ready(built.manifest, since, built.keys)
+        name = identity.identify(store, outside.identity, pointer)
+        named = identity.stamp(built.manifest, before, name)
+        ready = Ready(named, since, built.keys)
         manifest = commit(store, outside, pointer, tag, ready, configuration["publish.lead"])
         built = replace(built, manifest=manifest)
     else:
         if store.tag(layout.POINTER) != tag:
             raise Conflict("somebody else changed the store meanwhile")
+        if newest is not None:
+            identity.identify(store, outside.identity, pointer)
         settle(store, pointer, tag)  # where it was late there is nothing to stamp anew
     if refusal is not None:
         raise refusal

@@ -32,6 +32,9 @@ from functions.snapshot.manifest import DataFile
 from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
+_PASSING = ("pointer-behind", "pointer-foreign", "witness-ahead", "witness-behind")
+"""What may come of a publish while the store is read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -235,7 +238,7 @@ def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> li
     except DamagedStore:
         return findings
     if now.newest() != inventory.pointer.newest():
-        findings = [finding for finding in findings if finding.code != "pointer-behind"]
+        findings = [finding for finding in findings if finding.code not in _PASSING]
     gone = {number for number in inventory.numbers if now.is_retired(number)}
     doomed = inventory.names(gone) - inventory.names(set(inventory.numbers) - gone)
     return [f for f in findings if f.kind != DAMAGE or f.object not in doomed]

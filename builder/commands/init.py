@@ -3,9 +3,12 @@
 import argparse
 from pathlib import Path
 
+from builder import identity
 from builder.context import Context
 from builder.errors import UsageError
+from builder.store import open_store
 from functions.snapshot import configuration
+from functions.snapshot.errors import SheafError
 
 _OPTIONS = (
     ("name", "repository.name", "the repository's name"),
@@ -13,6 +16,9 @@ _OPTIONS = (
     ("namespace", "repository.namespace", "a domain name of yours, part of every identifier"),
     ("base-url", "repository.base_url", "the public address of the OAI endpoint"),
 )
+
+_PATIENCE = 5
+"""Seconds for which a bucket that does not answer is asked again: its id can wait."""
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +29,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Write a configuration, sheaf.toml, that lists every key with its default."""
+    """Write a configuration, sheaf.toml, that lists every key with its default.
+
+    An empty store gets its id.
+    """
     arguments = vars(context.arguments)
     path = Path(arguments["config"] or Path(arguments["folder"] or ".") / configuration.FILE)
     given = {key: arguments[key] for _, key, _ in _OPTIONS if arguments[key] is not None}
@@ -44,9 +53,22 @@ def run(context: Context) -> int:
         raise UsageError(f"{path} is there already: edit it, or remove it first") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    _identify(context, path)
     context.result(
         f"wrote {path}\n"
         "next: sheaf ingest FILES... or sheaf fileset DOI..., sheaf publish, sheaf serve",
         {"configuration": str(path)},
     )
     return 0
+
+
+def _identify(context: Context, path: Path) -> None:
+    """Give the store its id, if it is empty and can be reached; else its first publish does."""
+    try:
+        settings = configuration.load(path, context.environment)
+        patient = min(settings["store.retry_seconds"], _PATIENCE)
+        settings = settings.having("store.retry_seconds", patient)
+        store = open_store(settings["store.uri"], path.parent, settings, context.environment)
+        identity.begin(store, context.identity)
+    except SheafError as error:
+        context.say(f"the store gets its id by the first publish, for now it has none: {error}")

@@ -37,9 +37,9 @@ def run(context: Context) -> int:
     if arguments.content:
         configuration = configuration.having("content.serve", True)
     repository = DuckRepository(context.reader, ahead=True)
-    newest = repository.pointer().newest()
+    pointer, _ = recovery.current(context.store)
+    newest = pointer.newest()
     if newest is None:
-        recovery.check_store(context.store)
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
     repository.manifest(newest.snapshot)  # a damaged or newer store is told of now, not later
     if arguments.access_log is not None:

@@ -23,10 +23,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(context: Context) -> int:
     """Say what is published and what waits to be published."""
     catalogue = Catalogue(context.store)
-    pointer = catalogue.pointer()
+    pointer, _ = recovery.current(context.store)
     newest = pointer.newest()
-    if newest is None:
-        recovery.check_store(context.store)
     manifest = catalogue.manifest(newest.snapshot) if newest else None
     kept = _kept(catalogue, pointer, manifest) if manifest else []
     runs = list(intake.runs(context.store))
@@ -78,6 +76,7 @@ def _account(
     context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.Run]
 ) -> str:
     lines = [f"store      {context.store.address}"]
+    lines += [f"id         {pointer.store}"] if pointer.store else []
     if not kept:
         first = "" if runs else "`sheaf ingest` or `sheaf fileset`, then "
         lines.append(f"snapshot   none yet: run {first}`sheaf publish`")
@@ -172,6 +171,7 @@ def _document(
     ]
     return {
         "store": context.store.address,
+        "id": pointer.store or None,
         "snapshot": snapshot,
         "kept": [{"snapshot": m.snapshot, "effective": instant.to_text(m.effective)} for m in kept],
         "retired": [list(span) for span in pointer.expired().retired],

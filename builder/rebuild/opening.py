@@ -20,6 +20,7 @@ from functions.content.search import Search
 from functions.oai.duck import DuckRepository
 from functions.oai.present import Present
 from functions.snapshot.errors import NothingPublished
+from functions.snapshot.store import Writer
 
 _DAY = 86_400.0
 _LIMITS = Limits(connect=30.0, first_byte=120.0, total=_DAY, rate=64.0, bytes=1 << 62)
@@ -44,15 +45,15 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
     store = context.store
     if isinstance(store, FolderStore) and not store.root.is_dir():
         raise UsageError(f"{address}: there is no such folder, and it is no address of a server")
-    return _store(context)
+    return _store(context, store)
 
 
-def _store(context: Context) -> Source:
+def _store(context: Context, store: Writer) -> Source:
     with ExitStack() as stack:
         repository = DuckRepository(context.reader)
         stack.callback(repository.close)
-        if repository.pointer().newest() is None:
-            recovery.check_store(context.store)
+        pointer, _ = recovery.current(store)
+        if pointer.newest() is None:
             raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
         settings = context.configuration
         present = Present(repository, context.now, 0.0, settings["serve.clock_allowance"])

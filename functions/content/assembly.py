@@ -32,6 +32,8 @@ def application(
     log: Callable[[str], None] | None = None,
     compress: Callable[[bytes], bytes] = event.gzipped,
     largest: int | None = None,
+    *,
+    guarded: bool = False,
 ) -> ContentApplication:
     """Return what answers with the content of the store at `uri`, which is seen from `base`.
 
@@ -52,6 +54,7 @@ def application(
         largest=largest,
         lying=lying(contents.archives, contents.archives.own),
         sign=signer.address,
+        guarded=guarded,
     )
 
 
@@ -75,6 +78,7 @@ def of_lambda(opened: Opened) -> Answering:
         now,
         opened.log,
         largest=gateway.LARGEST,
+        guarded=True,
     )
 
 

@@ -62,7 +62,8 @@ class ContentApplication:
 
     `log`, `timer` and `compress` are as an Application takes them. With `largest` an answer weighs
     no more than that (gateway.weight), and has PART bytes of content; without, bodies may be
-    Streams, whose reader closes them. Once `spent`, it is to be replaced with what it reads by.
+    Streams, whose reader closes them. `guarded` is as Present takes it.
+    Once `spent`, it is to be replaced with what it reads by.
     """
 
     spent = False
@@ -80,6 +81,8 @@ class ContentApplication:
         largest: int | None = None,
         lying: Lying | None = None,
         sign: Sign | None = None,
+        *,
+        guarded: bool = False,
     ) -> None:
         self._repository = repository
         self._contents = contents
@@ -92,7 +95,11 @@ class ContentApplication:
         part = None if largest is None else PART
         self._delivery = Delivery(contents, settings, lying, sign, part)
         self._present = Present(
-            repository, clock, settings["serve.pointer_seconds"], settings["serve.clock_allowance"]
+            repository,
+            clock,
+            settings["serve.pointer_seconds"],
+            settings["serve.clock_allowance"],
+            guarded=guarded,
         )
         self._places = threading.BoundedSemaphore(settings["serve.concurrent"])
         self._streams = threading.BoundedSemaphore(_STREAMS)

@@ -60,6 +60,7 @@ class _Paths:
     def __init__(self, repository: DuckRepository, beside: Sequence[Path]) -> None:
         self._repository = repository
         self._beside = beside
+        self._newest = 0
 
     def of(self, name: str) -> Sequence[str]:
         """Return the paths at which files of that name were read.
@@ -70,7 +71,9 @@ class _Paths:
         newest = self._repository.pointer().newest()
         if newest is None:
             return ()
-        manifest = self._repository.manifest(newest.snapshot)
+        # An old pointer that was put back leads to no older snapshot than before.
+        self._newest = max(self._newest, newest.snapshot)
+        manifest = self._repository.manifest(self._newest)
         found: list[str] = []
         groups = self._repository.catalogue.groups(manifest, "sources", name, name)
         for file, _ in groups:

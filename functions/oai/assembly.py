@@ -7,4 +7,6 @@ from functions.oai.instance import Answering, Opened, now
 
 def application(opened: Opened) -> Answering:
     """Return what answers, as Lambda takes it."""
-    return Application(opened.repository, opened.settings, now, opened.log, largest=gateway.LARGEST)
+    return Application(
+        opened.repository, opened.settings, now, opened.log, largest=gateway.LARGEST, guarded=True
+    )

@@ -35,7 +35,7 @@ _MOST = 8
 
 
 class DuckRepository:
-    """Implements functions.oai.repository.Repository over a store. Safe to use from threads.
+    """Implements Repository (functions.oai.repository) over a store. Safe to use from threads.
 
     `kept` is about how many bytes of memory rows may take that the next page may need; with `ahead`
     some of them are read before it is asked for, by a thread (see Files). `memory` is what the
@@ -49,7 +49,7 @@ class DuckRepository:
         self.catalogue = self._catalogue = Catalogue(reader)
         self.files = self._files = Files(reader, kept, ahead=ahead, memory=memory)
         self._sets = SetTable(self._catalogue, self._files)
-        self.close = self._files.close
+        self.close, self.witness = self._files.close, self._catalogue.witness
 
     def pointer(self) -> Pointer:
         """Read the pointer, anew at each call; an empty one where there is none."""

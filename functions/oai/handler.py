@@ -40,7 +40,8 @@ class Application:
 
     `log` takes each line of the access log, `timer` gives seconds from any beginning, and
     `compress` a body in the coding gzip. An answer weighs `largest` bytes at most (gateway.weight).
-    Once `spent`, it is to be replaced, with its repository: an answer was not ready in time.
+    With `guarded` the first pointer is held against the witness (Present). Once `spent`, it is to
+    be replaced, with its repository: an answer was not ready in time.
     """
 
     spent = False
@@ -54,12 +55,15 @@ class Application:
         timer: Callable[[], float] = time.perf_counter,
         compress: Callable[[bytes], bytes] = http.gzipped,
         largest: int | None = None,
+        *,
+        guarded: bool = False,
     ):
         present = Present(
             repository,
             clock,
             configuration["serve.pointer_seconds"],
             configuration["serve.clock_allowance"],
+            guarded=guarded,
         )
         self._repository = repository
         self._configuration = configuration

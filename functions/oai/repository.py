@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from functions.snapshot.manifest import Manifest, Span
 from functions.snapshot.pointer import Pointer
+from functions.snapshot.witness import Witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,10 @@ class Repository(Protocol):
 
     def pointer(self) -> Pointer:
         """Read the pointer, anew at each call; an empty one where nothing was ever published."""
+        ...
+
+    def witness(self) -> Witness | None:
+        """Read the witness, anew at each call; None where the store has none."""
         ...
 
     def manifest(self, snapshot: int) -> Manifest:

@@ -1,6 +1,7 @@
 """The layout of a store: one for a folder and for S3, so that a store can be copied either way.
 
-current.json                      the pointer, the only object that is ever replaced
+current.json                      the pointer: which snapshot is in effect
+snapshots/newest.json             the witness: the newest snapshot that the pointer ever named
 snapshots/<n>/manifest.json       one snapshot
 snapshots/<n>/views.sql           the same snapshot as views for plain DuckDB
 snapshots/<n>/settled             its instant, once it is known that the pointer named it before
@@ -8,13 +9,18 @@ snapshots/leaves/<digest>.json    what a manifest says of up to LEAF_FILES data 
 records/<table>/<digest>.parquet  data files, named by their content
 intake/<run>/...                  what was ingested and is not published yet
 .tmp/...                          what a folder's writers have not finished
+
+The pointer and the witness are the only objects that are ever replaced.
 """
 
 import re
+from collections.abc import Iterable
 
 POINTER = "current.json"
 RECORDS = "records/"
 SNAPSHOTS = "snapshots/"
+WITNESS = "snapshots/newest.json"
+"""It lies below `snapshots/`, so that copies take it along and roles that read may read it."""
 INTAKE = "intake/"
 TEMPORARY = ".tmp/"
 RUN_SUMMARY = "run.json"
@@ -70,6 +76,12 @@ def snapshot_of(key: str) -> int | None:
         number = int(parts[1])
         return number if key in snapshot_keys(number) else None
     return None
+
+
+def numbers_in(names: Iterable[str]) -> list[int]:
+    """Return the numbers of the snapshots that have one of these folders, ascending."""
+    parts = (name.split("/") for name in names)
+    return sorted(int(p[1]) for p in parts if len(p) == 3 and not p[2] and p[1].isdecimal())
 
 
 def leaf_key(digest: str) -> str:

@@ -67,6 +67,8 @@ class Manifest:
     `leaves` are those of which the content stands here too, by key: they need not be read.
     `views` is the SHA-256 of the snapshot's views.sql; "" where an older program wrote it.
     `publisher` is a random text of the process that wrote the manifest.
+    `store` is the store's id. `former` are the ids that it had before (empty: none), each with the
+    last snapshot that was published under it, ascending.
     """
 
     snapshot: int
@@ -87,6 +89,8 @@ class Manifest:
     leaves: Mapping[str, Leaf] = field(default_factory=dict, compare=False)
     views: str = field(default="", compare=False)
     publisher: str = field(default="", compare=False)
+    store: str = ""
+    former: tuple[tuple[int, str], ...] = ()
 
     @property
     def last_position(self) -> int:
@@ -102,6 +106,10 @@ class Manifest:
     def is_indexed(self) -> bool:
         """Whether captures can be found by URL: not in one from before there was such a table."""
         return "urls" in self.tables or not self.kinds().get("capture", 0)
+
+    def store_of(self, snapshot: int) -> str:
+        """Return the id that the store had when the snapshot of that number was published."""
+        return next((name for last, name in self.former if snapshot <= last), self.store)
 
     def kinds(self) -> Mapping[str, int]:
         """Return the number of listed records of each kind, tombstones included."""
@@ -152,6 +160,8 @@ class Manifest:
             "publisher": self.publisher,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
+            **({"store": self.store} if self.store else {}),
+            **({"former": [list(one) for one in self.former]} if self.former else {}),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
             "sequences": [
                 [s.number, instant.to_text(s.effective), s.first, s.last, dict(s.records)]
@@ -185,6 +195,8 @@ class Manifest:
                 publisher=str(found.get("publisher", "")),
                 libraries=dict(found["libraries"]),
                 skipped=tuple(map(int, found["skipped"])),
+                store=str(found.get("store", "")),
+                former=tuple((int(last), str(name)) for last, name in found.get("former", ())),
                 formats={
                     str(prefix): Making.from_json(made)
                     for prefix, made in found.get("formats", {}).items()

@@ -50,7 +50,8 @@ class Pointer:
     source of a copied store had this pointer: of what came later the copy knows nothing, so its
     answers are true as of that instant, until something is published to the copy itself.
     `expiries` counts those that ended: a publish that began before one must find the pointer
-    changed.
+    changed. `store` is the store's id; a store from before there were ids has none until its next
+    publish.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -59,6 +60,7 @@ class Pointer:
     retired: tuple[tuple[int, int], ...] = ()
     copied: datetime | None = None
     expiries: int = 0
+    store: str = ""
 
     def at(self, when: datetime) -> Entry:
         """Return the entry in effect at `when`. Raises NothingPublished where there is none."""
@@ -83,10 +85,19 @@ class Pointer:
             done.update(range(first, last + 1))
         return replace(self, expiry=None, retired=spans(done), expiries=self.expiries + 1)
 
-    def moved(self, entry: Entry, now: datetime) -> "Pointer":
-        """Return this pointer, not settled, with `entry` added and `trimmed`."""
+    def moved(self, entry: Entry, now: datetime, store: str = "") -> "Pointer":
+        """Return this pointer, not settled, with `entry` added and `trimmed`.
+
+        `store` is the id of the store from then on; empty: the one that it has.
+        """
         kept = self.trimmed(now)
-        return replace(kept, entries=(*kept.entries, entry), settled=False, copied=None)
+        return replace(
+            kept,
+            entries=(*kept.entries, entry),
+            settled=False,
+            copied=None,
+            store=store or self.store,
+        )
 
     def trimmed(self, now: datetime) -> "Pointer":
         """Return this pointer without what was followed long ago.
@@ -107,6 +118,8 @@ class Pointer:
             ],
             "settled": self.settled,
         }
+        if self.store:
+            document["store"] = self.store
         if self.expiries:
             document["expiries"] = self.expiries
         if self.retired:
@@ -119,7 +132,7 @@ class Pointer:
             }
         if self.copied:
             document["copied"] = instant.to_text(self.copied)
-        return json.dumps({**document, _DIGEST: _digest(document)}, indent=1).encode()
+        return json.dumps({**document, DIGEST: digest(document)}, indent=1).encode()
 
     @staticmethod
     def from_json(data: bytes) -> "Pointer":
@@ -144,6 +157,7 @@ class Pointer:
             retired = tuple((int(a), int(b)) for a, b in document.get("retired", ()))
             copied = instant.from_text(document["copied"]) if "copied" in document else None
             expiries = int(document.get("expiries", 0))
+            store = str(document.get("store", ""))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DamagedStore(f"current.json is damaged: {error!r}; {_REMEDY}") from error
         if any(
@@ -154,7 +168,7 @@ class Pointer:
             )
         if not isinstance(settled, bool):
             raise DamagedStore(f"current.json is damaged: settled is {settled!r}; {_REMEDY}")
-        return Pointer(entries, settled, expiry, retired, copied, expiries)
+        return Pointer(entries, settled, expiry, retired, copied, expiries, store)
 
 
 def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
@@ -168,23 +182,24 @@ def spans(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-_DIGEST = "sha256"
+DIGEST = "sha256"
 _KEYS = {
     "schema",
     "snapshots",
     "settled",
+    "store",
     "expiries",
     "retired",
     "expiry",
     "copied",
-    _DIGEST,
+    DIGEST,
 }
 _REMEDY = "put back a copy of it, or one that names the newest of the snapshots"
 
 
-def _digest(document: dict[str, Any]) -> str:
-    """Return the SHA-256 of a pointer's keys and values, but its own, whatever their layout."""
-    rest = {key: value for key, value in document.items() if key != _DIGEST}
+def digest(document: dict[str, Any]) -> str:
+    """Return the SHA-256 of the keys and values but `sha256` itself, whatever their layout."""
+    rest = {key: value for key, value in document.items() if key != DIGEST}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
@@ -193,10 +208,10 @@ def _held(document: dict[str, Any]) -> None:
     unknown = sorted(document.keys() - _KEYS)
     if unknown:
         raise DamagedStore(f"current.json is damaged: it has {unknown}; {_REMEDY}")
-    if _DIGEST in document and document[_DIGEST] != _digest(document):
+    if DIGEST in document and document[DIGEST] != digest(document):
         raise DamagedStore(
-            f"current.json is damaged: it does not match its {_DIGEST}; {_REMEDY}, or, if you "
-            f"changed it yourself, remove {_DIGEST} from it"
+            f"current.json is damaged: it does not match its {DIGEST}; {_REMEDY}, or, if you "
+            f"changed it yourself, remove {DIGEST} from it"
         )
 
 

@@ -20,6 +20,7 @@ from functions.snapshot.manifest import (
 )
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Reader
+from functions.snapshot.witness import Witness
 
 T = TypeVar("T")
 
@@ -70,6 +71,13 @@ class Catalogue:
             return Pointer.from_json(self.reader.read(layout.POINTER))
         except MissingObject:
             return Pointer()
+
+    def witness(self) -> Witness | None:
+        """Read the witness, anew at each call; None where there is none."""
+        try:
+            return Witness.from_json(self.reader.read(layout.WITNESS))
+        except MissingObject:
+            return None
 
     def manifest(self, snapshot: int) -> Manifest:
         """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""

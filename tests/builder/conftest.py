@@ -65,6 +65,7 @@ class World:
     root: Path
     clock: Clock = field(default_factory=Clock)
     runs: int = 0
+    identity: str = "0123456789abcdef" * 2
     opened: list[DuckRepository] = field(default_factory=list)
 
     @property
@@ -108,7 +109,10 @@ class World:
         return configuration.parse(text, settings)
 
     def outside(self) -> Surroundings:
-        return Surroundings(self.clock, self.clock.sleep, lambda text: None, {"list": "1"}, 1)
+        return Surroundings(
+            self.clock, self.clock.sleep, lambda text: None, {"list": "1"}, 1,
+            identity=lambda: self.identity,
+        )  # fmt: skip
 
     def repository(self) -> DuckRepository:
         self.opened.append(DuckRepository(self.store))

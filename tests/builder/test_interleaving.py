@@ -1,5 +1,6 @@
 """Somebody else changes the store at the worst moment, or an old pointer was put back."""
 
+import json
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +15,7 @@ import pytest
 from builder.expire import expire, snapshots
 from builder.export import ForeignTarget, export
 from builder.publish import publish
-from builder.recovery import check_store, rebuilt
+from builder.recovery import current, rebuilt
 from builder.restore import restore
 from builder.selection import Selection
 from builder.store import FolderStore
@@ -24,6 +25,7 @@ from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError, StoreUnavailable
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer
+from functions.snapshot.witness import Witness
 from functions.store.catalog import Catalogue
 
 from .beginning import begin
@@ -184,16 +186,21 @@ def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "after"),
-    # Nothing is called between the fourth and the fifth, so before the fifth is after the fourth.
-    [*((at, False) for at in range(1, 5)), *((at, True) for at in range(1, 6))],
-    ids=[*(f"{at}-before" for at in range(1, 5)), *(f"{at}-after" for at in range(1, 6))],
+    ("kind", "at", "after"),
+    [
+        (kind, at, after)
+        for kind, most in {"keys": 3, "folders": 3}.items()
+        for at in range(1, most + 1)
+        for after in (False, True)
+    ],
 )
-def test_an_expiry_comes_between_the_steps_of_a_purge(world: World, at: int, after: bool) -> None:
+def test_an_expiry_comes_between_the_steps_of_a_purge(
+    world: World, kind: str, at: int, after: bool
+) -> None:
     published(world, 40, 40, 40)
     met = []
     store = Interrupted(
-        world.store, "keys", lambda: met.append(world.expire(keep=2)), at, after=after
+        world.store, kind, lambda: met.append(world.expire(keep=2)), at, after=after
     )
     withdraw(cast(Writer, store), world.configuration(), world.outside(), ITEM, REASON, purge=True)
     assert met
@@ -334,6 +341,12 @@ def test_a_publisher_with_a_wrong_clock_does_not_stop_the_others_in_silence(worl
     without = replace(pointer, entries=pointer.entries[:-1])
     (world.root / layout.POINTER).write_bytes(without.to_json())
     shutil.rmtree(world.root / "snapshots" / "2")
+    with pytest.raises(DamagedStore, match="sheaf verify"):
+        world.publish()
+    right_one = Witness(pointer.store, without.newest())
+    (found,) = problems(world)
+    assert f"{layout.WITNESS} has to be {json.dumps(json.loads(right_one.to_json()))}" in found
+    (world.root / layout.WITNESS).write_bytes(right_one.to_json())
     world.ingest([capture(77)])
     assert world.publish().new == 2
     assert len(records(world)) == 12
@@ -427,14 +440,14 @@ def test_a_target_that_lost_its_pointer_is_not_set_back(world: World, tmp_path: 
 
 
 def test_a_store_that_is_new_or_whole_has_lost_nothing(world: World) -> None:
-    check_store(world.store)
+    current(world.store)
     world.ingest([capture(1)])
-    check_store(world.store)
+    current(world.store)
     world.publish()
-    check_store(world.store)
+    current(world.store)
     (world.root / layout.POINTER).unlink()
     with pytest.raises(DamagedStore, match="snapshots up to 1, and no pointer"):
-        check_store(world.store)
+        current(world.store)
 
 
 def test_what_a_first_publish_that_died_has_left_is_no_loss(world: World) -> None:
@@ -442,7 +455,7 @@ def test_what_a_first_publish_that_died_has_left_is_no_loss(world: World) -> Non
     with pytest.raises(Killed):
         publish(interrupted(world, "replace", die, at=2), world.configuration(), world.outside())
     assert snapshots(world.store) == [1]
-    check_store(world.store)
+    current(world.store)
     assert world.publish().new == 1
 
 

@@ -36,7 +36,7 @@ from ..builder.conftest import NAMESPACE, Clock, World, capture
 from ..extent import EVERY
 from ..oai.client import content, event
 from ..whole.conftest import warc
-from .work import COMMANDS, work
+from .work import COMMANDS, IDENTITY, work
 
 HOUR = timedelta(hours=1)
 
@@ -87,7 +87,9 @@ class Stage:
     def done(self, name: str, later: timedelta = timedelta(0)) -> None:
         """Carry out the command in this process."""
         clock = Clock(self.now + later)
-        outside = Surroundings(clock, clock.sleep, lambda text: None, {}, 1)
+        outside = Surroundings(
+            clock, clock.sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY
+        )
         COMMANDS[name](self.store, outside)
 
     def objects(self) -> dict[str, bytes]:
@@ -105,7 +107,9 @@ class Stage:
     def swept(self, *, thorough: bool = False) -> "Stage":
         """Let whatever a day makes an orphan expire, and somebody write something."""
         now = datetime.now(UTC) + timedelta(days=2)
-        outside = Surroundings(lambda: now, lambda s: None, lambda text: None, {}, 1)
+        outside = Surroundings(
+            lambda: now, lambda s: None, lambda text: None, {}, 1, identity=lambda: IDENTITY
+        )
         self.store.create("probe", b"")
         self.store.remove("probe")
         expire(self.store, outside, keep=100)

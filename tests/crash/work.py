@@ -25,6 +25,7 @@ from functions.snapshot import configuration, layout
 from ..builder.conftest import NAMESPACE, Clock, capture
 
 SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
+IDENTITY = "0123456789abcdef" * 2
 WITHDRAWN = f"oai:{NAMESPACE}:{capture(3).identity}"
 
 Command = Callable[[FolderStore, Surroundings], object]
@@ -132,7 +133,7 @@ def work(name: str, root: Path, start: Clock, at: int, counted: Path, every: boo
         killer.step("sleep")
         start.sleep(seconds)
 
-    outside = Surroundings(start, sleep, lambda text: None, {}, 1)
+    outside = Surroundings(start, sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY)
     with tempfile.TemporaryDirectory() as scratch:
         tempfile.tempdir = scratch
         killer.watch()

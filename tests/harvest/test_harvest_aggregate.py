@@ -61,7 +61,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
     """A home in which all that a test published is well."""
     made = make_home(tmp_path / "home")
     yield made
-    if (made.folder / "store" / layout.POINTER).exists():
+    if (made.folder / "store" / layout.RECORDS).exists():
         assert made("verify").code == 0
 
 

@@ -15,10 +15,13 @@ from tests.builder.conftest import NAMESPACE
 
 from .hours import Hours
 
-STOPS = ("look", "put", "create", "replace", "replaced", "sleep", "remove")
+STOPS = ("look", "put", "create", "replace", "replaced", "witness", "sleep", "remove")
 """Where an operation can stop: before it reads the pointer, before each write, after it moved the
-pointer, and where it waits."""
+pointer, before it writes the witness behind it, and where it waits."""
 SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
+
+IDENTITY = "0123456789abcdef" * 2
+"""The id of every store of the machine."""
 
 _MOST = 5000  # stops of one operation; one that needs more goes round in circles
 _STUCK = 600  # real seconds, for a machine that is very busy
@@ -122,7 +125,9 @@ class Operation:
 
     def _run(self) -> None:
         self._go.acquire()
-        outside = Surroundings(self._clock, self._sleep, lambda text: None, {}, 1)
+        outside = Surroundings(
+            self._clock, self._sleep, lambda text: None, {}, 1, identity=lambda: IDENTITY
+        )
         try:
             if not self._dead:
                 self.result = self.change.work(self._store, SETTINGS, outside)
@@ -179,6 +184,9 @@ class Gate:
         self._store.create(key, data)
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        if key == layout.WITNESS:
+            self._operation.stop("witness")
+            return self._store.replace(key, data, tag)
         self._operation.stop("replace")
         found = self._store.replace(key, data, tag)
         pointer = Pointer.from_json(data)

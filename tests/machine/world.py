@@ -119,7 +119,8 @@ class World:
         newest = self.chronicle.newest
         assert self.chronicle.kept() <= {newest}
         there = set(self.store.keys(""))
-        assert there <= {layout.POINTER, *layout.snapshot_keys(newest), *self.chronicle.named()}
+        own = {layout.POINTER, layout.WITNESS}
+        assert there <= {*own, *layout.snapshot_keys(newest), *self.chronicle.named()}
 
     def _settle(self) -> None:
         """Take note of the operations that are over."""

@@ -11,6 +11,7 @@ from functions.snapshot.errors import MissingObject
 from functions.snapshot.making import Making
 from functions.snapshot.manifest import Manifest, Sequence
 from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.witness import Witness
 
 EMPTY_CAPTURE: Mapping[str, Any] = {column.name: None for column in schema.CAPTURE}
 
@@ -46,13 +47,18 @@ class MemoryRepository:
     """
 
     def __init__(
-        self, namespace: str = "example.org", estimate: Callable[[int], int] = lambda n: n
+        self,
+        namespace: str = "example.org",
+        estimate: Callable[[int], int] = lambda n: n,
+        store: str = "",
     ):
         self.namespace = namespace
+        self.store = store
         self.estimate = estimate
         self.snapshots: dict[int, Snapshot] = {}
         self.retired: set[int] = set()
-        self.current = Pointer()
+        self.current = Pointer(store=store)
+        self.attested: Entry | None = None
         self.reads = 0
         self.formats: dict[str, Making] = {}
         self._items: dict[str, Item | None] = {}
@@ -97,6 +103,9 @@ class MemoryRepository:
     def pointer(self) -> Pointer:
         self.reads += 1
         return self.current
+
+    def witness(self) -> Witness | None:
+        return Witness(self.store, self.attested) if self.store else None
 
     def manifest(self, snapshot: int) -> Manifest:
         return self._at(snapshot).manifest
@@ -178,6 +187,7 @@ class MemoryRepository:
         self.snapshots[number] = self._snapshot(number, effective)
         entry = Entry(number, effective)
         self.current = self.current.moved(entry, now or effective - timedelta(seconds=2))
+        self.attested = entry
         return number
 
     def _at(self, number: int) -> Snapshot:
@@ -228,6 +238,7 @@ class MemoryRepository:
             tombstones=sum(record.deleted for record in records),
             emptied=sum(all(r.deleted for r in some) for some in members.values()),
             formats=dict(self.formats),
+            store=self.store,
         )
         return Snapshot(manifest, records, members)
 

@@ -557,6 +557,7 @@ def test_a_full_disk(published: Home, tmp_path: Path) -> None:
 
 
 def test_a_store_that_may_not_be_written(home: Home, tmp_path: Path) -> None:
+    shutil.rmtree(home.folder / "store")
     (home.folder / "store").write_text("a file where the store should be")
     result = home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
     assert result.code == 2

@@ -70,7 +70,7 @@ def test_the_work_lies_where_it_is_told_to(
     place = tmp_path / "fast" / "disk"
     ended(home, monkeypatch, "--work", place, *files)
     assert len(list(place.glob("ingest-*/parts/*"))) == 1
-    assert not (home.folder / "store").exists()
+    assert not (home.folder / "store" / "intake").exists()
     assert home("ingest", "--jobs", "1", "--work", place, *files).err.startswith("going on: 1 of 3")
     assert list(place.iterdir()) == []
 

@@ -1,15 +1,21 @@
 """Checking and copying a store as a person does it, and what status tells."""
 
+import json
+import re
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
-from functions.snapshot import layout
+from functions.oai import assembly
+from functions.oai.instance import Instance
+from functions.snapshot import instant, layout
 from functions.store.catalog import Catalogue
 from functions.store.folder import FolderReader
 
-from .conftest import Home, sheaf, warc
+from ..oai.gateways import http
+from .conftest import Home, make_home, sheaf, warc
 from .test_commands import PAGES, one_line
 
 
@@ -184,6 +190,88 @@ def test_a_store_that_lost_its_pointer_is_not_taken_for_a_new_one(kept: Home) ->
             "current.json: there are snapshots up to 2, and no pointer: `sheaf verify`"
             in one_line(result.err)
         )
+
+
+def restored(home: Home) -> None:
+    """Put an old pointer back, and remove what stands beside the snapshots."""
+    pointer = home.folder / "store" / layout.POINTER
+    document = json.loads(pointer.read_text())
+    first = Catalogue(FolderReader(home.folder / "store")).manifest(1).effective
+    document["snapshots"] = [{"snapshot": 1, "effective": instant.to_text(first)}]
+    del document["sha256"]
+    pointer.write_text(json.dumps(document))
+    for number in (1, 2):
+        (home.folder / "store" / layout.settled_key(number)).unlink()
+
+
+def test_every_command_refuses_an_old_pointer_until_it_is_repaired(
+    kept: Home, tmp_path: Path
+) -> None:
+    restored(kept)
+    store = kept.folder / "store"
+    item = ("--set", "mime:text:html")
+    for command in (
+        ["status"],
+        ["status", "--json"],
+        ["query", "SELECT 1"],
+        ["serve"],
+        ["publish"],
+        ["withdraw", *item, "--reason", "x"],
+        ["withdraw", *item, "--reason", "x", "--dry-run"],
+        ["withdraw", "--restore", *item],
+        ["expire", "--keep", "1"],
+        ["export", "--to", tmp_path / "copy"],
+        ["export", "--cdxj", tmp_path / "all.cdxj"],
+        ["restore", store, tmp_path / "site"],
+    ):
+        result = kept(*command)
+        assert (result.code, result.out) == (2, ""), command
+        assert (
+            "current.json: it names 1 as the newest, and 2 was published, so an old copy of it was "
+            "put back: `sheaf verify` says what to write into it"
+        ) in one_line(result.err)
+    document = kept("verify", "--json").json
+    (found,) = [one for one in document["findings"] if one["kind"] == "damage"]
+    assert found["code"] == "pointer-behind"
+    (store / layout.POINTER).write_text(found["problem"].partition("has to be ")[2])
+    assert kept("verify").out.rstrip().endswith("all is well")
+    assert kept("status", "--json").json["snapshot"]["deleted"] == 1
+
+
+def test_a_function_that_starts_on_an_old_pointer_answers_503(
+    kept: Home, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines: list[str] = []
+    environment = {"SHEAF_STORE_URI": str(kept.folder / "store")}
+    whole = Instance(environment, kept.folder, lines.append, assembly.application)
+    assert whole(http("verb=Identify"))["statusCode"] == 200
+    restored(kept)
+    old = Instance(environment, kept.folder, lines.append, assembly.application)
+    assert old(http("verb=Identify"))["statusCode"] == 503
+    assert "`sheaf verify` says what to write into it" in caplog.text
+    # The one that runs keeps what it has seen.
+    snapshots = {json.loads(line).get("snapshot") for line in lines}
+    time.sleep(2.1)  # serve.pointer_seconds
+    assert whole(http("verb=Identify"))["statusCode"] == 200
+    assert json.loads(lines[-1])["snapshot"] == 2
+    assert snapshots == {2, None}
+
+
+def test_init_gives_the_store_its_id_and_keeps_one_that_is_there(tmp_path: Path) -> None:
+    home = make_home(tmp_path / "home")
+    name = home("status", "--json").json["id"]
+    assert re.fullmatch("[0-9a-f]{32}", name)
+    assert home("verify").code == 2  # nothing is published yet
+    home.config.unlink()
+    assert make_home(home.folder)("status", "--json").json["id"] == name
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    assert home("publish").code == 0
+    assert home("status", "--json").json["id"] == name
+    copy = tmp_path / "copy"
+    assert home("export", "--to", copy).code == 0
+    assert sheaf("status", "--json", "--store", copy).json["id"] == name
+    assert name in home("status").out
+    assert make_home(tmp_path / "other")("status", "--json").json["id"] != name
 
 
 def test_a_lost_pointer_is_written_anew_as_verify_says(kept: Home, tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""The witness: a second object that names the newest snapshot, beside the pointer.
+
+The pointer alone cannot show that an old copy of it was put back. So a publish writes the witness
+as well, always after the pointer: a pointer that knows less than the witness is an old one. A
+publish that dies in between leaves a witness that is behind, which harms nobody; the next publish
+brings it up to date.
+
+The store's id is in both. The witness gets it first, so a pointer with an id has a witness.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from functions.snapshot import instant, layout, schema
+from functions.snapshot.errors import DamagedStore, NewerSchema
+from functions.snapshot.pointer import DIGEST, Entry, Pointer, digest
+
+_KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
+REMEDY = "`sheaf verify` says what to write into it"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """The store's id, and the newest snapshot that the pointer ever named (None before any)."""
+
+    store: str
+    newest: Entry | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of the newest snapshot; 0 before the first."""
+        return self.newest.snapshot if self.newest else 0
+
+    def covers(self, pointer: Pointer) -> bool:
+        """Tell whether it says all that this pointer would have it say."""
+        newest = pointer.newest()
+        number = newest.snapshot if newest else 0
+        return self.number > number or (self.number == number and pointer.store in ("", self.store))
+
+    def to_json(self) -> bytes:
+        """Return the witness as the store holds it."""
+        document: dict[str, Any] = {"schema": schema.VERSION, "store": self.store}
+        if self.newest:
+            document["snapshot"] = self.newest.snapshot
+            document["effective"] = instant.to_text(self.newest.effective)
+        return json.dumps({**document, DIGEST: digest(document)}, indent=1).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> "Witness":
+        """Read what `to_json` wrote. Raises NewerSchema, or DamagedStore for anything else.
+
+        The digest may be left out, for those who write a witness by hand.
+        """
+        try:
+            document = json.loads(data)
+            if document["schema"] > schema.VERSION:
+                raise NewerSchema(
+                    f"the store has schema {document['schema']}, this Sheaf reads up to "
+                    f"{schema.VERSION}: install a later Sheaf"
+                )
+            unknown = sorted(document.keys() - _KEYS)
+            if unknown:
+                raise ValueError(f"it has {unknown}")
+            if document.get(DIGEST, digest(document)) != digest(document):
+                raise ValueError(f"it does not match its {DIGEST}")
+            newest = None
+            if "snapshot" in document:
+                effective = instant.from_text(document["effective"])
+                newest = Entry(int(document["snapshot"]), effective)
+            return Witness(str(document["store"]), newest)
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise DamagedStore(f"{layout.WITNESS} is damaged: {error!r}; {REMEDY}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """What pointer and witness do not agree on: a code of `sheaf verify`, the object, in words."""
+
+    code: str
+    object: str
+    problem: str
+
+    def error(self) -> DamagedStore:
+        """Return what a reader raises."""
+        return DamagedStore(f"{self.object}: {self.problem}: {REMEDY}")
+
+
+def contradiction(pointer: Pointer, witness: Witness | None) -> Contradiction | None:
+    """Return what is wrong with the pointer by what the witness says; None if nothing is.
+
+    `pointer` was read after the witness, and is empty where there is none. A witness that is
+    behind is no contradiction: a publish is going on, or died.
+    """
+    if witness is None:
+        if not pointer.store:
+            return None  # a store from before there were witnesses
+        problem = f"it is not there, though {layout.POINTER} was written with one"
+        return Contradiction("witness-missing", layout.WITNESS, problem)
+    if pointer.copied is not None and not pointer.store:
+        return None  # written by hand, to serve an earlier snapshot from a copy (docs/deploy.md)
+    newest = pointer.newest()
+    number = newest.snapshot if newest else 0
+    if number < witness.number:
+        names = f"names {number} as the newest" if number else "names no snapshot"
+        came = f"{witness.number} was published"
+        problem = f"it {names}, and {came}, so an old copy of it was put back"
+        return Contradiction("pointer-behind", layout.POINTER, problem)
+    is_of_other = pointer.store and pointer.store != witness.store
+    if number == witness.number and (is_of_other or (newest and newest != witness.newest)):
+        problem = f"it is not of this store: by {layout.WITNESS} snapshot {number} is another one"
+        return Contradiction("pointer-foreign", layout.POINTER, problem)
+    return None
