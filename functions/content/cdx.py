@@ -41,7 +41,8 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
         return refusal(404, f"There is no such index; there are {', '.join(DIALECTS)}.")
     try:
         pairs = call.pairs()
-        asked = query.read(pairs, manifest.namespace, dialect)
+        stores = (manifest.store, *(name for _, name in manifest.former))
+        asked = query.read(pairs, manifest.namespace, dialect, stores)
         most = settings["content.lines"]
         if not asked.counts_pages and asked.page is None:
             lines = listing.find(asked, search, manifest, most)
@@ -68,7 +69,7 @@ def _list(call: Call, pairs: Sequence[tuple[str, str]], lines: Lines, manifest: 
     asked, shown = lines.query, None
     headers = {}
     if lines.end is not None:
-        key = Key(lines.end, "".join(lines.marks)).to_text(manifest.namespace)
+        key = Key(lines.end, "".join(lines.marks)).to_text(manifest.namespace, manifest.store)
         more = None if asked.limit is None else asked.limit - len(lines.texts) or asked.limit
         link = f'<{_following(call, pairs, key, more, asked)}>; rel="next"'
         is_told = len(link) <= _LONGEST

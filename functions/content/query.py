@@ -5,7 +5,7 @@ cost of a page is refused with the reason, and so is one that neither server has
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -165,8 +165,16 @@ UNSUPPORTED: Mapping[str, str] = {
 _REPEATED = frozenset({"filter", "collapse"})
 
 
-def read(pairs: Iterable[tuple[str, str]], namespace: str, dialect: Dialect = PYWB) -> Query:
-    """Return the query of names and values; keys are of that namespace. Raises BadQuery."""
+def read(
+    pairs: Iterable[tuple[str, str]],
+    namespace: str,
+    dialect: Dialect = PYWB,
+    stores: Sequence[str] = ("",),
+) -> Query:
+    """Return the query of names and values. Raises BadQuery.
+
+    Resume keys are of that namespace, and of a store with one of these ids.
+    """
     given: dict[str, Any] = {}
     for name, text in _wishes(pairs):
         if name in given and name not in _REPEATED:
@@ -179,7 +187,8 @@ def read(pairs: Iterable[tuple[str, str]], namespace: str, dialect: Dialect = PY
             given.setdefault(name, []).append(value)
         else:
             given[name] = value
-    return _query(given, namespace, dialect)
+    found = _query(given, dialect)
+    return replace(found, resume=_resume(given.get("resumeKey"), found.scope, namespace, stores))
 
 
 def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -212,7 +221,7 @@ def _expected(error: Exception) -> str:
     return str(error) if isinstance(error, NoSieve) else f"expected {error}"
 
 
-def _query(given: Mapping[str, Any], namespace: str, dialect: Dialect) -> Query:
+def _query(given: Mapping[str, Any], dialect: Dialect) -> Query:
     if "url" not in given:
         raise BadQuery("url is missing: the URL whose captures are asked for.")
     try:
@@ -238,7 +247,7 @@ def _query(given: Mapping[str, Any], namespace: str, dialect: Dialect) -> Query:
         is_reverse=is_last or sort == "reverse",
         closest=closest,
         collapses=tuple(given.get("collapse", ())),
-        resume=_resume(given.get("resumeKey"), found, namespace),
+        resume=None,
         shows_key=given.get("showResumeKey", False),
         page=given.get("page"),
         page_size=given.get("pageSize", 1),
@@ -275,11 +284,12 @@ def _check(given: Mapping[str, Any], found: Scope, *, is_last: bool) -> None:
             raise BadQuery(f"{problem}.")
 
 
-def _resume(text: str | None, found: Scope, namespace: str) -> Key | None:
+def _resume(text: str | None, found: Scope, namespace: str, stores: Sequence[str]) -> Key | None:
     """Return the key that a text is, which lies within what is asked for. Raises BadQuery."""
     if text is None:
         return None
-    key = Key.from_text(text, namespace)
+    keys = (Key.from_text(text, namespace, store) for store in stores)
+    key = next((key for key in keys if key is not None), None)
     cut = resume.cut
     if key is None or not any(
         cut(first) <= key.place.surt <= cut(last) for first, last in found.ranges

@@ -1,9 +1,10 @@
 """Resume keys: where a search goes on, by its place in the order of all captures, never by count.
 
-A key is a checksum and its fields, as base64url without padding. The checksum is no secret and
-finds slips, not forgers; so every field is tested as well, and a forged key that passes asks for
-nothing that a request could not. A key is good for ever: in a later snapshot the search goes on at
-the same place, where what has changed meanwhile behind it comes as it is then.
+A key is a checksum and its fields, as base64url without padding. The checksum begins with the
+namespace and the store's id, for places mean something in one store alone. The checksum is no
+secret and finds slips, not forgers; so every field is tested as well, and a forged key that passes
+asks for nothing that a request could not. A key is good for ever: in a later snapshot the search
+goes on at the same place, where what has changed meanwhile behind it comes as it is then.
 """
 
 import base64
@@ -41,15 +42,15 @@ class Key:
     place: Place
     mark: str = ""
 
-    def to_text(self, namespace: str) -> str:
-        """Return the key as it is given out by the repository of that namespace."""
+    def to_text(self, namespace: str, store: str = "") -> str:
+        """Return the key as the store of that id, in that namespace, gives it out."""
         at = self.place
         data = f"1:{at.stamp}:{at.position}:{self.mark}:{at.surt}".encode("ascii")
-        whole = _check(data, namespace) + data
+        whole = _check(data, namespace, store) + data
         return base64.urlsafe_b64encode(whole).rstrip(b"=").decode("ascii")
 
     @staticmethod
-    def from_text(text: str, namespace: str) -> "Key | None":
+    def from_text(text: str, namespace: str, store: str = "") -> "Key | None":
         """Read what `to_text` wrote; None for all else."""
         if not text.isascii() or len(text) > LONGEST:
             return None
@@ -59,12 +60,15 @@ class Key:
             return None
         check, data = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
         match = _FIELDS.fullmatch(data.decode("latin-1"))
-        if match is None or check != _check(data, namespace) or int(match[2]) > _HIGHEST:
+        if match is None or int(match[2]) > _HIGHEST:
+            return None
+        if check != _check(data, namespace, store):
             return None
         key = Key(Place(match[4], int(match[1]), int(match[2])), match[3])
         # One text for each key: base64 has spare bits, and numbers could begin with zeros.
-        return key if key.to_text(namespace) == text else None
+        return key if key.to_text(namespace, store) == text else None
 
 
-def _check(data: bytes, namespace: str) -> bytes:
-    return zlib.crc32(data, zlib.crc32(namespace.encode())).to_bytes(_CHECK_BYTES, "big")
+def _check(data: bytes, namespace: str, store: str) -> bytes:
+    issuer = f"{namespace} {store}" if store else namespace
+    return zlib.crc32(data, zlib.crc32(issuer.encode())).to_bytes(_CHECK_BYTES, "big")

@@ -72,6 +72,7 @@ class _Walk:
             cursor=self.cursor,
             size=self.size,
             namespace=self.manifest.namespace,
+            store=self.manifest.store,
         ).to_text()
 
 
@@ -110,8 +111,9 @@ class Lister:
         """
         if request.token is None:
             return self._shown(self._begun(request, reading), reading, limit, room())
-        namespace = self._repository.manifest(reading.entry.snapshot).namespace
-        token = Token.from_text(request.token, request.verb, namespace)
+        # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
+        newest = self._repository.manifest(reading.reached)
+        token = Token.of_store(request.token, request.verb, newest)
         walk = self._resumed(token, reading)
         try:
             return self._shown(walk, reading, limit, room())

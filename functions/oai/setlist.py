@@ -47,8 +47,9 @@ class SetLister:
             place, cursor = Place(_newest(manifest), LIVE, ""), 0
             size = manifest.sets + len(self._lacking(manifest, place.sequence))
         else:
-            namespace = self._repository.manifest(reading.entry.snapshot).namespace
-            token = Token.from_text(request.token, request.verb, namespace)
+            # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
+            newest = self._repository.manifest(reading.reached)
+            token = Token.of_store(request.token, request.verb, newest)
             if not known(self._repository, token.snapshot, reading):
                 raise tokens.refusal()
             manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
@@ -90,6 +91,7 @@ class SetLister:
                 cursor=reached,
                 size=size,
                 namespace=manifest.namespace,
+                store=manifest.store,
             ).to_text()
         return SetList(
             tuple(self._named(manifest, place.spec, row) for place, row in rows),

@@ -3,6 +3,8 @@
 A token is a checksum and its fields, packed and written as base64url without padding: characters
 that neither a URL nor XML escapes. The checksum is no secret and finds slips, not forgers; so every
 field is tested as well, and a forged token that passes asks for nothing that a request could not.
+The checksum begins with the repository's namespace and the store's id, which are not in the token:
+positions mean something in one store alone, so a token of another store is refused.
 
 Packed are: letter of the verb, version, then as numbers of 7 bits a byte, the lowest first,
 snapshot, cursor, size and position; the seconds of start and end, one more than they are, and 0 for
@@ -17,6 +19,7 @@ import hashlib
 import re
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -24,6 +27,7 @@ from functions.oai import request
 from functions.oai.errors import BAD_TOKEN, OAIError, error
 from functions.oai.place import Place
 from functions.snapshot import setspec
+from functions.snapshot.manifest import Manifest
 
 LONGEST = 196
 """Characters that a token has at most, unless its metadataPrefix has more than fifty."""
@@ -49,7 +53,8 @@ class Token:
     The next record is the first one at `position` or behind it in `snapshot`; the next set is the
     one behind `after`, a place as text. `cursor` records came before, `size` is what the whole list
     has. As read from a text `set` and `after` may be shortened; `named` tells what they stand for.
-    `namespace` is the repository's: another one refuses the token.
+    `namespace` is the repository's and `store` the store's id: others refuse the token. A store
+    from before there were ids has an empty one.
     """
 
     verb: str
@@ -63,6 +68,7 @@ class Token:
     position: int = 0
     after: str = ""
     namespace: str = ""
+    store: str = ""
 
     def to_text(self) -> str:
         """Return the token as harvesters get it; equal tokens give the same text."""
@@ -77,7 +83,7 @@ class Token:
                 else "",
             )
             data = short._packed()
-        return _text(data, self.namespace)
+        return _text(data, self.namespace, self.store)
 
     def named(self, specs: Iterable[str]) -> "Token":
         """Return the token with its set in full, which must be one of `specs`.
@@ -114,13 +120,27 @@ class Token:
         )
 
     @staticmethod
-    def from_text(text: str, verb: str, namespace: str) -> "Token":
+    def from_text(text: str, verb: str, namespace: str, store: str = "") -> "Token":
         """Read what `to_text` wrote for `verb`. Raises OAIError badResumptionToken for the rest."""
-        token = _read(text, namespace)
+        token = _read(text, namespace, store)
         # One text for each token: base64 has spare bits that would otherwise be free.
-        if token is None or token.verb != verb or _text(token._packed(), namespace) != text:
+        if token is None or token.verb != verb or _text(token._packed(), namespace, store) != text:
             raise refusal()
         return token
+
+    @staticmethod
+    def of_store(text: str, verb: str, manifest: Manifest) -> "Token":
+        """Read a token that the store of `manifest` gave, also one under an id that it had before.
+
+        An earlier id is good for the snapshots that were published under it: up to there the store
+        has the same history as any other with that id. Raises OAIError badResumptionToken.
+        """
+        for store in dict.fromkeys((manifest.store, *(name for _, name in manifest.former))):
+            with suppress(OAIError):
+                token = Token.from_text(text, verb, manifest.namespace, store)
+                if manifest.store_of(token.snapshot) == store:
+                    return token
+        raise refusal()
 
 
 def refusal() -> OAIError:
@@ -128,8 +148,9 @@ def refusal() -> OAIError:
     return error(BAD_TOKEN, "This repository gave no such resumption token for this verb.")
 
 
-def _text(data: bytes, namespace: str) -> str:
-    return base64.urlsafe_b64encode(_check(data, namespace) + data).rstrip(b"=").decode("ascii")
+def _text(data: bytes, namespace: str, store: str = "") -> str:
+    whole = _check(data, namespace, store) + data
+    return base64.urlsafe_b64encode(whole).rstrip(b"=").decode("ascii")
 
 
 def _shortened(spec: str, excess: int) -> str:
@@ -149,21 +170,23 @@ def _digest(spec: str) -> str:
     return hashlib.sha256(spec.encode("ascii")).hexdigest()[:16]
 
 
-def _read(text: str, namespace: str) -> Token | None:
+def _read(text: str, namespace: str, store: str) -> Token | None:
     if not text.isascii() or len(text) > _LONGEST_READ:
         return None
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         check, data = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
-        if check != _check(data, namespace):
+        if check != _check(data, namespace, store):
             return None
-        token = _unpacked(data, namespace)
+        token = _unpacked(data)
     except (binascii.Error, ValueError, IndexError, KeyError, OverflowError):
         return None
-    return token if token is not None and _sound(token) else None
+    if token is None or not _sound(token):
+        return None
+    return replace(token, namespace=namespace, store=store)
 
 
-def _unpacked(data: bytes, namespace: str) -> Token | None:
+def _unpacked(data: bytes) -> Token | None:
     """Return the token of packed fields; None, or any error of a look-up, for what is none."""
     numbers, place = [], 1
     for _ in range(7):
@@ -188,7 +211,6 @@ def _unpacked(data: bytes, namespace: str) -> Token | None:
         prefix=texts[0],
         set=texts[1] or None,
         after=texts[2],
-        namespace=namespace,
     )
 
 
@@ -216,8 +238,10 @@ def _is_set(text: str) -> bool:
     return setspec.is_valid(text) or _SHORTENED.fullmatch(text) is not None
 
 
-def _check(data: bytes, namespace: str) -> bytes:
-    return zlib.crc32(data, zlib.crc32(namespace.encode())).to_bytes(_CHECK_BYTES, "big")
+def _check(data: bytes, namespace: str, store: str) -> bytes:
+    # Without an id as it was before there were ids, so that tokens of then stay good.
+    issuer = f"{namespace} {store}" if store else namespace
+    return zlib.crc32(data, zlib.crc32(issuer.encode())).to_bytes(_CHECK_BYTES, "big")
 
 
 def _number(number: int) -> bytes:

@@ -399,9 +399,19 @@ def test_a_key_that_was_altered_is_none(place: Place, data: st.DataObject) -> No
 
 
 def test_a_key_of_another_url_is_refused(index: Index) -> None:
-    key = Key(Place("org,example)/", 1, 1)).to_text(NAMESPACE)
+    store = index.manifest.store
+    key = Key(Place("org,example)/", 1, 1)).to_text(NAMESPACE, store)
     assert index.reply(f"url=example.org&resumeKey={key}").status == 200
     assert index.reply(f"url=many.org&resumeKey={key}").status == 400
+
+
+def test_a_key_of_another_store_is_refused(index: Index) -> None:
+    """Captures of one URL and time are told apart by positions, which another store has not."""
+    assert index.manifest.store
+    place = Key(Place("org,example)/", 1, 1))
+    for store in ("", "f" * 32):
+        key = place.to_text(NAMESPACE, store)
+        assert index.reply(f"url=example.org&resumeKey={key}").status == 400
 
 
 def test_before_the_table_was_there_is_a_line_that_says_so(

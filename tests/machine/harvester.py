@@ -10,6 +10,7 @@ from tests.oai.client import Page
 
 from .chronicle import Chronicle, Row
 from .held import Held, held, records
+from .operation import IDENTITY
 from .reader import Answered, Reader
 
 NONE = {"noRecordsMatch", "noSetHierarchy"}
@@ -102,7 +103,7 @@ class Walk:
             assert _undated(answered) == _undated(self.last)
 
     def _token(self, text: str) -> Token:
-        return Token.from_text(text, self.question.verb, NAMESPACE)
+        return Token.from_text(text, self.question.verb, NAMESPACE, IDENTITY)
 
     def _arguments(self, token: str) -> dict[str, str]:
         if token:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from functions.oai.errors import OAIError
 from functions.oai.place import Place
 from functions.oai.token import LONGEST, Token, _text
+from functions.snapshot.manifest import UNSTAMPED, Manifest
 
 _LEVEL = st.text("AZaz09-_.!~*'()", min_size=1, max_size=8)
 _SPEC = st.lists(_LEVEL, min_size=1, max_size=4).map(":".join)
@@ -232,3 +233,30 @@ def test_a_token_of_any_length_is_bad_at_once():
 def test_a_token_of_another_repository_is_bad(token, namespace):
     with pytest.raises(OAIError, match="badResumptionToken"):
         Token.from_text(token.to_text(), token.verb, namespace)
+
+
+_STORE = st.text("0123456789abcdef", min_size=32, max_size=32)
+
+
+@given(tokens(), st.lists(_STORE | st.just(""), min_size=2, max_size=2, unique=True))
+def test_a_token_of_another_store_is_bad(token, stores):
+    own, other = stores
+    token = replace(token, store=own)
+    text = token.to_text()
+    assert Token.from_text(text, token.verb, "a.cz", own) == token
+    assert len(text) == len(replace(token, store="").to_text())  # the id is not in it
+    with pytest.raises(OAIError, match="badResumptionToken"):
+        Token.from_text(text, token.verb, "a.cz", other)
+
+
+@given(tokens(), st.integers(1, 2**61))
+def test_an_earlier_id_is_good_for_the_snapshots_of_then(token, last):
+    manifest = Manifest(last + 1, UNSTAMPED, "a.cz", (), {}, store="b" * 32, former=((last, ""),))
+    text = token.to_text()
+    if token.snapshot <= last:
+        assert Token.of_store(text, token.verb, manifest) == token
+    else:
+        with pytest.raises(OAIError, match="badResumptionToken"):
+            Token.of_store(text, token.verb, manifest)
+        own = replace(token, store="b" * 32)
+        assert Token.of_store(own.to_text(), token.verb, manifest) == own
