@@ -71,4 +71,4 @@ def _identify(context: Context, path: Path) -> None:
         store = open_store(settings["store.uri"], path.parent, settings, context.environment)
         identity.begin(store, context.identity)
     except SheafError as error:
-        context.say(f"the store gets its id by the first publish, for now it has none: {error}")
+        context.say(f"the store has no id yet, and its first publish gives it one: {error}")

@@ -22,6 +22,8 @@ from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration, layout
 from functions.snapshot.errors import StoreError
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.witness import Witness
 from functions.store.bucket import BucketReader
 from functions.store.catalog import Catalogue
 from functions.store.connection import Connection
@@ -205,12 +207,21 @@ def test_every_command_over_a_bucket(
     bucket.close()
 
 
-def test_init_names_a_bucket(tmp_path: Path, home: Bucketed) -> None:
+def test_init_names_a_bucket_and_gives_it_an_id(
+    tmp_path: Path, home: Bucketed, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = home("init", "--store", home.bucket.uri)
     assert made.code == 2  # it is there already
+    for name, value in home.bucket.environment.items():
+        monkeypatch.setenv(name, value)
     config = tmp_path / "other.toml"
     assert sheaf("init", "--config", config, "--store", home.bucket.uri).code == 0
     assert f'\nuri = "{home.bucket.uri}"\n' in config.read_text()
+    given = Pointer.from_json(home.bucket.read(layout.POINTER))
+    assert given.store == Witness.from_json(home.bucket.read(layout.WITNESS)).store != ""
+    again = tmp_path / "again.toml"
+    assert sheaf("init", "--config", again, "--store", home.bucket.uri).code == 0
+    assert Pointer.from_json(home.bucket.read(layout.POINTER)) == given
 
 
 def test_plain_duckdb_reads_a_copy_from_anywhere(published: Bucketed, tmp_path: Path) -> None:
