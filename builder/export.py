@@ -91,9 +91,7 @@ def export(
 
 
 def settled(store: Writer, outside: Surroundings) -> tuple[Pointer, datetime]:
-    """Return the pointer once its newest snapshot is in effect, and known to have been in time.
-
-    With it comes an instant at which the store had it.
+    """Return the pointer once its newest snapshot took effect in time, and when the store had it.
 
     Raises NothingPublished, and StoreError where a publish died before it knew.
     """
@@ -152,10 +150,8 @@ class _Copy:
         if tag is not None:
             recovery.check(self._target, earlier, tag)
         kept = self._earlier(earlier)
-        carriages = (
-            Carriage(self._source, self._target),
-            filesets.Carriage(self._source, self._target),
-        )
+        both = (self._source, self._target)
+        carriages = (Carriage(*both), filesets.Carriage(*both))
         manifests = [self._catalogue.manifest(number) for number in self._numbers]
         leaves = {r.key for m in manifests for some in m.tables.values() for r in some}
         files = {
@@ -185,8 +181,7 @@ class _Copy:
             self._target.replace(layout.POINTER, final.to_json(), tag)
         identity.attest(self._target, final)
         # What is written beside a snapshot tells of a pointer, so that has to be there before.
-        marks = [layout.settled_key(n) for n in self._numbers]
-        marks = [key for key in marks if self._source.tag(key) is not None]
+        marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
         for key in marks:
             self._create(key)
         # What the source has purged may lie here without a name, left by an export that died.

@@ -12,7 +12,7 @@ from builder.index_text import LONGEST, Block
 from builder.intake import CAPTURES
 from builder.parquet import RowWriter, columns_of, lines_of
 from builder.sources import address, cdx, cdxj, entry, mime
-from builder.sources.capture import refused
+from builder.sources.document import refused
 from builder.sources.entry import SHA1, Entry
 from builder.sources.event import Capture, Fault, Rules, Skipped
 from functions.archive.record import Flaw, Record, left_out

@@ -7,7 +7,7 @@ from typing import Any
 
 from builder.ingest import Ingested
 from builder.intake import Source
-from builder.sources.capture import SETTINGS
+from builder.sources.document import SETTINGS
 from builder.sources.fault import CODES
 from builder.tally import tally
 

@@ -7,12 +7,13 @@ from functools import lru_cache
 
 from builder.sources import address, charset, html, instant, mime
 from builder.sources.charset import Charset
+from builder.sources.document import REDIRECTS, status_of
 from builder.sources.event import Capture, Fault, Rules
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
 from functions.archive.digest import Declared
 from functions.archive.message import Message, charset_of
-from functions.archive.record import Block, Flaw, Record, left_out_by_type
+from functions.archive.record import Block, Flaw, Record
 from functions.archive.section import CUT
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
@@ -21,9 +22,6 @@ _XHTML = "application/xhtml+xml"
 _HTML = frozenset({"text/html", _XHTML})
 _TEXT = re.compile(r"text/.+|application/(?:.+\+)?xml|image/svg\+xml")
 _XML = re.compile(r"(?:text|application)/xml|.+\+xml")
-_REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
-SETTINGS = {"redirect": "documents.redirects", "error": "documents.errors"}
-"""The setting that publishes what `refused` leaves out, by the reason that it gives."""
 _CHARSET_WITHIN = 1000  # bytes of a Content-Type
 _TOKEN = re.compile(r"[a-z][a-z0-9\-]{0,30}")
 
@@ -64,20 +62,6 @@ class _Content:
     charset: Charset | None = None
     languages: str | None = None
     title: str | None = None
-
-
-def refused(record: Record, status: int | None, rules: Rules) -> str | None:
-    """Return why a document is left out by its HTTP status, None if it is published.
-
-    One that has no status, and is no revisit, is left out if its media type is that of no document.
-    """
-    if status is None:
-        return None if record.type == "revisit" else left_out_by_type(record.mime)
-    if 200 <= status < 300 or (status == 304 and record.type == "revisit"):
-        return None
-    if status in _REDIRECTS:
-        return None if rules.redirects else "redirect"
-    return None if rules.errors else "error"
 
 
 def cut_back(swallowed: int, block: Block, found: Found | None, flaws: list[Flaw]) -> None:
@@ -214,11 +198,6 @@ def settle_flaw(code: str, done: str) -> str:
     return "published with the one declared" if code == "digest-mismatch" else done
 
 
-def status_of(record: Record, message: Message | None) -> int | None:
-    """Return a document's HTTP status: its message's, else that of an ARC version 2 header."""
-    return message.status if message and message.status is not None else record.status
-
-
 @lru_cache(maxsize=1 << 10)
 def _charset(content_type: bytes) -> str | None:
     return charset.named(charset_of(content_type))
@@ -261,7 +240,7 @@ def _truncated(found: Found) -> str | None:
 
 
 def _redirect(found: Found, status: int | None) -> str | None:
-    if status not in _REDIRECTS:
+    if status not in REDIRECTS:
         return None
     location = found.message.fields.get(b"location") if found.message else None
     return address.text(location or found.record.location) or None

@@ -6,7 +6,8 @@ from itertools import chain
 
 from builder.sources import crawl, request
 from builder.sources.backlog import Backlog, Noted, Pending
-from builder.sources.capture import Captures, Found, cut_back, refused, status_of
+from builder.sources.capture import Captures, Found, cut_back
+from builder.sources.document import refused, status_of
 from builder.sources.event import Crawl, Edge, Event, Fault, Rules, Skipped
 from builder.sources.exchange import Exchanges
 from builder.sources.ordinal import Ordinals

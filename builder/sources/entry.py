@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from builder.sources import address, instant, mime
-from builder.sources.capture import refused
+from builder.sources.document import refused
 from builder.sources.event import Capture, Rules, Skipped
 from builder.sources.instant import Instant
 from builder.sources.request import LONGEST, METHOD, legal

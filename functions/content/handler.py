@@ -19,7 +19,7 @@ from functions.content.body import Stream
 from functions.content.capture import FIELDS
 from functions.content.delivery import Answer, Delivery, Lying, Sign
 from functions.content.dialect import DIALECTS
-from functions.content.errors import ContentError, NotIndexed
+from functions.content.errors import ContentError
 from functions.content.representation import Representation
 from functions.content.seam import Content, Contents, Searching
 from functions.oai import access, cache, cors, deadline, gateway
@@ -190,7 +190,7 @@ class ContentApplication:
             asked = arguments.read(call)
             content = self._found(manifest, asked)
             entry.told["identifier"] = content.identifier[:_LONGEST]
-            links = self._links(manifest, call, content)
+            links = neighbours.find_links(self._search, manifest, call.base, content.capture)
             return self._delivered(call, asked, content, entry, links)
         except Refused as error:
             return self._written(_fault(400, "argument", str(error)), call)
@@ -243,15 +243,6 @@ class ContentApplication:
             if isinstance(answer["body"], Stream):
                 stack.pop_all()
         return answer
-
-    def _links(self, manifest: Manifest, call: Call, content: Content) -> Sequence[str]:
-        """Return links to a capture and its neighbours; none of what has no date."""
-        if content.capture is None or not content.capture.stamp:
-            return ()
-        try:
-            return neighbours.links(self._search, manifest, call.base, content.capture)
-        except NotIndexed:
-            return ()
 
     def _manifest(self) -> Manifest:
         return self._repository.manifest(self._present.reading().entry.snapshot)

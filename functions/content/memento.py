@@ -16,8 +16,7 @@ from urllib.parse import quote, unquote
 from functions.content import cdx, line, scope, stamp
 from functions.content.capture import Capture
 from functions.content.errors import NotIndexed
-from functions.content.neighbours import address, date, find_before, link
-from functions.content.neighbours import links as links_of
+from functions.content.neighbours import address, date, find_before, find_links, link
 from functions.content.resume import cut
 from functions.content.scope import NoScope, Scope
 from functions.content.seam import NEWEST, Place, Searching
@@ -115,7 +114,7 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
         asked = _asked(call, call.path.removeprefix(_TIMEGATE).removeprefix("/"))
         moment = None if wanted is None else _moment(wanted)
         chosen = _nearest(search, manifest, asked.key, moment)
-        neighbours = links_of(search, manifest, call.base, chosen) if chosen else ()
+        neighbours = find_links(search, manifest, call.base, chosen)
     except (NoScope, OAIError) as error:
         return cdx.refusal(400, f"{error}.")
     except NotIndexed as error:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from functions.content import scope, stamp
 from functions.content.capture import Capture
+from functions.content.errors import NotIndexed
 from functions.content.resume import cut
 from functions.content.seam import NEWEST, Place, Searching
 from functions.snapshot.manifest import Manifest
@@ -50,12 +51,19 @@ def find_before(
         place = found.after
 
 
-def links(search: Searching, manifest: Manifest, base: str, capture: Capture) -> Sequence[str]:
+def find_links(
+    search: Searching, manifest: Manifest, base: str, capture: Capture | None
+) -> Sequence[str]:
     """Return links to a memento and its neighbours, one for each of them, by date.
 
-    Raises NotIndexed, StoreError.
+    There are none of what has no date, nor in a snapshot without URLs. Raises StoreError.
     """
-    first, before, behind, last = _neighbours(search, manifest, capture)
+    if capture is None or not capture.stamp:
+        return ()
+    try:
+        first, before, behind, last = _neighbours(search, manifest, capture)
+    except NotIndexed:
+        return ()
     told: dict[str, tuple[Capture, list[str]]] = {}
     for one, relation in (
         (first, "first"), (before, "prev"), (capture, ""), (behind, "next"), (last, "last"),
