@@ -15,8 +15,15 @@ from pathlib import Path
 
 from builder.plain import PlainWriter
 from functions.snapshot import fileset, harvested, layout, schema
-from functions.snapshot.errors import NO_SPACE, DamagedStore, MissingObject, StoreError
+from functions.snapshot.errors import (
+    NO_SPACE,
+    DamagedStore,
+    MissingObject,
+    OlderSchemaError,
+    StoreError,
+)
 from functions.snapshot.store import Writer
+from functions.snapshot.version import VERSION, check_version
 
 CAPTURES = (
     schema.Column("identity", "VARCHAR", "local part of the identifier", "k3j2..."),
@@ -135,7 +142,7 @@ def _sources(run: Run, folder: Path) -> Path:
 
 def summary(run: Run) -> bytes:
     """Return the document that makes a run count."""
-    document = {"schema": schema.VERSION, "sources": [asdict(s) for s in run.sources]}
+    document = {"schema": VERSION, "sources": [asdict(s) for s in run.sources]}
     if run.results:
         document["results"] = run.results
     if run.harvested:
@@ -170,7 +177,10 @@ def _full(folder: Path) -> StoreError:
 
 
 def runs(store: Writer) -> Iterator[Run]:
-    """Yield the finished runs in the order of their names. Raises DamagedStore."""
+    """Yield the finished runs in the order of their names.
+
+    Raises DamagedStore, NewerSchema or OlderSchemaError.
+    """
     for key in store.keys(layout.INTAKE):
         if key.endswith("/" + layout.RUN_SUMMARY):
             try:
@@ -180,6 +190,7 @@ def runs(store: Writer) -> Iterator[Run]:
             except ValueError as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
             try:
+                check_version(document["schema"])
                 known = {f.name for f in fields(Source)}
                 sources = tuple(
                     Source(**{k: v for k, v in s.items() if k in known})
@@ -187,6 +198,11 @@ def runs(store: Writer) -> Iterator[Run]:
                 )
                 results = int(document.get("results", 0))
                 records = int(document.get("harvested", 0))
+            except OlderSchemaError as error:
+                raise OlderSchemaError(
+                    f"{key}: an earlier Sheaf wrote this run; remove the run, and ingest its "
+                    "sources again"
+                ) from error
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
             yield Run(key.split("/")[1], sources, results, records)

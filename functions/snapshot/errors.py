@@ -35,5 +35,9 @@ class NewerSchema(StoreError):
     """The store was written by a later Sheaf than this one."""
 
 
+class OlderSchemaError(StoreError):
+    """The store was written by an earlier Sheaf, whose tables have other columns."""
+
+
 class NothingPublished(StoreError):
     """The store has no snapshot that is in effect."""

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot import schema
-from functions.snapshot.errors import DamagedStore, NewerSchema
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.version import VERSION, check_version
 
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError)
 """What comes of JSON that is of another shape than it should be."""
@@ -58,7 +58,7 @@ class Leaf:
 
     def to_json(self) -> bytes:
         """Return the leaf as the store holds it; the same leaf gives the same bytes."""
-        whole = {"schema": schema.VERSION, "files": self.listed()}
+        whole = {"schema": VERSION, "files": self.listed()}
         return json.dumps(whole, separators=(",", ":")).encode()
 
     def listed(self) -> list[dict[str, Any]]:
@@ -105,15 +105,9 @@ def document(data: bytes, what: str) -> Any:
     """Return a JSON document of the store. Raises NewerSchema or DamagedStore."""
     try:
         found = json.loads(data)
-        version = found["schema"]
-        newer = version > schema.VERSION
+        check_version(found["schema"])
     except MALFORMED as error:
         raise DamagedStore(f"{what} of a snapshot is damaged: {error!r}") from error
-    if newer:
-        raise NewerSchema(
-            f"the store has schema {version}, this Sheaf reads up to {schema.VERSION}: "
-            "install a later Sheaf"
-        )
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from functions.snapshot import instant, schema
+from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.leaf import MALFORMED, document, key
 from functions.snapshot.leaf import DataFile as DataFile
@@ -22,6 +22,7 @@ from functions.snapshot.leaf import RowGroup as RowGroup
 from functions.snapshot.making import Making
 from functions.snapshot.sequence import Sequence as Sequence
 from functions.snapshot.sequence import Span as Span
+from functions.snapshot.version import VERSION
 
 UNSTAMPED = datetime.max.replace(tzinfo=UTC)
 """The instant of a sequence that has none yet: it takes effect with the next snapshot."""
@@ -145,7 +146,7 @@ class Manifest:
     def to_json(self) -> bytes:
         """Return the root of the manifest as the store holds it."""
         whole: dict[str, Any] = {
-            "schema": schema.VERSION,
+            "schema": VERSION,
             "snapshot": self.snapshot,
             "effective": instant.to_text(self.effective),
             "namespace": self.namespace,

@@ -12,8 +12,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from functions.snapshot import instant, schema
-from functions.snapshot.errors import DamagedStore, NewerSchema, NothingPublished
+from functions.snapshot import instant
+from functions.snapshot.errors import DamagedStore, NothingPublished
+from functions.snapshot.version import VERSION, check_version
 
 REMEMBERED = timedelta(minutes=1)
 """How long the pointer still names a snapshot that is in effect no more."""
@@ -111,7 +112,7 @@ class Pointer:
     def to_json(self) -> bytes:
         """Return the pointer as the store holds it."""
         document: dict[str, Any] = {
-            "schema": schema.VERSION,
+            "schema": VERSION,
             "snapshots": [
                 {"snapshot": e.snapshot, "effective": instant.to_text(e.effective)}
                 for e in self.entries
@@ -136,17 +137,13 @@ class Pointer:
 
     @staticmethod
     def from_json(data: bytes) -> "Pointer":
-        """Read what `to_json` wrote. Raises NewerSchema, or DamagedStore for anything else.
+        """Read what `to_json` wrote. Raises NewerSchema, OlderSchemaError or DamagedStore.
 
         The digest may be left out, for those who write a pointer by hand; not so as to change one.
         """
         try:
             document = json.loads(data)
-            if document["schema"] > schema.VERSION:
-                raise NewerSchema(
-                    f"the store has schema {document['schema']}, this Sheaf reads up to "
-                    f"{schema.VERSION}: install a later Sheaf"
-                )
+            check_version(document["schema"])
             _held(document)
             entries = tuple(
                 Entry(int(e["snapshot"]), instant.from_text(e["effective"]))

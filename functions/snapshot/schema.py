@@ -6,10 +6,6 @@ Types are DuckDB's names; times are UTC without a zone; text is UTF-8 without wh
 from functions.snapshot import fileset, harvested, obi
 from functions.snapshot.column import Column as Column
 
-VERSION = 1
-"""The store's schema version. A store of a higher one is refused, never guessed at."""
-
-
 ITEM = (
     Column("position", "BIGINT", "place in the log of published versions; never reused", "4711"),
     Column("sequence", "INTEGER", "number of the publish that gave the position", "1"),

@@ -12,9 +12,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot import instant, layout, schema
-from functions.snapshot.errors import DamagedStore, NewerSchema
+from functions.snapshot import instant, layout
+from functions.snapshot.errors import DamagedStore
 from functions.snapshot.pointer import DIGEST, Entry, Pointer, digest
+from functions.snapshot.version import VERSION, check_version
 
 _KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
 REMEDY = "`sheaf verify` says what to write into it"
@@ -40,7 +41,7 @@ class Witness:
 
     def to_json(self) -> bytes:
         """Return the witness as the store holds it."""
-        document: dict[str, Any] = {"schema": schema.VERSION, "store": self.store}
+        document: dict[str, Any] = {"schema": VERSION, "store": self.store}
         if self.newest:
             document["snapshot"] = self.newest.snapshot
             document["effective"] = instant.to_text(self.newest.effective)
@@ -48,17 +49,13 @@ class Witness:
 
     @staticmethod
     def from_json(data: bytes) -> "Witness":
-        """Read what `to_json` wrote. Raises NewerSchema, or DamagedStore for anything else.
+        """Read what `to_json` wrote. Raises NewerSchema, OlderSchemaError or DamagedStore.
 
         The digest may be left out, for those who write a witness by hand.
         """
         try:
             document = json.loads(data)
-            if document["schema"] > schema.VERSION:
-                raise NewerSchema(
-                    f"the store has schema {document['schema']}, this Sheaf reads up to "
-                    f"{schema.VERSION}: install a later Sheaf"
-                )
+            check_version(document["schema"])
             unknown = sorted(document.keys() - _KEYS)
             if unknown:
                 raise ValueError(f"it has {unknown}")

@@ -14,6 +14,7 @@ from functions.oai.repository import Record, Selection
 from functions.snapshot import layout
 from functions.snapshot.errors import ConfigurationError, DamagedStore, StoreError
 from functions.snapshot.manifest import Manifest, Span
+from functions.snapshot.version import VERSION
 
 from .conftest import World, capture
 
@@ -263,6 +264,6 @@ def test_damage_is_told_by_name(world: World) -> None:
     with pytest.raises(StoreError, match=data):
         repository.page(manifest, Selection(("capture",), Span(1, 10)), 5, headers=False)
     summary = layout.manifest_key(manifest.snapshot)
-    (world.root / summary).write_text(json.dumps({"schema": 1}))
+    (world.root / summary).write_text(json.dumps({"schema": VERSION}))
     with pytest.raises(DamagedStore):
         world.repository().manifest(manifest.snapshot)

@@ -17,6 +17,7 @@ from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
 from functions.snapshot import configuration, layout
 from functions.snapshot.manifest import Manifest
+from functions.snapshot.version import VERSION
 from functions.store.catalog import Catalogue
 from functions.store.folder import FolderReader
 
@@ -253,7 +254,7 @@ POINTERS: dict[str, tuple[Callable[[bytes], bytes], str, str]] = {
     }.items()
 }
 POINTERS["a-later-schema"] = (
-    lambda data: data.replace(b'"schema": 1', b'"schema": 99'),
+    lambda data: data.replace(b'"schema": %d' % VERSION, b'"schema": 99'),
     "schema 99",
     "install a later",
 )

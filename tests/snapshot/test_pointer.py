@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.snapshot.errors import DamagedStore, NewerSchema, NothingPublished
+from functions.snapshot.errors import DamagedStore, NewerSchema, NothingPublished, OlderSchemaError
 from functions.snapshot.pointer import Entry, Expiry, Pointer
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,9 +53,9 @@ def test_what_is_published_to_a_copy_makes_it_a_store_of_its_own() -> None:
         b"",
         b"{}",
         b"[1]",
-        b'{"schema": 1}',
-        b'{"schema": 1, "snapshots": [{"snapshot": 1}]}',
-        b'{"schema": 1, "snapshots": [{"snapshot": 1, "effective": "yesterday"}]}',
+        b'{"schema": 2}',
+        b'{"schema": 2, "snapshots": [{"snapshot": 1}]}',
+        b'{"schema": 2, "snapshots": [{"snapshot": 1, "effective": "yesterday"}]}',
         b'{"schema": "x", "snapshots": []}',
         b"\xff\xfe",
     ],
@@ -77,7 +77,7 @@ def test_no_flipped_bit_is_read_as_another_pointer() -> None:
     for place in range(8 * len(data)):
         flipped = bytearray(data)
         flipped[place // 8] ^= 1 << (place % 8)
-        with suppress(DamagedStore, NewerSchema):
+        with suppress(DamagedStore, NewerSchema, OlderSchemaError):
             assert Pointer.from_json(bytes(flipped)) == whole
 
 
@@ -101,6 +101,11 @@ def test_snapshots_out_of_order_are_told() -> None:
 def test_a_newer_schema_is_refused() -> None:
     with pytest.raises(NewerSchema, match="later Sheaf"):
         Pointer.from_json(b'{"schema": 99, "snapshots": []}')
+
+
+def test_an_older_schema_is_refused() -> None:
+    with pytest.raises(OlderSchemaError, match="schema 1, which an earlier Sheaf wrote"):
+        Pointer.from_json(b'{"schema": 1, "snapshots": []}')
 
 
 def test_all_that_a_pointer_holds_is_read_again() -> None:
@@ -151,11 +156,11 @@ def test_moving_keeps_what_is_known_of_expiries() -> None:
 @pytest.mark.parametrize(
     "damaged",
     [
-        b'{"schema": 1, "snapshots": [], "settled": "yes"}',
-        b'{"schema": 1, "snapshots": [], "settled": true, "expiry": {}}',
-        b'{"schema": 1, "snapshots": [], "settled": true, "expiry": {"snapshots": 1}}',
-        b'{"schema": 1, "snapshots": [], "settled": true, "retired": [[1]]}',
-        b'{"schema": 1, "snapshots": [], "settled": true, "expiries": "many"}',
+        b'{"schema": 2, "snapshots": [], "settled": "yes"}',
+        b'{"schema": 2, "snapshots": [], "settled": true, "expiry": {}}',
+        b'{"schema": 2, "snapshots": [], "settled": true, "expiry": {"snapshots": 1}}',
+        b'{"schema": 2, "snapshots": [], "settled": true, "retired": [[1]]}',
+        b'{"schema": 2, "snapshots": [], "settled": true, "expiries": "many"}',
     ],
 )
 def test_damage_to_what_expiry_wrote_is_told(damaged: bytes) -> None:

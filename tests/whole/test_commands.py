@@ -24,6 +24,7 @@ from warcio.warcwriter import WARCWriter
 from builder import views
 from functions.oai import engine
 from functions.snapshot.manifest import UNSTAMPED, Manifest
+from functions.snapshot.version import VERSION
 
 from ..builder.indexes import line
 from .conftest import Home, make_home, sheaf, warc
@@ -350,13 +351,26 @@ def test_a_taken_port(published: Home) -> None:
     assert "cannot listen" in one_line(published("serve", "--host", "no.such.host.invalid").err)
 
 
-def test_a_store_of_a_newer_schema(published: Home) -> None:
+@pytest.mark.parametrize(
+    ("version", "said"), [(9, "install a later Sheaf"), (1, "ingest its sources into a new store")]
+)
+def test_a_store_of_another_schema(published: Home, version: int, said: str) -> None:
     pointer = published.folder / "store" / "current.json"
-    pointer.write_text(pointer.read_text().replace('"schema": 1', '"schema": 2'))
-    for command in (["serve"], ["publish"], ["status"], ["query", "SELECT 1"]):
+    pointer.write_text(pointer.read_text().replace(f'"schema": {VERSION}', f'"schema": {version}'))
+    for command in (["serve"], ["publish"], ["status"], ["query", "SELECT 1"], ["verify"]):
         result = published(*command)
         assert result.code == 2
-        assert "install a later Sheaf" in one_line(result.err)
+        assert said in one_line(result.err)
+
+
+def test_an_intake_of_an_earlier_schema(published: Home, tmp_path: Path) -> None:
+    published("ingest", warc(tmp_path / "two.warc.gz", PAGES))
+    (summary,) = (published.folder / "store" / "intake").glob("*/run.json")
+    summary.write_text(summary.read_text().replace(f'"schema": {VERSION}', '"schema": 1'))
+    for command in ("publish", "status"):
+        result = published(command)
+        assert result.code == 2
+        assert "an earlier Sheaf wrote this run; remove the run" in one_line(result.err)
 
 
 def test_a_pointer_edited_by_hand(published: Home) -> None:

@@ -121,7 +121,7 @@ def test_samples_that_are_none(kept: Home, arguments: tuple[str, ...], said: str
 
 def test_a_later_schema_is_no_damage(kept: Home) -> None:
     pointer = kept.folder / "store" / layout.POINTER
-    pointer.write_text(pointer.read_text().replace('"schema": 1', '"schema": 9'))
+    pointer.write_text(pointer.read_text().replace('"schema": 2', '"schema": 9'))
     result = kept("verify")
     assert result.code == 2
     assert "install a later Sheaf" in one_line(result.err)

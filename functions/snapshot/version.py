@@ -1,0 +1,27 @@
+"""The version of a store's schema: what this Sheaf writes and reads."""
+
+from typing import Any
+
+from functions.snapshot.errors import NewerSchema, OlderSchemaError
+
+VERSION = 2
+"""Written into every JSON document of a store. It goes up where a table gets another column."""
+
+
+def check_version(version: Any) -> None:
+    """See that a document of that version can be read.
+
+    Raises NewerSchema, OlderSchemaError, or ValueError where it is no version.
+    """
+    if not isinstance(version, int) or version < 1:
+        raise ValueError(f"schema is {version!r}")
+    if version > VERSION:
+        raise NewerSchema(
+            f"the store has schema {version}, this Sheaf reads up to {VERSION}: install a later "
+            "Sheaf"
+        )
+    if version < VERSION:
+        raise OlderSchemaError(
+            f"the store has schema {version}, which an earlier Sheaf wrote, and this Sheaf reads "
+            f"{VERSION}: ingest its sources into a new store"
+        )
