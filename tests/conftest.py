@@ -58,9 +58,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def working_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Run all tests in an empty folder: none may depend on what lies where they are started."""
+    """Run all tests in an empty folder: none may depend on what lies where they are started.
+
+    Processes that import tests find them by PYTHONPATH: other packages bring a `tests` as well.
+    """
     folder = tmp_path_factory.mktemp("working")
-    with contextlib.chdir(folder):
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
         yield folder
 
 

@@ -64,7 +64,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         nargs="?",
         default=[],
-        const="",
         metavar="ARCHIVE",
         help="believe that templates are gone, however many vanished at once: of ARCHIVE, such as "
         "aaa, also where its folder or its aaaarch.rdf is missing; without a name of all archives "
@@ -154,7 +153,7 @@ def _orders(arguments: argparse.Namespace, sources: Sources, accepted: Acceptanc
     return orders
 
 
-def _accepted(given: Sequence[str]) -> Acceptance:
+def _accepted(given: Sequence[str | None]) -> Acceptance:
     archives = [one.lower().removeprefix("repec:") for one in given if one]
     for one in archives:
         if not can_be_named(one):
@@ -162,7 +161,7 @@ def _accepted(given: Sequence[str]) -> Acceptance:
                 f"--accept-loss {one}: expected an archive such as aaa or RePEc:aaa; to accept "
                 "all losses, write --accept-loss behind the sources"
             )
-    return Acceptance("" in given, frozenset(archives))
+    return Acceptance(None in given, frozenset(archives))
 
 
 def _redif(context: Context, order: Order) -> Account | None:

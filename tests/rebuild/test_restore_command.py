@@ -116,7 +116,7 @@ def refused(*arguments: object) -> str:
         (("--status", "ok"), "--status ok: expected statuses"),
         (("--jobs", "0"), "--jobs must be from 1"),
         (("--max-bytes", "-1"), "--max-bytes from 0"),
-        (("--url", ""), "url has 0 characters"),
+        (("--url", ""), "is empty"),
         (("--url", "http://nowhere.cz/"), "no capture is of that choice"),
         (("--set", "domain:xx"), "no capture is of that choice"),
         (("--store", "x"), "--store is named as SOURCE here"),

@@ -294,7 +294,7 @@ def test_faults_of_usage_are_one_line(home: Home, tmp_path: Path) -> None:
     ):
         assert expected in refused(home, "--wacz", path, *arguments)
     assert "write a file: name one" in refused(home, "--cdxj", "-")
-    assert "write a file: name one" in refused(home, "--wacz", "")
+    assert "is empty" in refused(home, "--wacz", "")
     assert "goes with --wacz alone" in refused(home, "--cdxj", path, "--title", "a")
     assert not list(tmp_path.iterdir())
     path.touch()
