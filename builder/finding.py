@@ -9,8 +9,8 @@ NOTE = "note"
 _REPLACE = "put it back from a copy; where no later snapshot names it, expire those that do"
 _REPAIR = "`sheaf verify --repair` writes it anew from the manifest; or put it back from a copy"
 _COPY = "put it back from a copy of the store: nothing of the obi store is ever changed"
-_POINTER = "write that into current.json, then verify again"
-_WITNESS = "write that into snapshots/newest.json, then verify again"
+_POINTER = "`sheaf verify --repair` writes that into current.json, or write it yourself"
+_WITNESS = "`sheaf verify --repair` writes that into snapshots/newest.json, or write it yourself"
 _FETCH = "put it back from a copy, or ask for its dataset again with `sheaf fileset`"
 _REBUILD = "put the store back from a copy, or publish its archives into a new one"
 
@@ -76,6 +76,8 @@ CODES: Mapping[str, tuple[str, str]] = {
     "expiry-unfinished": (NOTE, "an expiry died; `sheaf publish` or `sheaf expire` completes it"),
     "export-unfinished": (NOTE, "an export to this copy goes on or died; run it again"),
     "views-repaired": (NOTE, "there is nothing to do"),
+    "pointer-repaired": (NOTE, "there is nothing to do"),
+    "witness-repaired": (NOTE, "there is nothing to do"),
     "unchecked": (NOTE, "mend what else was found, then verify again"),
     "orphan": (NOTE, "`sheaf expire` removes it"),
     "intake-unfinished": (NOTE, "an ingest goes on or died; `sheaf expire` removes it in a day"),

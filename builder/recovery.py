@@ -16,10 +16,13 @@ from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Entry, Pointer, spans
 from functions.snapshot.store import Writer
-from functions.snapshot.witness import Witness, contradiction
+from functions.snapshot.witness import REMEDY, Witness, contradiction
 from functions.store.catalog import Catalogue
 
-REMEDY = "`sheaf verify` says what to write into it"
+_CERTAIN = frozenset(
+    {"pointer-missing", "pointer-damaged", "pointer-behind", "witness-missing", "witness-damaged"}
+)
+"""Faults of which the rest of the store says what is right."""
 _TRIES = 8
 _NOTHING = Pointer()
 
@@ -128,21 +131,53 @@ def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -
 
 def advise(store: Writer, pointer: Pointer) -> str:
     """Return in words what to write into the pointer; empty where nothing is there to name."""
-    try:
-        right = rebuilt(store, pointer)
-    except (MissingObject, DamagedStore):
-        return ""  # verify tells of it where the snapshot's turn comes
+    right = _right_pointer(store, pointer)
     return _written(layout.POINTER, right.to_json()) if right is not None else ""
 
 
 def advise_witness(store: Writer, pointer: Pointer) -> str:
     """Return in words what to write into the witness of a pointer that is right."""
+    right = _right_witness(store, pointer)
+    if right is None:
+        return f"; remove {layout.WITNESS}, and the next publish writes it"
+    return _written(layout.WITNESS, right.to_json())
+
+
+def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
+    """Return what is wrong with the pointer or the witness, and what it has to hold.
+
+    None where nothing is wrong, or where the store does not say for certain what is right.
+    """
+    try:
+        pointer = Catalogue(store).pointer()
+        found = behind(store, pointer, written=store.tag(layout.POINTER) is not None)
+    except DamagedStore as error:
+        pointer, found = Pointer(), Finding("pointer-damaged", layout.POINTER, str(error))
+    if found is None or found.code not in _CERTAIN:
+        return None
+    if found.object == layout.WITNESS:
+        witness = _right_witness(store, pointer)
+        return (found, witness.to_json()) if witness else None
+    right, witness = _right_pointer(store, pointer), find_witness(store)
+    newest = right.newest() if right else None
+    if right is None or newest is None or not right.settled:
+        return None
+    # What the witness names may be gone: then no pointer is right.
+    return (found, right.to_json()) if not witness or witness.number <= newest.snapshot else None
+
+
+def _right_pointer(store: Writer, pointer: Pointer) -> Pointer | None:
+    try:
+        return rebuilt(store, pointer)
+    except (MissingObject, DamagedStore):
+        return None  # verify tells of it where the snapshot's turn comes
+
+
+def _right_witness(store: Writer, pointer: Pointer) -> Witness | None:
     newest = pointer.newest()
     manifest = _manifest(store, newest.snapshot) if newest else None
     name = pointer.store or (manifest.store if manifest else "")
-    if not name:
-        return f"; remove {layout.WITNESS}, and the next publish writes it"
-    return _written(layout.WITNESS, Witness(name, newest).to_json())
+    return Witness(name, newest) if name else None
 
 
 def _written(key: str, data: bytes) -> str:

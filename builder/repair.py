@@ -1,8 +1,10 @@
 """Repair: what follows from other objects of a store is written anew where it is damaged.
 
-Only views.sql does: the manifest and its leaves give it to the letter.
+The manifest and its leaves give views.sql to the letter. Pointer and witness follow from each other
+and from the snapshots, unless one of them names what is not there.
 """
 
+from builder import recovery
 from builder.finding import Finding
 from builder.inventory import Inventory
 from functions.snapshot import layout
@@ -11,6 +13,24 @@ from functions.snapshot.store import Writer
 from functions.store.catalog import Catalogue
 
 _REPAIRED = frozenset({"views-missing", "views-damaged"})
+
+
+def repair_pointer(store: Writer) -> list[Finding]:
+    """Write a pointer or a witness anew that the store contradicts; return a note of each.
+
+    Raises Conflict if somebody publishes meanwhile, and StoreError.
+    """
+    notes: list[Finding] = []
+    for _ in layout.POINTER, layout.WITNESS:  # a lost witness is found once the pointer is right
+        tags = {key: store.tag(key) for key in (layout.POINTER, layout.WITNESS)}
+        repair = recovery.find_repair(store)
+        if repair is None:
+            break
+        finding, data = repair
+        store.replace(finding.object, data, tags[finding.object])
+        code = f"{finding.code.partition('-')[0]}-repaired"
+        notes.append(Finding(code, finding.object, f"{finding.problem}; it was written anew"))
+    return notes
 
 
 def repair(store: Writer, inventory: Inventory) -> None:

@@ -24,6 +24,7 @@ from builder.obi.audit import Audit
 from builder.obi.history import history
 from builder.proof import PROVED, Proof
 from builder.repair import repair as mend
+from builder.repair import repair_pointer
 from builder.surroundings import Advance
 from functions.oai import engine
 from functions.snapshot import layout
@@ -94,9 +95,11 @@ def verify(
 
     Raises NewerSchema, and StoreError where the store does not answer or scratch space runs out.
     """
+    notes = repair_pointer(store) if repair else []
     inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
     if repair:
         mend(store, inventory)
+        inventory.findings[:0] = notes
     obi = Audit.none(store) if newest_only else Audit.begin(store, _drawn(sample))
     datasets = Datasets.none(store) if newest_only else Datasets.begin(store, _drawn(sample))
     files = inventory.files()

@@ -24,7 +24,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--repair", action="store_true",
-        help="write anew what follows from the rest of the store: damaged or missing views.sql",
+        help="write anew what follows from the rest of the store: views.sql, current.json and "
+        "snapshots/newest.json, where they are damaged, missing or old",
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from functions.snapshot.pointer import DIGEST, Entry, Pointer, digest
 from functions.snapshot.version import VERSION, check_version
 
 _KEYS = {"schema", "store", "snapshot", "effective", DIGEST}
-REMEDY = "`sheaf verify` says what to write into it"
+REMEDY = "`sheaf verify` says what to write into it, and --repair writes it"
 
 
 @dataclass(frozen=True, slots=True)

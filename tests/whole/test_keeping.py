@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,46 @@ def test_every_command_refuses_an_old_pointer_until_it_is_repaired(
     (store / layout.POINTER).write_text(found["problem"].partition("has to be ")[2])
     assert kept("verify").out.rstrip().endswith("all is well")
     assert kept("status", "--json").json["snapshot"]["deleted"] == 1
+
+
+def spoil(home: Home, key: str, text: str | None) -> None:
+    """Write an object of the store anew, or remove it."""
+    path = home.folder / "store" / key
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("harm", "code"),
+    [
+        (restored, "pointer-repaired"),
+        (lambda home: spoil(home, layout.POINTER, None), "pointer-repaired"),
+        (lambda home: spoil(home, layout.POINTER, "{"), "pointer-repaired"),
+        (lambda home: spoil(home, layout.WITNESS, None), "witness-repaired"),
+        (lambda home: spoil(home, layout.WITNESS, "{"), "witness-repaired"),
+    ],
+    ids=["old", "lost", "damaged", "witness-lost", "witness-damaged"],
+)
+def test_verify_repairs_pointer_and_witness(
+    kept: Home, harm: Callable[[Home], None], code: str
+) -> None:
+    name = kept("status", "--json").json["id"]
+    harm(kept)
+    assert kept("status").code == 2
+    result = kept("verify", "--repair", "--json")
+    assert result.code == 0, result.out
+    assert [one["code"] for one in result.json["findings"]] == [code]
+    status = kept("status", "--json").json
+    assert (status["snapshot"]["deleted"], status["id"]) == (1, name)
+    assert kept("verify").out.rstrip().endswith("all is well")
+
+
+def test_verify_repairs_no_pointer_where_its_snapshot_is_lost(kept: Home) -> None:
+    shutil.rmtree(kept.folder / "store" / "snapshots" / "2")
+    spoil(kept, layout.POINTER, None)
+    assert kept("verify", "--repair").code == 1
+    assert not (kept.folder / "store" / layout.POINTER).exists()
 
 
 def test_a_function_that_starts_on_an_old_pointer_answers_503(
