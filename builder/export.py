@@ -203,7 +203,7 @@ class _Copy:
             for key in self._target.keys(""):
                 if not key.startswith((*_PREFIXES, *filesets.PREFIXES, obi.ROOT, layout.POINTER)):
                     raise ForeignTarget(f"{address} holds {key}: name an empty place")
-            if any(key.endswith(_SETTLED) for key in self._target.keys(layout.SNAPSHOTS)):
+            if recovery.has_published(self._target):
                 raise ForeignTarget(
                     f"{address} holds a store that lost its pointer: name an empty place, or put "
                     "back the pointer (docs/operating.md says how)"
@@ -297,4 +297,3 @@ class _Copy:
 
 
 _PREFIXES = (layout.RECORDS, layout.SNAPSHOTS)
-_SETTLED = "/" + layout.settled_key(1).rpartition("/")[2]

@@ -20,7 +20,7 @@ CODES: Mapping[str, tuple[str, str]] = {
     "pointer-damaged": (DAMAGE, _POINTER),
     "pointer-wrong": (DAMAGE, "put current.json back from a copy of the store"),
     "pointer-behind": (DAMAGE, _POINTER),
-    "pointer-foreign": (DAMAGE, _POINTER),
+    "pointer-foreign": (DAMAGE, "put back the pointer of this store, or write that yourself"),
     "witness-missing": (DAMAGE, _WITNESS),
     "witness-damaged": (DAMAGE, _WITNESS),
     "witness-ahead": (

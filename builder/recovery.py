@@ -193,6 +193,12 @@ def _outdated(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
     return Finding("witness-behind", layout.WITNESS, problem)
 
 
+def has_published(store: Writer) -> bool:
+    """Tell whether anything beside the pointer says that a snapshot took effect here."""
+    witness = find_witness(store)
+    return bool(numbered(store)[1]) or (witness is not None and witness.newest is not None)
+
+
 def find_witness(store: Writer) -> Witness | None:
     """Return the witness; None also where it cannot be read."""
     try:
