@@ -222,7 +222,8 @@ class _Stretch:
             self._skips["secondary-index"] += 1
             return "", hashlib.file_digest(file, "sha256").hexdigest()
         form = recognise.recognise(head) or ""
-        stream: Any = Measured(file) if whole and form != "wacz" else file
+        sought = recognise.is_zip(head)  # by its directory, whether its first bytes show a WACZ
+        stream: Any = Measured(file) if whole and not sought else file
         start, end = self._stretch.start, self._stretch.end
         likely = self._stretch.file.is_likely
         events = read(stream, self._name, self._task.rules, start, end, further=likely)
@@ -231,7 +232,7 @@ class _Stretch:
         self._edges = (events.first, events.next)
         if not whole:
             return form, ""
-        if form != "wacz":
+        if not sought:
             return form, stream.finish()
         file.seek(0)
         return form, hashlib.file_digest(file, "sha256").hexdigest()

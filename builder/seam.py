@@ -16,7 +16,8 @@ from builder.reading import Reading
 from builder.sources.event import Crawl
 from functions.oai import engine
 
-_ONCE = "gzip-not-per-record"  # a fault that is told once of a file: its records have no offsets
+_ONCE = ("gzip-not-per-record", "zstd-not-per-record")
+"""Faults that are told once of a file: its records have no offsets."""
 _ROWS = "read_parquet($files, filename = true, file_row_number = true, hive_partitioning = false)"
 _FIELDS = "raw, second, status, digest"
 _AGAIN = f"""
@@ -62,7 +63,7 @@ _FILES = "SELECT DISTINCT file FROM alike WHERE ordinal != within"
 
 def meet(pieces: Sequence[Reading]) -> bool:
     """Tell whether each range begins with the very record at which the one before it ended."""
-    if sum(_ONCE in piece.source.codes for piece in pieces) > 1:
+    if any(sum(code in piece.source.codes for piece in pieces) > 1 for code in _ONCE):
         return False
     # A request may belong to a document beyond the border: only the whole file tells.
     return all(

@@ -1,9 +1,11 @@
 """Backlog: the events of a section of which it is not known yet what in it is damaged.
 
-A member tells of damage at its end only. Where it holds several records, their captures wait here,
-on the disk if they are many, until the section ends.
+A member tells of damage at its end only. Where it holds several records, their captures and their
+requests wait here, on the disk if they are many, until the section ends.
 """
 
+import contextlib
+import errno
 import pickle
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -14,6 +16,7 @@ from builder.sources.capture import Captures, Draft, settle_flaw
 from builder.sources.event import Event, Fault
 from builder.sources.request import Request
 from functions.archive.tape import Tape
+from functions.snapshot.errors import NO_SPACE, StoreError
 
 _IN_MEMORY = 1 << 22  # bytes
 
@@ -30,11 +33,16 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """The event of a record with its named fields; `request` is what a request record asked."""
+    """The event of a record with its named fields; `request` is what a request record asked.
+
+    `first` and `last` are the members that hold a request record which waits in a backlog.
+    """
 
     event: Event | Pending
     fields: Mapping[bytes, bytes]
     request: Request | None
+    first: int = 0
+    last: int = 0
 
 
 class Backlog:
@@ -48,30 +56,49 @@ class Backlog:
         return self._count
 
     def append(self, event: Event | Pending | Noted) -> None:
-        """Keep an event."""
-        if self._file is None:
-            spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (release closes it)
-            self._file = cast(BinaryIO, spool)
-        pickle.dump(event, self._file, pickle.HIGHEST_PROTOCOL)
+        """Keep an event. Raises StoreError."""
+        with _scratch():
+            if self._file is None:
+                spool = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (release closes it)
+                self._file = cast(BinaryIO, spool)
+            pickle.dump(event, self._file, pickle.HIGHEST_PROTOCOL)
         self._count += 1
 
     def release(self, tape: Tape, captures: Captures) -> Iterator[Event | Noted]:
-        """Yield the events and forget them, captures marked where a member of theirs failed."""
+        """Yield the events and forget them, captures marked where a member of theirs failed.
+
+        A request of which a member failed is not told. Raises StoreError.
+        """
         file, count = self._file, self._count
         self._file, self._count = None, 0
         if file is None:
             return
         with file:
-            file.seek(0)
+            with _scratch():
+                file.seek(0)
             for _ in range(count):
-                given = pickle.load(file)
+                with _scratch():
+                    given = pickle.load(file)
                 event = given.event if isinstance(given, Noted) else given
+                if event is not given and given.request and tape.damage(given.first, given.last):
+                    given = event
                 if not isinstance(event, Pending):
                     yield given
                     continue
                 capture, *faults = _settle(event, tape, captures)
                 yield replace(given, event=capture) if isinstance(given, Noted) else capture
                 yield from faults
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[None]:
+    """Turn what goes wrong with the scratch file into a StoreError: no archive is to blame."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreError(f"{NO_SPACE} ({tempfile.gettempdir()})") from error
+        raise StoreError(f"scratch files cannot be used: {error.strerror}") from error
 
 
 def _settle(pending: Pending, tape: Tape, captures: Captures) -> Iterator[Event]:

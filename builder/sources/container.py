@@ -108,9 +108,13 @@ class Container:
             yield from self._take_garbage()
         first = True
         while not tape.ended() and (end is None or not self._is_behind(end)):
+            member = tape.member()
             for event in chain(self._record(first), self._file_faults(end)):
                 noted = self._exchanges.note(event)
-                if isinstance(event, Pending) or self._backlog:
+                asks = tape.checked and noted is not None and noted.request is not None
+                if noted and asks:
+                    noted = replace(noted, first=member, last=tape.last_member)
+                if asks or isinstance(event, Pending) or self._backlog:
                     self._backlog.append(noted or event)
                 else:
                     yield noted or event
@@ -137,7 +141,7 @@ class Container:
             if passed == "request" and not data.startswith(b"GET ", end + 4):
                 block = Held(data, end + 4, len(data) - end - 8)
                 self._exchanges.ask(fields, request.read(block, place))
-            return Skipped(passed, place, self._close(data, place))
+            return Skipped(passed, place, self._close(data, place)[0])
         whole = warc.read_whole(fields, data, end)
         if whole is None:
             return None
@@ -148,16 +152,22 @@ class Container:
             reason, found = self._document(record, block, self._flaws, place)
         else:
             reason, found = self._body(record, block, self._flaws, place)
-        length = self._close(data, place)
+        length, damage = self._close(data, place)
         if found is None:
             return Skipped(reason or "damaged", place, length)
-        damage = self._tape.damage(place, place)
         return self._captures.made(found, length, self._flaws, damage)
 
-    def _close(self, data: bytes, place: int) -> int | None:
-        """Go behind the one record that a section is, `data`; return its length in the file."""
+    def _close(self, data: bytes, place: int) -> tuple[int | None, str | None]:
+        """Go behind the one record that a section is, `data`.
+
+        Return its length in the file, and what failed in it. A damaged request is forgotten.
+        """
         self._tape.skip(len(data))
-        return self._tape.close_record(place)[0]
+        length, _ = self._tape.close_record(place)
+        damage = self._tape.damage(place, place)
+        if damage:
+            self._exchanges.take_back()
+        return length, damage
 
     def _besides(self, end: int | None) -> Iterator[Event]:
         """Return what belongs to the one record that a section was."""

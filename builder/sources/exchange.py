@@ -59,6 +59,11 @@ class Exchanges:
         if request is not None:
             self._fields, self._request = fields, request
 
+    def take_back(self) -> None:
+        """Forget the request of the record in hand: its bytes are damaged."""
+        if self._request is not None:
+            self._fields, self._request = _NONE, None
+
     def note(self, event: Event | Pending) -> Noted | None:
         """Return the event of the record in hand with what was noted of it; None if nothing was."""
         fields, request = self._fields, self._request

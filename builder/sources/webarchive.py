@@ -6,7 +6,7 @@ short payloads without a word, prints warnings to standard error, and ends at th
 Here each record ends in exactly one capture or one record left out; faults come in addition.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from io import BytesIO
 from typing import BinaryIO, cast
 
@@ -73,8 +73,8 @@ class Reading(Iterator[Event]):
         head = beginning(stream)
         kind = recognise(head)
         if kind == "wacz" or (kind is None and is_zip(head) and stream.seekable()):
-            if not start:
-                yield from _read_wacz(stream, self._name, self._rules, kind)
+            if not start and (yield from _read_wacz(stream, self._name, self._rules, kind)):
+                self.form = "wacz"
         elif found := find_start(head, stream, self._further):
             yield from self._read_records(head, found, stream, start, end)
             return
@@ -122,7 +122,8 @@ def read(
     and the next. A WACZ is read whole, by the range that begins at 0. A WACZ's stream must seek, as
     must that of a range with a `start`; others are read forward. `ordinals` are the captures of
     the file's earlier ranges. `further`: something suggests an archive, so that it is also sought
-    behind the file's first 16 KB. Nothing in the data raises; an OSError of the stream does.
+    behind the file's first 16 KB. Nothing in the data raises; an OSError of the stream does,
+    and StoreError where scratch files cannot be written.
     """
     ordinals = Ordinals() if ordinals is None else ordinals
     return Reading(stream, name, rules, start, end, ordinals, further)
@@ -141,11 +142,14 @@ def _announced(head: bytes) -> int:
     return arc.announced_version(Block(tape, record.length).take(arc.ANNOUNCEMENT))
 
 
-def _read_wacz(stream: BinaryIO, name: str, rules: Rules, kind: str | None) -> Iterator[Event]:
+def _read_wacz(
+    stream: BinaryIO, name: str, rules: Rules, kind: str | None
+) -> Generator[Event, None, bool]:
+    """Yield the events of the archives within, and return whether the file is a WACZ."""
     if not stream.seekable():
         detail = "a WACZ is read only where the stream can seek"
         yield Fault(name, None, "wacz-damaged", None, detail, "not read")
-        return
+        return True
     known = kind is not None
     untold: list[Fault] = []  # of what may be no WACZ
     for item in inner_files(stream, name):
@@ -161,3 +165,4 @@ def _read_wacz(stream: BinaryIO, name: str, rules: Rules, kind: str | None) -> I
             yield from read(cast(BinaryIO, opened), f"{name}/{inner}", rules, further=True)
     if not known:
         yield Fault(name, None, "not-an-archive", None, "a zip file that is no WACZ", "not read")
+    return known

@@ -44,6 +44,8 @@ def read_entries(stream: BinaryIO, size: int) -> Listing:
             ends = [*(info.header_offset for info in infos[1:]), archive.start_dir]
     except DAMAGE as error:
         return Listing(tuple(Scan(stream, size).entries()), str(error) or "no directory")
+    if any(not 0 <= place < size for place in [*(info.header_offset for info in infos), *ends]):
+        return Listing(tuple(Scan(stream, size).entries()), _DISAGREES)
     some = list(zip(infos, ends, strict=True))
     if len(some) > _CHECKED:
         some = [(info, end) for info, end in some if info.filename.startswith(ARCHIVES)]
@@ -80,7 +82,7 @@ def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[En
     It is sure if its bytes end at `following` besides, where the next file begins or the directory.
     """
     name = info.orig_filename.encode("utf-8" if info.flag_bits & 0x800 else "cp437", "replace")
-    stream.seek(max(info.header_offset, 0))
+    stream.seek(info.header_offset)
     head = stream.read(LOCAL.size + len(name)).ljust(LOCAL.size, b"\0")
     signature, flags, method, *_, names, extra = LOCAL.unpack(head[: LOCAL.size])
     start = info.header_offset + LOCAL.size + names + extra

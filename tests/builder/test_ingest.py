@@ -1,7 +1,10 @@
 """Ingest: however it is cut up, by how many it is read, and wherever it ended before, the same."""
 
+import functools
 import gzip
+import hashlib
 import random
+import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,15 +17,18 @@ from hypothesis import strategies as st
 
 from builder import ingest, rows, work
 from builder.ingest import Ingested, Means, Order
+from builder.sources import backlog
 from builder.sources.event import Capture, Fault, Rules
 from builder.sources.webarchive import read
 from builder.store import FolderStore
 from builder.stretch import File
+from functions.snapshot.errors import StoreError
 
-from ..sources.containers import arc, filedesc, http, members, warc
+from ..sources.containers import arc, filedesc, frame, http, members, warc
 
 RULES = Rules(redirects=True, errors=True)
 SETS = ("collection:x",)
+_SHARED = ("shared.warc.gz", "shared.warc.zst")
 ARCHIVES = Path(__file__).parents[2].parent / "shared" / "data" / "webarchive"
 
 
@@ -127,9 +133,10 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     (folder / "one-member.warc.gz").write_bytes(gzip.compress(found[1].read_bytes(), mtime=0))
     pair = gzip.decompress(members([warc(http()), warc(http())]))
     (folder / "shared.warc.gz").write_bytes(gzip.compress(pair, mtime=0) * 9)
+    (folder / "shared.warc.zst").write_bytes(frame(pair) * 9)
     (folder / "notes.txt").write_text("no archive")
     (folder / "empty.warc").touch()
-    names = ("broken.warc.gz", "cut.arc.gz", "one-member.warc.gz", "shared.warc.gz", "notes.txt")
+    names = ("broken.warc.gz", "cut.arc.gz", "one-member.warc.gz", *_SHARED, "notes.txt")
     return [*found, *(folder / name for name in names), folder / "empty.warc"]
 
 
@@ -173,8 +180,8 @@ def test_however_it_is_cut_up_the_same_comes_out(
     if file_rows > 1000:
         assert intake_of(tmp_path) == intake_of(whole[1])
     # That members hold several records is told once a file, which ranges of it cannot know.
-    shared = next(str(path) for path in crawl if path.name == "shared.warc.gz")
-    assert cut.whole == ((shared,) if split < 1000 else ())
+    shared = tuple(str(path) for path in crawl if path.name in _SHARED)
+    assert cut.whole == (shared if split < 1000 else ())
 
 
 @given(data=st.data())
@@ -202,6 +209,42 @@ def test_a_file_that_begins_with_zeros_is_read_in_ranges_too(tmp_path: Path, for
     (source,) = whole.run.sources
     assert (source.format, source.captures, source.faults) == (form, 40, 1)
     assert seen.captures == 40
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_wacz_that_its_first_bytes_do_not_show_is_read_all_the_same(
+    tmp_path: Path, at: int
+) -> None:
+    """One bit of the first name is flipped, and the next name lies far behind."""
+    noise = random.Random(0)
+    records = [warc(http(noise.randbytes(6000)), url=b"http://a.cz/%d" % n) for n in range(4)]
+    path = tmp_path / "a.wacz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/a.warc.gz", members(records))
+        archive.writestr("datapackage.json", "{}")
+    data = bytearray(path.read_bytes())
+    data[30] ^= at
+    path.write_bytes(data)
+    (source,) = ingested(tmp_path / "store", [path])[0].run.sources
+    assert (source.captures, dict(source.codes)) == (4, {"wacz-damaged": 1} if at else {})
+    assert source.format == "wacz"
+    assert source.digest == hashlib.sha256(data).hexdigest()
+
+
+def test_a_full_scratch_disk_ends_the_run_and_it_can_be_given_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no fault of the archive, part of which would be published for the whole."""
+    path = tmp_path / "a.warc.gz"
+    pair = [warc(http(b"%d" % n), url=b"http://a.cz/%d" % n) for n in range(2)]
+    path.write_bytes(members([warc(http()), b"".join(pair)]))
+    with monkeypatch.context() as patched:
+        full = functools.partial(open, "/dev/full", "r+b", 0)
+        patched.setattr(backlog.tempfile, "SpooledTemporaryFile", lambda *_: full())
+        with pytest.raises(StoreError, match="scratch files is full"):
+            ingested(tmp_path / "store", [path])
+    assert not (tmp_path / "store" / "intake").exists()
+    assert ingested(tmp_path / "store", [path])[0].run.sources[0].captures == 3
 
 
 class Counted:

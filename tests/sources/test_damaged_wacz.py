@@ -6,7 +6,10 @@ import zipfile
 
 import pytest
 
-from .containers import captures, codes, events, faults, http, members, warc
+from builder.sources.event import Capture, Fault
+from builder.sources.webarchive import read
+
+from .containers import ALL, captures, codes, events, faults, http, members, warc
 
 RECORDS = [warc(http(b"<p>%d" % n * 50), url=b"http://a.cz/%d" % n) for n in range(4)]
 ARCHIVE = members(RECORDS)
@@ -104,6 +107,28 @@ def test_a_flipped_bit_in_any_header_costs_no_capture(form):
         if sorted(c.url for c in captures(bytes(broken))) != urls:
             lost.append((at, at % 8))
     assert lost == []
+
+
+@pytest.mark.parametrize("place", [1 << 32, (1 << 62) + 7, 1 << 63, (1 << 64) - 1])
+def test_a_place_beyond_the_zip_costs_no_capture(tmp_path, place):
+    """An offset of ZIP64 may be one that no file can be sought to."""
+    data = FORMS["stored"]
+    at = data.index(b"PK\1\2", data.index(b"PK\1\2") + 1)  # of the first archive
+    names = at + 46 + len("archive/one.warc.gz")
+    record = bytearray(data[at:names])
+    struct.pack_into("<H", record, 30, 12)
+    struct.pack_into("<I", record, 42, 0xFFFFFFFF)
+    extra = struct.pack("<HHQ", 1, 8, place)
+    end = bytearray(data[data.index(b"PK\5\6") :])
+    struct.pack_into("<I", end, 12, struct.unpack_from("<I", end, 12)[0] + len(extra))
+    rest = data[names : data.index(b"PK\5\6")]
+    path = tmp_path / "a"
+    path.write_bytes(data[:at] + record + extra + rest + end)
+    with path.open("rb") as stream:  # which seeks as the system does
+        told = list(read(stream, "a", ALL))
+    given = [e for e in told if isinstance(e, Capture)]
+    assert [(c.url, c.warc_filename, c.warc_record_offset) for c in given] == WHOLE
+    assert [e.code for e in told if isinstance(e, Fault)] == ["wacz-damaged"]
 
 
 def test_a_wacz_cut_within_an_archive_gives_what_is_there():
