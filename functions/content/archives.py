@@ -109,12 +109,16 @@ class PlacedArchives:
         def find() -> tuple[int, wacz.Member] | None:
             with suppress(ContentError):
                 member = wacz.members(slices, key).get(inner)
-                fits = member and (member.deflated or offset + (length or 0) <= member.packed)
-                if member and fits:
+                if member:
                     return wacz.begins(slices, key, inner, member), member
-            return wacz.recover(slices, key, inner)
+            return None
 
         found = self._cache.get((address, inner), find)
+        if found is None or not _fits(found[1], offset, length):
+            # Every request is judged by itself: the answer does not depend on earlier ones.
+            found = self._cache.get(
+                (address, inner, "recovered"), lambda: wacz.recover(slices, key, inner)
+            )
         if found is None:
             raise ContentError("not-at-hand", f"{key} has no {inner}")
         start, member = found
@@ -126,6 +130,11 @@ class PlacedArchives:
             return cast(BinaryIO, slice.Bounded(inflated, length))
         left = max(0, member.packed - offset)
         return slices.open(key, start + offset, left if length is None else min(length, left))
+
+
+def _fits(member: wacz.Member, offset: int, length: int | None) -> bool:
+    """Tell whether a directory's size of a member leaves room for these bytes."""
+    return member.deflated or offset + (1 if length is None else length) <= member.packed
 
 
 def _shown(address: str) -> str:

@@ -6,7 +6,7 @@ It is called as functions.oai.handler's Application is. RFC 9110 (HTTP), RFC 708
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -190,8 +190,7 @@ class ContentApplication:
             asked = arguments.read(call)
             content = self._found(manifest, asked)
             entry.told["identifier"] = content.identifier[:_LONGEST]
-            links = neighbours.find_links(self._search, manifest, call.base, content.capture)
-            return self._delivered(call, asked, content, entry, links)
+            return self._delivered(call, asked, content, entry, manifest)
         except Refused as error:
             return self._written(_fault(400, "argument", str(error)), call)
         except ContentError as error:
@@ -220,9 +219,9 @@ class ContentApplication:
         raise failure
 
     def _delivered(
-        self, call: Call, asked: Asked, content: Content, entry: "_Entry", links: Sequence[str]
+        self, call: Call, asked: Asked, content: Content, entry: "_Entry", manifest: Manifest
     ) -> Answer:
-        """Return the answer with a content and links besides, if not too many are under way."""
+        """Return the answer with a content and its links, if not too many are under way."""
         shown = Representation(content, asked.coded, fixed=content.capture is not None)
         if not self._streams.acquire(blocking=False):
             refusal = self._unavailable("Too many answers are under way; try again later.")
@@ -237,10 +236,12 @@ class ContentApplication:
                 entry.add(given)
 
             answer = self._delivery.answer(call, shown, ended)
-            if links and "Link" in answer["headers"]:
-                link = ", ".join((answer["headers"]["Link"], *links))
-                answer = {**answer, "headers": {**answer["headers"], "Link": link}}
-            if isinstance(answer["body"], Stream):
+            body = answer["body"]
+            if isinstance(body, Stream):
+                stack.pop_all()
+                stack.callback(body.close)  # which calls `ended`
+            answer = neighbours.add_links(answer, call, self._search, manifest, content.capture)
+            if isinstance(body, Stream):
                 stack.pop_all()
         return answer
 

@@ -1,22 +1,29 @@
 """Neighbours: how a memento stands among those of its URL, as links tell it (RFC 7089, section 6).
 
-The first, last, previous and next memento are told by answers of a memento and of a TimeGate. Each
-is found by its place in the table of URLs, at the cost of a row group; those of one URL lie beside
-each other.
+The answers of a memento and of a TimeGate name the first, last, previous and next memento. The
+table of URLs is sorted, so a search finds each one by its place there. It reads the records of
+these four alone, however many mementos the URL has, and of superseded versions that lie before one.
 """
 
+import logging
 from collections.abc import Sequence
 from email.utils import format_datetime
 from urllib.parse import quote
 
 from functions.content import scope, stamp
 from functions.content.capture import Capture
+from functions.content.delivery import Answer
 from functions.content.errors import NotIndexed
 from functions.content.resume import cut
 from functions.content.seam import NEWEST, Place, Searching
+from functions.oai.event import Call
+from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
 
-_FEW = 64  # mementos that one search looks for
+_LOG = logging.getLogger("sheaf")
+
+_SUCCESSES = (200, 302)  # answers that give links to neighbours
+_REPEATS = ("range", "if-none-match")  # headers of clients that had the links before
 _HELD = "-._~!$'()*+,;=:@"  # what an identifier may have in a path as it is
 
 
@@ -76,19 +83,32 @@ def find_links(
     ]
 
 
+def add_links(
+    answer: Answer, call: Call, search: Searching, manifest: Manifest, capture: Capture | None
+) -> Answer:
+    """Return the answer of a memento with links to it and its neighbours.
+
+    The bytes matter more than the links: where the search fails, this logs the error and returns
+    the answer as it is. It does not search for a part, a conditional request or a refusal.
+    """
+    headers = answer["headers"]
+    if answer["statusCode"] not in _SUCCESSES or any(name in call.headers for name in _REPEATS):
+        return answer
+    try:
+        links = find_links(search, manifest, call.base, capture)
+    except StoreError as error:
+        _LOG.error("%a: no links to other mementos: %s: %s", call.path, type(error).__name__, error)
+        return answer
+    if not links or "Link" not in headers:
+        return answer
+    return {**answer, "headers": {**headers, "Link": ", ".join((headers["Link"], *links))}}
+
+
 def _neighbours(
     search: Searching, manifest: Manifest, capture: Capture
 ) -> tuple[Capture, Capture | None, Capture | None, Capture]:
     """Return the first, the previous, the next and the last memento of a capture's URL."""
     within = scope.exact(capture.surt)
-    # Most URLs have few mementos: one search finds them all.
-    found = search.page(manifest, *within, None, _FEW, 1)
-    numbers = [n for n, one in enumerate(found.captures) if one.identifier == capture.identifier]
-    if found.after is None and numbers:
-        some, number = found.captures, numbers[0]
-        before = some[number - 1] if number else None
-        behind = some[number + 1] if number + 1 < len(some) else None
-        return some[0], before, behind, some[-1]
     place = Place(cut(capture.surt), int(capture.stamp), capture.position)
     before = find_before(search, manifest, within, place=place)
     behind = next(iter(search.captures(manifest, *within, place, 1, since=1)), None)

@@ -167,7 +167,11 @@ class FakeContents:
 
 
 class FakeSearch:
-    """Implements Searching: there is one capture, of URL."""
+    """Implements Searching: there is one capture, of URL. Counts searches; `broken` is raised."""
+
+    def __init__(self, broken: Exception | None = None) -> None:
+        self.broken = broken
+        self.count = 0
 
     def captures(
         self,
@@ -179,6 +183,9 @@ class FakeSearch:
         since: int = 0,
         until: int = NEWEST,
     ) -> list[Capture]:
+        self.count += 1
+        if self.broken is not None:
+            raise self.broken
         return [CAPTURE] if first <= CAPTURE.surt < last and limit and after is None else []
 
     def page(
@@ -203,6 +210,7 @@ class Asker:
         lying: Any = None,
         sign: Any = None,
         largest: int | None = None,
+        search: FakeSearch | None = None,
         **settings: Any,
     ) -> None:
         self.contents = contents or FakeContents()
@@ -214,10 +222,11 @@ class Asker:
         self.clock = Clock()
         self.clock.move(60)
         self.lines: list[str] = []
+        self.search = search or FakeSearch()
         self.application = ContentApplication(
             self.repository,
             self.contents,
-            FakeSearch(),
+            self.search,
             configured(**{"content_serve": True, **settings}),
             self.clock,
             self.lines.append,

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.sources import event
+from functions.content.archives import PlacedArchives
 from functions.content.errors import ContentError
 from functions.store.slice import FolderSlices
 from tests.sources.containers import captures, frames, http, members, warc
@@ -218,3 +219,24 @@ def test_bytes_of_a_damaged_member_are_given_where_a_digest_proves_them(
     except ContentError as error:
         said = error.code
     assert said == code
+
+
+@pytest.mark.parametrize("offsets", [(0, 1000), (1000, 0)])
+@pytest.mark.parametrize("length", [500, None])
+def test_the_order_of_requests_changes_no_bytes(
+    tmp_path: Path, offsets: tuple[int, int], length: int | None
+) -> None:
+    """A damaged directory says 1,000 bytes of a file that has 2,000."""
+    payload = bytes(range(250)) * 8
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("archive/a.warc", payload)
+    data = bytearray(made.getvalue())
+    sizes = data.index(b"PK\1\2") + 20
+    data[sizes : sizes + 8] = (1000).to_bytes(4, "little") * 2
+    (tmp_path / "a.wacz").write_bytes(data)
+    place = FolderSlices(tmp_path)
+    archives = PlacedArchives([place], place)
+    for offset in offsets:
+        with archives.open(f"{place.address}/a.wacz!/archive/a.warc", offset, length) as stream:
+            assert stream.read(500) == payload[offset : offset + 500]

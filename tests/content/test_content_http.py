@@ -14,10 +14,10 @@ from functions.content.errors import STATUSES, ContentError
 from functions.content.handler import PART
 from functions.content.seam import Content, Stretch
 from functions.oai import gateway
-from functions.snapshot.errors import StoreUnavailable
+from functions.snapshot.errors import DamagedStore, StoreUnavailable
 from tests.oai.client import event
 
-from .fakes import ID, URL, Asker, FakeContents, Made, sha1
+from .fakes import ID, URL, Asker, FakeContents, FakeSearch, Made, sha1
 
 TEXT = b"0123456789"
 SOME = Made(TEXT, headers=(("Content-Type", "text/plain"), ("Set-Cookie", "a=1")))
@@ -52,6 +52,39 @@ def test_a_capture_comes_with_what_was_archived_of_it() -> None:
         'datetime="Mon, 05 Nov 2007 10:20:30 GMT"'
     )
     assert "Set-Cookie" not in got.headers
+
+
+@pytest.mark.parametrize("size", [10, 3 * AHEAD])
+def test_a_failing_search_keeps_no_bytes_back(caplog: pytest.LogCaptureFixture, size: int) -> None:
+    asker = Asker(Made(b"a" * size), search=FakeSearch(DamagedStore("urls is damaged")))
+    got = asker.get()
+    assert (got.status, len(got.body)) == (200, size)
+    assert 'rel="timegate"' in got.headers["Link"]
+    assert "memento" not in got.headers["Link"]
+    assert [one.message.count("urls is damaged") for one in caplog.records] == [1]
+
+
+def test_a_fault_of_the_search_leaves_nothing_open() -> None:
+    asker = Asker(Made(b"a" * 3 * AHEAD), search=FakeSearch(KeyError("a fault")))
+    for _ in range(300):  # more than may be under way at once
+        assert asker.get().status == 503
+    asker.search.broken = None
+    assert (asker.get().status, asker.contents.open) == (200, 0)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"range": "bytes=0-1"}, 206),
+        ({"range": "bytes=99-"}, 416),
+        ({"if_none_match": TAG}, 304),
+        ({"if_none_match": '"another"'}, 200),
+        ({"if_match": '"another"'}, 412),
+    ],
+)
+def test_parts_and_conditions_look_for_no_neighbours(headers: dict[str, str], status: int) -> None:
+    asker = Asker(SOME)
+    assert (asker.get(**headers).status, asker.search.count) == (status, 0)
 
 
 def test_an_archived_redirect_is_told_and_not_followed() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from functions.content import memento, neighbours, stamp
 from functions.content.search import Search
 from functions.oai.event import Call, Reply
-from functions.snapshot import configuration
+from functions.oai.files import Files
+from functions.snapshot import configuration, surt
 from functions.snapshot.configuration import Configuration
 from functions.snapshot.manifest import Manifest
 from tests.builder.conftest import World
@@ -212,6 +214,27 @@ def test_the_timegate_tells_of_the_neighbours(gate: Gate, number: int, expected:
         links(gate.map("/timemap/link/http://example.org/a", "b=c&d").body.decode()), "memento"
     )
     assert set(of(found, "memento")) <= set(listed)
+
+
+@pytest.mark.parametrize("number", [0, 4, 9])
+def test_the_links_of_a_memento_read_few_records(
+    gate: Gate, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mementos of one URL lie in as many row groups of records as there were publishes."""
+    url = surt.of(URL.encode())
+    captures = gate.search.captures(gate.manifest, url, url + " ", None, 100)
+    assert len(captures) == len(DATES)
+    read: list[int] = []
+    columns = Files.columns
+
+    def count(self: Files, *args: Any, places: list[int], **named: Any) -> Any:
+        read.extend(places)
+        return columns(self, *args, places=places, **named)
+
+    monkeypatch.setattr(Files, "columns", count)
+    found = neighbours.find_links(gate.search, gate.manifest, BASE, captures[number])
+    assert len(found) == (5 if number == 4 else 3)
+    assert len(read) <= 4
 
 
 def test_the_only_memento_is_the_first_and_the_last(gate: Gate) -> None:
