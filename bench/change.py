@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bench.generate import captures
-from builder import intake
-from builder.publish import publish
-from builder.rows import Part
+from builder.intake import intake
+from builder.intake.rows import Part
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
 from builder.sources.event import Capture
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from functions.snapshot import configuration, layout
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.snapshot import layout
 from functions.store.catalog import Catalogue
 
 

@@ -31,12 +31,12 @@ from bench.generate import fill
 from bench.latency import BUCKET, COUNTS
 from bench.quota import Quota
 from bench.readers import READERS
-from builder.publish import publish
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from functions.oai import engine
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.database import engine
 from functions.oai.token import Token
-from functions.snapshot import configuration
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 

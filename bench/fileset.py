@@ -30,13 +30,13 @@ from pathlib import Path
 from typing import Any
 
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
-from builder.filesets.means import Ways, means
+from builder.filesets.resources import Ways, means
 from builder.filesets.strategies.bundled import Bundled
 from builder.filesets.strategies.s3 import Objects
 from builder.filesets.strategies.web import Captured
-from builder.gather.address import Guard, networks
-from builder.store import FolderStore
-from functions.snapshot import configuration
+from builder.http.addresses import Guard, networks
+from builder.store.folder import FolderStore
+from functions.config import configuration
 
 _BLOCK = 1 << 20
 _SMALL, _MEMBERS = (200, 50_000), (20, 3_000_000)  # files, and bytes of each

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from builder import intake
+from builder.intake import intake
 from builder.sources.event import Capture
-from functions.oai import engine
+from functions.database import engine
 from functions.snapshot import identifier
 from functions.snapshot.store import Writer
 

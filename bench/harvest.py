@@ -26,13 +26,13 @@ from bench import baseline
 from bench.client import follow
 from bench.generate import fill
 from bench.server import CONFIGURATION, FIRST, NAMESPACE, Server, gunicorn, sheaf
-from builder.publish import publish
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from functions.oai.duck import DuckRepository
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.store.folder import FolderStore
+from functions.config import configuration
 from functions.oai.repository import Record, Selection
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token
-from functions.snapshot import configuration
 from functions.snapshot.manifest import Manifest, Span
 
 _PAGE = 1000

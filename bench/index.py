@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from builder import index
-from builder.index_block import Index
-from builder.rows import Part
+from builder.ingest.cdx import reader
+from builder.ingest.cdx.block import Index
+from builder.intake.rows import Part
 from builder.sources import cdx, cdxj, entry
 from builder.sources.event import Capture, Rules
 
@@ -82,12 +82,12 @@ def generate(folder: Path, count: int) -> list[Path]:
 def sheaf(path: Path, threads: int, folder: Path) -> int:
     """Read an index as `sheaf ingest` does, and return how many captures it gave."""
     with path.open("rb") as file:
-        form = index.recognised(file.read(1 << 14))
+        form = reader.recognised(file.read(1 << 14))
         if form is None:
             raise SystemExit(f"{path} is no index")
         file.seek(0)
         what = Index(path.name, folder, "bench", Rules(redirects=True, errors=True))
-        given = index.read(file, what, form, threads, lambda *_: None)
+        given = reader.read(file, what, form, threads, lambda *_: None)
     return given.captures + given.skips.total()
 
 

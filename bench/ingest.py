@@ -33,7 +33,7 @@ from isal import isal_zlib
 from lxml import html
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.rows import Part
+from builder.intake.rows import Part
 from builder.sources import domain
 from builder.sources.event import Capture, Fault, Rules
 from builder.sources.webarchive import read

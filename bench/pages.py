@@ -23,18 +23,19 @@ from typing import Any
 from urllib.parse import quote
 
 from bench.generate import captures, fill
-from builder.publish import publish
-from builder.server import LocalServer
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.serve.server import LocalServer
 from builder.sources.event import Capture
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from functions.oai.duck import DuckRepository
-from functions.oai.event import gzipped
-from functions.oai.files import Files
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.database.files import Files
+from functions.http.message import gzipped
 from functions.oai.handler import Application
-from functions.oai.render import Renderer
+from functions.oai.render.render import Renderer
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.oai.token import Token
-from functions.snapshot import configuration, schema
+from functions.snapshot import schema
 
 _NAMESPACE = "bench.example.org"
 FIRST = "verb=ListRecords&metadataPrefix=oai_dc"

@@ -24,12 +24,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.generate import fill
-from builder import intake, merge
-from builder.publish import publish
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from functions.oai import engine
-from functions.snapshot import configuration, layout
+from builder.intake import intake
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.snapshot import lookup
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.database import engine
+from functions.snapshot import layout
 
 THREADS = 2
 
@@ -110,7 +112,7 @@ def sorted_(root: Path, folder: Path, memory: int) -> Cost:
         files = [f for run in intake.runs(store) for f in intake.files(store, run, "captures")]
         connection = engine.connect(threads=THREADS, memory_megabytes=memory, scratch=folder)
         out = root / "sorted.parquet"
-        order = merge.WITHIN_KIND.replace("identifier", "identity")
+        order = lookup.WITHIN_KIND.replace("identifier", "identity")
         connection.execute(
             f"COPY (SELECT * FROM {engine.table('$files')} ORDER BY {order}) TO '{out}' "
             f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {layout.GROUP_ROWS})",

@@ -14,13 +14,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from builder.bucket import BucketStore
 from builder.progress import Rows
+from builder.runtime import Clock, Surroundings, draw_id
 from builder.sources import domain
-from builder.store import FolderStore, open_store
-from builder.surroundings import Clock, Surroundings, draw_id
-from functions.snapshot import configuration, layout
-from functions.snapshot.configuration import Configuration
+from builder.store.folder import FolderStore, open_store
+from builder.store.s3 import BucketStore
+from functions.config import configuration
+from functions.config.configuration import Configuration
+from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NothingPublished
 from functions.snapshot.store import Reader
 from functions.store.catalog import Catalogue

@@ -27,7 +27,7 @@ from moto.moto_server.werkzeug_app import (
 )
 from werkzeug.serving import make_server
 
-from builder.bucket import BucketStore
+from builder.store.s3 import BucketStore
 from functions.snapshot.address import Address
 from functions.store.connection import Connection
 

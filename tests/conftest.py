@@ -45,9 +45,9 @@ def pytest_sessionstart() -> None:
     os.fsync = lambda handle: None
     os.sync = lambda: None
     with contextlib.suppress(ImportError):
-        import builder.store
+        import builder.store.folder
 
-        builder.store.sync_system = lambda folder: None
+        builder.store.folder.sync_system = lambda folder: None
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,4 @@
-"""Imports run one way, and what is deployed needs few packages."""
+"""Each room imports only rooms below it, and what is deployed needs few packages."""
 
 import ast
 import sys
@@ -12,85 +12,66 @@ import pytest
 from builder.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-ALLOWED = {
-    # package: what it may import of Sheaf, besides itself
-    "functions.snapshot": set(),
-    "functions.archive": set(),
-    "functions.store": {"functions.snapshot"},
-    "functions.oai": {"functions.snapshot", "functions.store"},
-    "functions.content": {
-        "functions.archive",
-        "functions.snapshot",
-        "functions.store",
-        "functions.oai",
-    },
-    "builder.sources": {"functions.archive", "functions.snapshot"},
-    "builder.demo": {"functions.snapshot"},
-    "builder.gather": {"builder", "functions.snapshot", "functions.oai"},
-    "builder.filesets": {
-        "builder",
-        "builder.gather",
-        "builder.obi",
-        "builder.sources",
-        "functions.archive",
-        "functions.snapshot",
-        "functions.oai",
-    },
-    "builder.harvest": {"builder", "builder.gather", "functions.snapshot"},
-    "builder.rebuild": {
-        "builder",
-        "builder.gather",
-        "builder.sources",
-        "functions.archive",
-        "functions.snapshot",
-        "functions.store",
-        "functions.oai",
-        "functions.content",
-    },
-    "builder.wacz": {
-        "builder",
-        "functions.archive",
-        "builder.sources",
-        "functions.snapshot",
-        "functions.store",
-        "functions.oai",
-        "functions.content",
-    },
-    "builder.commands": {
-        "builder",
-        "functions.snapshot",
-        "functions.store",
-        "functions.oai",
-        "functions.content",
-    },
-    "builder": {
-        "functions.archive",
-        "functions.snapshot",
-        "functions.store",
-        "functions.oai",
-        "functions.content",
-    },
-}
+ROOMS = (
+    # Each room imports only rooms that stand below it. A module that stands alone is named itself.
+    "builder.__main__",
+    "builder.cli",
+    "builder.commands",
+    "builder.demo",
+    "builder.aws",
+    "builder.serve",
+    "builder.export",
+    "builder.restore",
+    "builder.harvest",
+    "builder.verify",
+    "builder.withdraw",
+    "builder.publish",
+    "builder.redif",
+    "builder.filesets",
+    "builder.gather",
+    "builder.snapshot",
+    "builder.obi",
+    "builder.http",
+    "builder.ingest",
+    "builder.intake",
+    "builder.context",
+    "builder.store",
+    "builder.parquet",
+    "builder.sources",
+    "builder",
+    "functions.content",
+    "functions.oai",
+    "functions.http",
+    "functions.database",
+    "functions.archive",
+    "functions.store",
+    "functions.config",
+    "functions.snapshot",
+    "functions.url",
+    "functions",
+)
+LOOSE = 11
+"""The most modules that stand loose in `builder/`."""
 DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
 OPTIONAL = {"brotli", "isal", "zstandard"}  # what is deployed does without them
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
-    "ada_url": "builder/obi/url.py",
+    "ada_url": "builder/http/url.py",
     "boto3": "builder/filesets/queue.py",
     "botocore": "builder/filesets/queue.py",
     "chardetng_py": "builder/sources/charset.py",
-    "duckdb": "functions/oai/engine.py",
-    "jinja2": "functions/oai/program.py functions/oai/template.py",
+    "duckdb": "functions/database/engine.py",
+    "jinja2": "functions/oai/render/program.py functions/oai/render/template.py",
     "obstore": "functions/store/client.py",
-    "pyarrow": "builder/parquet.py",
-    "httpcore2": "builder/gather/wire.py",
-    "internetarchive": "builder/filesets/archive.py",
-    "isal": "builder/server.py functions/archive/inflate.py",
-    "protego": "builder/gather/robots.py",
+    "pyarrow": "builder/parquet/writer.py",
+    "httpcore2": "builder/http/wire.py",
+    "internetarchive": "builder/filesets/strategies/archiveorg_client.py",
+    "isal": "builder/serve/server.py functions/archive/inflate.py",
+    "protego": "builder/http/robots.py",
     "publicsuffixlist": "builder/sources/domain.py",
-    "pypdfium2": "builder/gather/pdf.py",
-    "waitress": "builder/connection.py builder/server.py",
-    "warcio": "builder/demo/crawl.py builder/preserve/warc.py",
+    "pypdfium2": "builder/gather/pdf_text.py",
+    "waitress": "builder/serve/connection.py builder/serve/server.py",
+    "warcio": "builder/demo/crawl.py builder/export/warc.py",
     "tqdm": "builder/progress.py",
     "zstandard": "functions/archive/zstd.py",
 }
@@ -118,27 +99,43 @@ def _imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def package_of(name: str) -> str | None:
-    """Return the longest package of ALLOWED that `name` lies in."""
+def room_of(name: str) -> str | None:
+    """Return the longest room of ROOMS that `name` lies in; None for other packages."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
-        if (package := ".".join(parts[:length])) in ALLOWED:
-            return package
+        if (room := ".".join(parts[:length])) in ROOMS:
+            return room
     return None
 
 
 @pytest.mark.parametrize("path", list(sources("functions", "builder")), ids=lambda p: p.stem)
-def test_imports_run_one_way(path: Path) -> None:
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    own = package_of(module)
-    if own is None:  # functions/__init__.py
-        assert not list(imported(path))
-        return
+def test_a_room_imports_only_rooms_below_it(path: Path) -> None:
+    module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    own = room_of(module)
+    assert own is not None
     for name in imported(path):
-        package = package_of(name)
-        if package is not None and package != own:
-            reaches_down = own in {"builder", "builder.commands"} and package.startswith("builder.")
-            assert reaches_down or package in ALLOWED[own], f"{module} imports {name}"
+        room = room_of(name)
+        # `from builder import errors` names the package and then the module.
+        if room in (None, own) or (ROOT / name.replace(".", "/")).is_dir():
+            continue
+        assert ROOMS.index(own) < ROOMS.index(room), f"{module} imports {name}"
+
+
+def test_each_package_is_a_room() -> None:
+    packages = {
+        ".".join(path.relative_to(ROOT).parts[:2])
+        for top in ("builder", "functions")
+        for path in (ROOT / top).glob("*/")
+        if path.name != "__pycache__"
+    }
+    assert packages <= set(ROOMS)
+    for room in ROOMS:
+        path = ROOT / room.replace(".", "/")
+        assert path.is_dir() or path.with_suffix(".py").exists(), room
+
+
+def test_few_modules_stand_loose() -> None:
+    assert len(list((ROOT / "builder").glob("*.py"))) <= LOOSE
 
 
 def test_commands_are_what_nobody_but_the_command_line_imports() -> None:
@@ -171,7 +168,7 @@ def loaded(path: Path, known: set[Path]) -> set[Path]:
     return known
 
 
-@pytest.mark.parametrize("path", ["cli.py", "commands/fileset.py", "worker.py"])
+@pytest.mark.parametrize("path", ["cli.py", "commands/fileset.py", "aws/fileset_worker.py"])
 def test_what_archives_datasets_does_without_the_large_libraries(path: str) -> None:
     found = {p.relative_to(ROOT).as_posix() for p in loaded(ROOT / "builder" / path, set())}
     assert not found & {HEAVY["duckdb"], HEAVY["pyarrow"]}

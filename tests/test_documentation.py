@@ -5,18 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from builder import finding as findings
-from builder import views
 from builder.cli import COMMANDS
 from builder.filesets.status import STATUSES
 from builder.harvest.row import ROW
-from builder.obi.outcome import OUTCOMES
-from builder.rebuild import errors as rebuild
+from builder.http.outcomes import OUTCOMES
 from builder.redif import fault as redif
+from builder.restore import errors as rebuild
+from builder.snapshot import views
 from builder.sources.fault import CODES
 from builder.sources.redif import diagnostic
-from functions.oai import engine
-from functions.snapshot import fileset, keys, obi
+from builder.store import findings as findings
+from functions.config import keys
+from functions.database import engine
+from functions.snapshot import fileset, obi
 from functions.snapshot.manifest import UNSTAMPED, Manifest, Sequence
 
 ROOT = Path(__file__).parents[1]

@@ -10,12 +10,13 @@ from types import ModuleType
 
 import pytest
 
-from builder.bucket import PROOF
 from builder.obi.history import COMMIT, LOG
 from builder.obi.key import run as key_of_run
+from builder.store.s3 import PROOF
+from functions.config import configuration, keys
 from functions.content.handler import PATHS
 from functions.oai import request
-from functions.snapshot import configuration, keys, layout
+from functions.snapshot import layout
 from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
 from tests.template import statements as statements_of
 from tests.test_architecture import DEPLOYED, imported, third_parties
@@ -356,8 +357,8 @@ isal is zlib, faster."""
     [
         ("OaiFunction", "functions.oai.function"),
         ("ContentFunction", "functions.content.function"),
-        ("PublishFunction", "builder.function"),
-        ("FilesetFunction", "builder.worker"),
+        ("PublishFunction", "builder.aws.publisher"),
+        ("FilesetFunction", "builder.aws.fileset_worker"),
     ],
 )
 def test_a_function_is_packed_of_what_it_imports(

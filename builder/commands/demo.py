@@ -10,31 +10,33 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from builder import ingest, intake, stretch, work
 from builder.context import Context
-from builder.crop import Crop, Field
 from builder.demo import papers, record
-from builder.depot import archived
+from builder.demo.change import Sequel, sequel
+from builder.demo.fetching import archived
+from builder.demo.harvesting import Crop, Field
+from builder.demo.repec import Exhibit, Taken, exhibit
+from builder.demo.restoring import Keepsake, keepsake
+from builder.demo.serving import served
+from builder.display import tally
 from builder.errors import UsageError
-from builder.exhibit import Exhibit, Taken, exhibit
 from builder.filesets.entry import entry
 from builder.filesets.item import Outcome
-from builder.keepsake import Keepsake, keepsake
+from builder.ingest import ingest, splits, workdir
+from builder.ingest.splits import File
+from builder.intake import intake
 from builder.obi.run import Outside
 from builder.progress import Progress
-from builder.publish import publish
-from builder.revision import Built
-from builder.sequel import Sequel, sequel
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.snapshot.transaction import Built
 from builder.sources import domain
 from builder.sources.event import Rules
-from builder.stall import served
-from builder.store import FolderStore
-from builder.stretch import File
-from builder.surroundings import Surroundings
-from builder.tally import tally
-from functions.oai import trial
-from functions.snapshot import configuration, layout
-from functions.snapshot.configuration import Configuration
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.config.configuration import Configuration
+from functions.oai.render import check
+from functions.snapshot import layout
 from functions.snapshot.identifier import to_oai
 
 _MARK = ".sheaf-demo"
@@ -84,7 +86,7 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     sources = list(arguments.sources)
-    paths = stretch.find(sources)  # a fault of the user is told before anything is made
+    paths = splits.find(sources)  # a fault of the user is told before anything is made
     folder = _folder(Path(arguments.folder))
     places = list(dict.fromkeys(str(path.resolve().parent) for path in paths))
     given = {**_SETTINGS, "content.archives": places or [str((folder / "crawl").resolve())]}
@@ -162,8 +164,8 @@ def _folder(folder: Path) -> Path:
 
 def _ingested(context: Context, store: FolderStore, paths: Sequence[Path]) -> intake.Run:
     order = ingest.Order(tuple(map(File.of, paths)), ingest.collection_sets(["demo"]), Rules())
-    passing = work.folder_of(store.root / layout.TEMPORARY, None)
-    with work.opened(passing) as held, Progress(order.bytes, len(order.files)) as bar:
+    passing = workdir.folder_of(store.root / layout.TEMPORARY, None)
+    with workdir.opened(passing) as held, Progress(order.bytes, len(order.files)) as bar:
         name = intake.run_name(context.now())
         run_ = ingest.ingest(store, order, held, ingest.Means(bar), name).run
     if not any(source.captures for source in run_.sources):
@@ -174,7 +176,7 @@ def _ingested(context: Context, store: FolderStore, paths: Sequence[Path]) -> in
 def _published(context: Context, demo: Demo) -> Built:
     libraries = {"publicsuffixlist": domain.version()}
     outside = Surroundings(context.now, context.sleep, lambda text: None, libraries)
-    return publish(demo.store, demo.settings, outside, trial.digests(demo.settings))
+    return publish(demo.store, demo.settings, outside, check.digests(demo.settings))
 
 
 @dataclass(frozen=True, slots=True)

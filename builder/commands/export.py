@@ -8,18 +8,17 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from builder import excerpt
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
-from builder.export import export
+from builder.export import bagit, captures, obi_objects, ocfl_root, warc
+from builder.export.opening import Opened, opened
+from builder.export.parcel import parcel
+from builder.export.store_copy import export
 from builder.obi.run import Committed
-from builder.preserve import bag, holding, root, warc
-from builder.preserve.opening import Opened, opened
-from builder.preserve.parcel import parcel
 from builder.progress import Bytes, Phase
-from builder.store import FolderStore, open_store
-from builder.tally import tally
-from functions.oai import engine
+from builder.store.folder import FolderStore, open_store
+from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 
 
@@ -41,7 +40,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="TIST",
         help="--bagit, --warc: this run alone; may be repeated",
     )
-    excerpt.add(parser)
+    captures.add(parser)
 
 
 def run(context: Context) -> int:
@@ -59,8 +58,8 @@ def run(context: Context) -> int:
     if (to := arguments.cdxj if arguments.wacz is None else arguments.wacz) is not None:
         if to in ("", "-"):
             raise UsageError("--wacz and --cdxj write a file: name one")
-        return excerpt.run(context, _target(context, to))
-    if excerpt.is_described(arguments):
+        return captures.run(context, _target(context, to))
+    if captures.is_described(arguments):
         raise UsageError("--set, --url, --as-of, --where and --title go with --wacz or --cdxj")
     if arguments.to is not None:
         return _copy(context)
@@ -88,8 +87,10 @@ def _chosen(runs: Sequence[Committed], asked: Sequence[int] | None) -> Sequence[
 def _ocfl(context: Context, connection: engine.Connection) -> int:
     target = _target(context, context.arguments.ocfl)
     user = {"name": "sheaf", "address": f"mailto:{_email(context)}"}
-    with Phase("exporting", holding.count(connection), " objects") as advance:
-        done = root.export(context.store, holding.objects(connection), target, user, advance)
+    with Phase("exporting", obi_objects.count(connection), " objects") as advance:
+        done = ocfl_root.export(
+            context.store, obi_objects.objects(connection), target, user, advance
+        )
     text = (
         f"{target}: {tally(done.objects, 'object')} and {tally(done.versions, 'version')} added "
         f"({tally(done.bytes, 'byte')}); {tally(done.there, 'was there', 'were there')}"
@@ -106,7 +107,7 @@ def _bagit(context: Context, runs: Sequence[Committed], connection: engine.Conne
     }
     bags = [parcel(context.store, connection, run, sender) for run in runs]
     with Phase("exporting", len(bags), " bags") as advance:
-        done = bag.export(bags, target, context.now().date(), advance)
+        done = bagit.export(bags, target, context.now().date(), advance)
     text = (
         f"{target}: {tally(done.bags, 'bag')} added with {tally(done.files, 'file')} "
         f"({tally(done.bytes, 'byte')}); {tally(done.there, 'was there', 'were there')}"
@@ -117,9 +118,9 @@ def _bagit(context: Context, runs: Sequence[Committed], connection: engine.Conne
 
 def _warc(context: Context, runs: Sequence[Committed], connection: engine.Connection) -> int:
     target = _target(context, context.arguments.warc)
-    gathered = holding.gathered(connection)
+    gathered = obi_objects.gathered(connection)
     found = [
-        warc.Found(run.tist, partial(holding.sightings, connection, run.tist))
+        warc.Found(run.tist, partial(obi_objects.sightings, connection, run.tist))
         for run in runs
         if run.tist in gathered
     ]

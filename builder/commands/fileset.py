@@ -13,20 +13,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
-from builder.filesets import feed, line, status, workshop
+from builder.filesets import request, request_stream, status, wiring
 from builder.filesets.account import shown
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import Outcome, Request
 from builder.filesets.journal import opened
-from builder.filesets.keeping import Keeping
 from builder.filesets.queue import Queue, connected
 from builder.filesets.result import results
+from builder.filesets.results import Keeping
 from builder.filesets.run import Results
 from builder.filesets.session import Session
-from builder.filesets.strategy import Materials
+from builder.filesets.strategies.table import Materials
 from builder.progress import Datasets
-from builder.tally import tally
 
 _STDIN = "-"
 
@@ -135,12 +135,12 @@ def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
     materials = Materials(
         store=context.store,
         settings=settings,
-        ways=workshop.ways(settings, stop, scratch, context.now),
+        ways=wiring.ways(settings, stop, scratch, context.now),
         environment=context.environment,
         clock=context.now,
         scratch=scratch,
     )
-    return workshop.ingest(materials, stop, settings["fileset.request_seconds"])
+    return wiring.ingest(materials, stop, settings["fileset.request_seconds"])
 
 
 def _threads(context: Context) -> int:
@@ -179,10 +179,10 @@ def _requests(
 
         known += due.requests(context.store, context.now(), arguments.due, arguments.retry)
         context.say(f"{tally(len(known), 'dataset is', 'datasets are')} to be asked for again")
-    known += [line.of_text(text) for text in arguments.request if text != _STDIN]
+    known += [request.of_text(text) for text in arguments.request if text != _STDIN]
     parts: list[Iterable[Request]] = [known]
     if _reads_lines(arguments):
-        parts.append(feed.requests(sys.stdin.fileno(), stop))
+        parts.append(request_stream.requests(sys.stdin.fileno(), stop))
     if queue is not None:
         parts.append(queue.requests(stop, lasting=arguments.follow))
     return chain.from_iterable(parts), len(known) if len(parts) == 1 else None

@@ -6,21 +6,22 @@ from dataclasses import replace
 from functools import partial
 
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
-from builder.gather import document, sender
-from builder.gather.address import Guard, networks
-from builder.gather.budget import Limits
-from builder.gather.fetch import Means
+from builder.gather import pdf_digest
 from builder.gather.hold import Hold, held
-from builder.gather.polite import Hosts, Manners
 from builder.gather.refusal import lifted
 from builder.gather.session import Account, Order, Session
 from builder.gather.state import DAY, Choice
-from builder.obi.outcome import OUTCOMES
+from builder.http import user_agent
+from builder.http.addresses import Guard, networks
+from builder.http.fetch import Means
+from builder.http.limits import Limits
+from builder.http.outcomes import OUTCOMES
+from builder.http.politeness import Hosts, Manners
 from builder.obi.run import Outside, history
 from builder.progress import Files
-from builder.tally import tally
-from functions.snapshot.configuration import Configuration
+from functions.config.configuration import Configuration
 
 _ARCHIVE = "repec:"
 _WILD = frozenset("*?[")
@@ -46,9 +47,9 @@ def run(context: Context) -> int:
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit {arguments.limit}: expected a number from 1")
     order = _order(arguments, settings)
-    sender.check(settings)
+    user_agent.check(settings)
     if settings["gather.pdf_text"]:
-        document.check()
+        pdf_digest.check()
     store = context.store
     if not history(store):
         raise UsageError(f"{store.address} has no templates: give `sheaf ingest` a tree of them")
@@ -84,7 +85,7 @@ def means(settings: Configuration, hold: Hold) -> Means:
     )
     allowed = networks(settings["gather.allow_networks"])
     return Means(
-        agent=sender.agent(settings),
+        agent=user_agent.agent(settings),
         guard=Guard(frozenset(settings["gather.ports"]), allowed),
         limits=limits,
         hosts=Hosts(manners, stop),

@@ -15,16 +15,16 @@ from urllib.parse import urlsplit
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.gather.budget import Limits
-from builder.gather.polite import Hosts
-from builder.gather.polite import Manners as Pace
-from builder.gather.proxy import Proxies, proxies
-from builder.harvest import account, stamp
+from builder.harvest import datestamp, report
+from builder.harvest.client import Exchange, Manners, Means
 from builder.harvest.crew import Crew
-from builder.harvest.exchange import Exchange, Manners, Means
 from builder.harvest.layout import FORMS
-from builder.harvest.session import Order, Outcome, Session
+from builder.harvest.run import Order, Outcome, Session
 from builder.harvest.window import Asked
+from builder.http.limits import Limits
+from builder.http.politeness import Hosts
+from builder.http.politeness import Manners as Pace
+from builder.http.proxies import Proxies, proxies
 from builder.progress import Records
 from builder.terminal import visible
 from functions.snapshot.errors import SheafError
@@ -140,10 +140,10 @@ def run(context: Context) -> int:
         context.say(f"sheaf: {fault}")
     outcomes.sort(key=lambda one: orders.index(one.order))
     if outcomes or context.arguments.json:
-        context.result("\n".join(map(account.text, outcomes)), list(map(account.told, outcomes)))
+        context.result("\n".join(map(report.text, outcomes)), list(map(report.told, outcomes)))
     if any(isinstance(fault, UsageError) for fault in errors):
         return 2
-    return 1 if errors or account.failed(outcomes) else 0
+    return 1 if errors or report.failed(outcomes) else 0
 
 
 @contextmanager
@@ -234,10 +234,10 @@ def _base_url(text: str) -> str:
 
 def _asked(arguments: argparse.Namespace) -> Asked:
     for name, text in (("--from", arguments.since), ("--until", arguments.until)):
-        if text is not None and stamp.moment(text) is None:
+        if text is not None and datestamp.moment(text) is None:
             raise UsageError(f"{name} {text}: expected 2026-11-22 or 2026-11-22T10:00:00Z")
     since, until = arguments.since, arguments.until
-    if since and until and stamp.is_before(until, since) and until[:10] != since[:10]:
+    if since and until and datestamp.is_before(until, since) and until[:10] != since[:10]:
         raise UsageError(f"--until {until} is before --from {since}")
     return Asked(since, until, arguments.full)
 

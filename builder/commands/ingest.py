@@ -10,15 +10,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from builder import aggregation, ingest, intake, summary, work
-from builder.aggregation import Gathered
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
-from builder.harvested import KIND
-from builder.ingest import Ingested, Means
+from builder.harvest import ingest as aggregation
+from builder.harvest.ingest import Gathered
+from builder.ingest import ingest, summary, workdir
+from builder.ingest.ingest import Ingested, Means
+from builder.ingest.splits import File
+from builder.intake import intake
 from builder.obi.run import Outside
 from builder.obi.tist import FIRST, named
 from builder.progress import Phase, Progress
+from builder.publish.harvested import KIND
 from builder.redif import ingest as redif
 from builder.redif.account import Account
 from builder.redif.comparison import Acceptance, can_be_named
@@ -26,10 +30,8 @@ from builder.redif.ingest import Order, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
 from builder.sources.event import Rules
 from builder.sources.fault import CODES
-from builder.sources.rule import SetRule
-from builder.stretch import File
-from builder.tally import tally
-from functions.oai import trial
+from builder.sources.set_rule import SetRule
+from functions.oai.render import check
 from functions.snapshot import layout
 from functions.store.connection import Connection
 
@@ -175,8 +177,8 @@ def _redif(context: Context, order: Order) -> Account | None:
             context.arguments.jobs,
             settings["redif.largest"] << 20,
         )
-        folder = work.folder_of(_home(context), json.dumps([store.address, order.asked()]))
-        with work.opened(folder) as held:
+        folder = workdir.folder_of(_home(context), json.dumps([store.address, order.asked()]))
+        with workdir.opened(folder) as held:
             account = redif.ingest(store, order, held, means)
     if account is None:
         context.say(f"{order.label}: ingested before, as of {order.tist}")
@@ -200,8 +202,8 @@ def _archives(
     home = context.configuration_path.parent
     files = [file.seen_from(home) for file in sources.files]
     asked = ingest.Order((), sets, rules).asked(sources.archives, context.store.address)
-    folder = work.folder_of(_home(context), None if STDIN in sources.archives else asked)
-    with work.opened(folder) as held:
+    folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
+    with workdir.opened(folder) as held:
         if STDIN in sources.archives:
             files.append(_spooled(held.folder))
         with Progress(sum(file.bytes for file in files), len(files)) as bar:
@@ -217,7 +219,7 @@ def _archives(
 def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
     """Read what was harvested into the intake."""
     namespace = str(context.configuration["repository.namespace"])
-    with work.opened(work.folder_of(_home(context), None)) as held:
+    with workdir.opened(workdir.folder_of(_home(context), None)) as held:
         with held.scratch() as scratch:
             name = intake.run_name(context.now())
             gathered = aggregation.ingest(context.store, folders, namespace, scratch, name)
@@ -234,7 +236,7 @@ def _gathered(context: Context, gathered: Gathered) -> str:
     if gathered.unreadable:
         left_out = tally(gathered.unreadable, "record is left out", "records are left out")
         lines.append(f"{left_out}: {CODES[aggregation.UNREADABLE]}")
-    formats, _ = trial.opened(context.configuration)
+    formats, _ = check.opened(context.configuration)
     for prefix, (schema, namespace) in sorted(gathered.formats.items()):
         row = formats.get(prefix)
         if row is None or KIND not in row.crosswalks:

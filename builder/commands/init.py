@@ -3,11 +3,11 @@
 import argparse
 from pathlib import Path
 
-from builder import identity
 from builder.context import Context
 from builder.errors import UsageError
-from builder.store import open_store
-from functions.snapshot import configuration
+from builder.snapshot import identity
+from builder.store.folder import open_store
+from functions.config import configuration
 from functions.snapshot.errors import SheafError
 
 _OPTIONS = (

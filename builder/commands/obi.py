@@ -15,19 +15,19 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
-from builder.obi import content, life
+from builder.http.url import normalised
+from builder.obi import content, item_history
 from builder.obi.claim import Outside
 from builder.obi.history import Committed, Opened, history, is_open, standing
-from builder.obi.life import Life
+from builder.obi.item_history import Life
 from builder.obi.row import Failure, Incidence, Redirect, Row, Version
 from builder.obi.run import abandon
 from builder.obi.tist import LAST, named
-from builder.obi.url import normalised
 from builder.sources.redif.handle import canonical
-from builder.tally import tally
 from builder.terminal import visible
-from functions.oai import engine
+from functions.database import engine
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreError
 
@@ -96,7 +96,7 @@ def _found(context: Context, given: str) -> Life:
         names.append(canonical(unquote(match[1])))
     with _database() as (connection, scratch):
         for name in dict.fromkeys(names):
-            found = life.read(connection, context.store, runs, scratch, name)
+            found = item_history.read(connection, context.store, runs, scratch, name)
             if found.known:
                 return found
     raise UsageError(

@@ -2,10 +2,10 @@
 
 import argparse
 
-from builder import account
 from builder.context import Context
-from builder.publish import publish
-from functions.oai import trial
+from builder.publish import summary
+from builder.publish.publish import publish
+from functions.oai.render import check
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(context: Context) -> int:
     """Publish what was ingested as the next snapshot."""
-    digests = trial.digests(context.configuration)
+    digests = check.digests(context.configuration)
     built = publish(context.store, context.configuration, context.surroundings(), digests)
-    context.result(account.text(built), account.document(built))
+    context.result(summary.text(built), summary.document(built))
     return 0

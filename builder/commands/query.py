@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from builder import question, views
 from builder.context import Context
-from builder.tally import tally
-from functions.oai import engine
+from builder.display import tally
+from builder.snapshot import query, views
+from functions.database import engine
 
 _WIDE = 60  # characters of a cell on a terminal
 _SHOWN = 1000  # rows of a table on a terminal
@@ -37,7 +37,7 @@ def run(context: Context) -> int:
     sql = sys.stdin.read() if context.arguments.sql == "-" else context.arguments.sql
     connection = engine.connect(threads=2, memory_megabytes=4096)
     try:
-        question.prepare(connection, context.store, sql)
+        query.prepare(connection, context.store, sql)
         given, rows = engine.query(connection, sql)
         names = _distinct(given)
         if context.arguments.json:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import stretch
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
+from builder.ingest import splits
 from builder.progress import Bytes
-from builder.redif.packed import is_packed
+from builder.redif.decompress import is_packed
 from builder.redif.tarball import is_tar
 from builder.sources.redif import template
 from builder.sources.redif import value as values
@@ -24,7 +25,6 @@ from builder.sources.redif.diagnostic import CODES, ERROR, Diagnostic
 from builder.sources.redif.digest import in_base64
 from builder.sources.redif.handle import Handles
 from builder.sources.redif.template import Template
-from builder.tally import tally
 
 _SUFFIXES = {".rdf", ".redif"}
 _STDIN = "-"
@@ -84,12 +84,12 @@ def _found(sources: Sequence[str]) -> list[Path]:
         if source == _STDIN:
             found.append(Path(_STDIN))
         elif Path(source).is_dir():
-            inside = [p for p in stretch.find([source]) if p.suffix.lower() in _SUFFIXES]
+            inside = [p for p in splits.find([source]) if p.suffix.lower() in _SUFFIXES]
             if not inside:
                 raise UsageError(f"{source} holds no .rdf and no .redif file")
             found += inside
         else:
-            found += (_plain_file(path) for path in stretch.find([source]))
+            found += (_plain_file(path) for path in splits.find([source]))
     return list(dict.fromkeys(found))
 
 

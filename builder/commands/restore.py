@@ -9,21 +9,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
 from builder.progress import Files, Phase
-from builder.rebuild import moment, opening, scope, status
-from builder.rebuild.account import Account
-from builder.rebuild.errors import RebuildError
-from builder.rebuild.folder import Folder
-from builder.rebuild.manifest import Entries, of_file
-from builder.rebuild.name import MANIFEST
-from builder.rebuild.plan import Plan
-from builder.rebuild.seam import Choice, Held, Source
-from builder.rebuild.session import Order, Session
-from builder.tally import tally
+from builder.restore import scope, selection, sources, status
+from builder.restore.errors import RebuildError
+from builder.restore.folder import Folder
+from builder.restore.manifest import Entries, of_file
+from builder.restore.names import MANIFEST
+from builder.restore.plan import Plan
+from builder.restore.protocols import Choice, Held, Source
+from builder.restore.report import Account
+from builder.restore.session import Order, Session
 from builder.terminal import visible
-from functions.snapshot.surt import METHOD
 from functions.store.scratch import Scratch
+from functions.url.surt import METHOD
 
 _JOBS = 4
 _LARGEST = 1 << 31
@@ -86,7 +86,7 @@ def run(context: Context) -> int:
         raise UsageError("--jobs must be from 1, and --max-bytes from 0")
     for url in arguments.urls:
         scope.parse(url)  # what is wrong with it is told of before anything is asked
-    until = moment.until(arguments.as_of) if arguments.as_of else moment.LAST
+    until = selection.until(arguments.as_of) if arguments.as_of else selection.LAST
     choice = Choice(arguments.set, tuple(arguments.urls), until)
     requests = any(f"{METHOD}=" in url for url in arguments.urls)
     accepts = status.accepting(arguments.status, requests=requests)
@@ -114,10 +114,10 @@ def _source(context: Context, stop: threading.Event) -> Source:
     arguments = context.arguments
     if arguments.store is not None:
         raise UsageError("--store is named as SOURCE here")
-    if opening.is_endpoint(arguments.source):
-        return opening.source(context, arguments.source, stop)
+    if sources.is_endpoint(arguments.source):
+        return sources.source(context, arguments.source, stop)
     own = argparse.Namespace(**{**vars(arguments), "store": arguments.source})
-    return opening.source(Context(own, context.environment), arguments.source)
+    return sources.source(Context(own, context.environment), arguments.source)
 
 
 def _choose(source: Source, choice: Choice, plan: Plan) -> None:

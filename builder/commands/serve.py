@@ -4,14 +4,15 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from builder import log, recovery
 from builder.context import Context
-from builder.server import Handler, LocalServer, gzipped
+from builder.serve import access_log
+from builder.serve.server import Handler, LocalServer, gzipped
+from builder.snapshot import recovery
+from functions.config.configuration import Configuration
 from functions.content import assembly
-from functions.oai import kept
-from functions.oai.duck import DuckRepository
+from functions.database import cache
 from functions.oai.handler import Application
-from functions.snapshot.configuration import Configuration
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
 
 
@@ -43,11 +44,13 @@ def run(context: Context) -> int:
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
     repository.manifest(newest.snapshot)  # a damaged or newer store is told of now, not later
     if arguments.access_log is not None:
-        write = log.opened(arguments.access_log, Path.cwd())
+        write = access_log.opened(arguments.access_log, Path.cwd())
     else:
-        write = log.opened(configuration["serve.access_log"], context.configuration_path.parent)
+        write = access_log.opened(
+            configuration["serve.access_log"], context.configuration_path.parent
+        )
     answer, places = _handler(context, configuration, repository, write)
-    kept.seldom_searched()
+    cache.seldom_searched()
     # One thread more than requests are answered at once: it tells the others that they are not.
     server = LocalServer(answer, arguments.host, arguments.port, places + 1)
     base = server.url

@@ -2,11 +2,12 @@
 
 import argparse
 
-from builder import consistency, intake, recovery
 from builder.context import Context
-from builder.harvested import KIND
+from builder.display import tally
+from builder.intake import intake
 from builder.obi.history import Committed, ended, is_open, standing
-from builder.tally import tally
+from builder.publish.harvested import KIND
+from builder.snapshot import consistency, recovery
 from functions.snapshot import instant, schema
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest

@@ -5,11 +5,11 @@ import os
 import secrets
 
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
-from builder.finding import DAMAGE, Finding
 from builder.progress import Bytes
-from builder.tally import tally
-from builder.verify import Means, Sample, Verified, verify
+from builder.store.findings import DAMAGE, Finding
+from builder.verify.verify import Means, Sample, Verified, verify
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from builder import criterion, restore, withdraw
 from builder.context import Context
+from builder.display import tally
 from builder.errors import UsageError
-from builder.preview import Item, Preview
-from builder.selection import Selection
 from builder.sources.redif.handle import canonical
-from builder.tally import tally
+from builder.withdraw import criteria, reinstate, withdraw
+from builder.withdraw.preview import Item, Preview
+from builder.withdraw.selection import Selection
+from functions.config.configuration import Configuration
 from functions.snapshot import identifier, instant, schema, setspec
-from functions.snapshot.configuration import Configuration
 
 _SHOWN = 20  # items
 
@@ -53,13 +53,13 @@ def run(context: Context) -> int:
     if arguments.restore and (arguments.purge or arguments.reason):
         raise UsageError("--restore takes neither --reason nor --purge")
     if arguments.dry_run:
-        kind = restore if arguments.restore else withdraw
+        kind = reinstate if arguments.restore else withdraw
         most = None if arguments.json else _SHOWN
         found = kind.selected(store, settings, outside, selection, most)
         context.result(_previewed(found), _preview_document(found))
         return 0
     if arguments.restore:
-        done = restore.restore(store, settings, outside, selection)
+        done = reinstate.restore(store, settings, outside, selection)
     else:
         if not (arguments.reason or "").strip() or not arguments.reason.isprintable():
             raise UsageError("--reason is missing: say in a line why, it is kept in the snapshot")
@@ -71,9 +71,9 @@ def run(context: Context) -> int:
 
 
 def _selection(arguments: argparse.Namespace, settings: Configuration) -> Selection:
-    start = _read("--from", arguments.start, criterion.date)
-    end = _read("--until", arguments.end, criterion.date)
-    if start and end and criterion.is_reversed(start, end):
+    start = _read("--from", arguments.start, criteria.date)
+    end = _read("--until", arguments.end, criteria.date)
+    if start and end and criteria.is_reversed(start, end):
         raise UsageError(f"--from {start} is later than --until {end}")
     if arguments.set is not None and not setspec.is_valid(arguments.set):
         raise UsageError(f"--set {arguments.set}: no set specification can be like that")
@@ -83,8 +83,8 @@ def _selection(arguments: argparse.Namespace, settings: Configuration) -> Select
     return Selection(
         tuple(_identifier(one, settings) for one in arguments.identifier),
         arguments.set,
-        _read("--url-prefix", arguments.url_prefix, criterion.url_prefix),
-        _read("--digest", arguments.digest, criterion.digest),
+        _read("--url-prefix", arguments.url_prefix, criteria.url_prefix),
+        _read("--digest", arguments.digest, criteria.digest),
         start,
         end,
     )

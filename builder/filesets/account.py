@@ -1,8 +1,8 @@
 """Accounts: what came of a request, for people. Pure."""
 
+from builder.display import tally
 from builder.filesets import status
 from builder.filesets.item import FilesetManifestFile, Outcome
-from builder.tally import tally
 from builder.terminal import visible
 
 _UNITS = ("byte", "kB", "MB", "GB", "TB", "PB")

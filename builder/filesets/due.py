@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from builder import intake, question
-from builder.bucket import BucketStore
 from builder.filesets.item import Request
 from builder.filesets.status import STATUSES
-from builder.intake import runs
-from builder.store import FolderStore
-from functions.oai import engine
+from builder.intake import intake
+from builder.intake.intake import runs
+from builder.snapshot import query
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 
 _VIEW = "ingest_fileset_platform"
@@ -92,7 +93,7 @@ def _newest(store: FolderStore | BucketStore) -> Mapping[tuple[str, str], Told]:
 def _rows(store: FolderStore | BucketStore) -> Iterator[tuple[Any, ...]]:
     with closing(engine.connect()) as connection:
         with contextlib.suppress(NothingPublished):
-            question.prepare(connection, store, _PUBLISHED)
+            query.prepare(connection, store, _PUBLISHED)
             with engine.reading(_VIEW):
                 yield from connection.execute(_PUBLISHED).fetchall()
         for run in runs(store):

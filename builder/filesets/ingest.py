@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from builder.filesets import holding, status
-from builder.filesets.choice import ARCHIVEORG, Choice, choose, limited
+from builder.filesets import status
 from builder.filesets.item import (
     DATASET,
     ArchiveStrategyResult,
@@ -23,15 +22,17 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
-from builder.filesets.order import ordered
-from builder.filesets.seam import (
+from builder.filesets.keyed_lock import Turns
+from builder.filesets.protocols import (
     Api,
     FilesetError,
     FilesetIngestStrategy,
     FilesetPlatformHelper,
 )
-from builder.filesets.turn import Turns
-from functions.snapshot.configuration import Configuration
+from builder.filesets.strategies import archiveorg_item
+from builder.filesets.strategies.choice import ARCHIVEORG, Choice, choose, limited
+from builder.filesets.version_order import ordered
+from functions.config.configuration import Configuration
 from functions.snapshot.errors import DamagedStore, StoreError
 
 Detect = Callable[[Request, Api], tuple[Resource, FilesetPlatformHelper]]
@@ -129,7 +130,7 @@ class Ingest:
             item.files, item.platform_name, self.settings, bundle_url=item.web_bundle_url
         )
         if course.choice.strategy.startswith(f"{ARCHIVEORG}-"):
-            course.item = item = replace(item, archiveorg_item_name=holding.name(item))
+            course.item = item = replace(item, archiveorg_item_name=archiveorg_item.name(item))
         check()
         if dry:
             return "pending", "a dry run, no file was fetched", ""

@@ -103,10 +103,10 @@ class Description:
 class FilesetManifestFile:
     """A file of a fileset: what its platform says of it, and what came of it.
 
-    Digests are hexadecimal, in lower case. `path` is relative, with `/`, as builder.filesets.path
-    lets it pass. `platform_url` is where its bytes are to be had. What the proposal has not:
-    `sha512`, `crc32`, and where the bytes lie in the store: `key`, with `offset` where that is a
-    bundle or a WARC, and `compression` there (stored or deflated).
+    Digests are hexadecimal, in lower case. `path` is relative, with `/`
+    (builder.filesets.strategies.path). `platform_url` is where its bytes are to be had. What the
+    proposal has not: `sha512`, `crc32`, and where the bytes lie in the store: `key`, with `offset`
+    where that is a bundle or a WARC, and `compression` there (stored or deflated).
     """
 
     path: str
@@ -136,8 +136,8 @@ class FilesetPlatformItem:
     gone. Files that the platform lists and does not give are in the manifest with the status
     `withheld`. `platform_id` is the same for each version of one dataset, where the platform has
     such an id; `version` tells these apart, `index` is the platform's own count of them, and
-    `order` a text that sorts as they do (builder.filesets.order). `web_bundle_url` gives all files
-    as one zip.
+    `order` a text that sorts as they do (builder.filesets.version_order).
+    `web_bundle_url` gives all files as one zip.
     """
 
     platform_name: str

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from builder.filesets import codec
 from builder.filesets.item import Outcome
-from builder.intake import writing
+from builder.intake.intake import writing
 
 _LINES, _LOCK, _SCRATCH = "outcomes", ".lock", "scratch"
 

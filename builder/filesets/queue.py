@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from builder.errors import UsageError
-from builder.filesets import line, status
+from builder.filesets import request as line
+from builder.filesets import status
 from builder.filesets.item import Outcome, Request
-from builder.filesets.line import BadLine
+from builder.filesets.request import BadLine
 from functions.snapshot.errors import SheafError
 
 _TOGETHER = 10  # messages that SQS takes and gives at once

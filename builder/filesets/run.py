@@ -6,10 +6,10 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from builder import intake
 from builder.filesets.entry import Entry, entry
 from builder.filesets.item import Outcome
-from builder.plain import PlainWriter
+from builder.intake import intake
+from builder.parquet.plain import PlainWriter
 from functions.snapshot.store import Writer
 
 _HELD = 16  # rows in memory: a document of very many files has some megabytes

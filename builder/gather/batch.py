@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from builder.gather import document, page
+from builder.gather import interstitial, pdf_digest
 from builder.gather.crew import Crew
-from builder.gather.fetch import Known, Means
-from builder.gather.result import Content, Fetched, Hop
+from builder.gather.incidences import Before, Text, Verdict
 from builder.gather.state import State, Wanted
-from builder.gather.verdict import Before, Text, Verdict
+from builder.http.fetch import Known, Means
+from builder.http.response import Content, Fetched, Hop
 from builder.obi.row import Row
 from builder.obi.run import Committed, Run
 
@@ -88,7 +88,7 @@ class Batch:
         return Known(known.etag, known.last_modified) if known.present else Known()
 
     def _as_pdf(self, url: str) -> bool:
-        return url in self._pdf or page.names_pdf(url)
+        return url in self._pdf or interstitial.names_pdf(url)
 
     def _hop(self, hop: Hop, target_key: str | None) -> str:
         return self.run.redirect(hop.origin, hop.target, hop.status, target_key)
@@ -108,7 +108,7 @@ class Batch:
         """Write the bytes of a URL into the store, if they are others than before."""
         if content.sha256 != self.before(url).digest:
             self.run.put_file(url, content.path)
-            text = document.text(content) if self.pace.pdf_text else None
+            text = pdf_digest.text(content) if self.pace.pdf_text else None
             if text is not None:
                 self._texts[content.sha256] = text
         self._kept.add(url)

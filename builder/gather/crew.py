@@ -7,12 +7,12 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from builder.gather import chain
-from builder.gather.chain import Once
-from builder.gather.failure import Deferred, NotHad
-from builder.gather.fetch import Known, Means, fetch
-from builder.gather.result import Fetched, Result
 from builder.gather.state import Wanted
+from builder.http import redirects
+from builder.http.errors import Deferred, NotHad
+from builder.http.fetch import Known, Means, fetch
+from builder.http.redirects import Once
+from builder.http.response import Fetched, Result
 
 _PUT_OFF = 3
 """Times that a URL is put off because its host asks to be left alone, before that is told."""
@@ -86,8 +86,8 @@ class Crew:
             if url is None:
                 return True
             try:
-                chain.check_scheme(url)
-                return chain.follow(url, once)
+                redirects.check_scheme(url)
+                return redirects.follow(url, once)
             except NotHad as failure:
                 return Fetched(url, (), url, failure)
             except Deferred:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.errors import UsageError
-from builder.intake import writing
+from builder.intake.intake import writing
 from builder.obi.history import LOG, Opened, is_open, standing
 from builder.obi.run import Outside, abandon
 from functions.snapshot.store import Writer

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from ipaddress import ip_address
 
-from builder.gather.address import is_public
-from builder.gather.fetch import Means
+from builder.http.addresses import is_public
+from builder.http.fetch import Means
 
 _PORT = re.compile(r":([0-9]+)\Z")
 _BYTES = re.compile(r"([0-9,]+) bytes\Z")
@@ -57,4 +57,4 @@ _LIFTED: dict[str, Callable[[Means, str], bool]] = {
     "too-large": _size,
 }
 CODES = frozenset(_LIFTED)
-"""The codes of failures that may be lifted: those that builder.obi.outcome calls our own."""
+"""The codes of failures that may be lifted: those that builder.http.outcomes calls our own."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from builder.errors import UsageError
 from builder.gather.batch import Batch, Pace
-from builder.gather.fetch import Means
 from builder.gather.hold import Hold
 from builder.gather.state import Choice, Left, State, Wanted
+from builder.http.fetch import Means
 from builder.obi.row import CHANGE, DELETION, Failure, Incidence, Redirect, Row, Seen, Version
 from builder.obi.run import Committed, Outside, Purpose, Run, claim, history
 from builder.terminal import visible

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from builder.gather.verdict import Before
-from builder.obi import fold
-from builder.obi.outcome import OUTCOMES
+from builder.gather.incidences import Before
+from builder.http.outcomes import OUTCOMES
+from builder.obi import replay
 from builder.obi.row import DELETION, FILE, TEMPLATE, Row
 from builder.obi.run import Committed
-from functions.oai import engine
+from functions.database import engine
 from functions.snapshot.store import Reader
 
 DAY = 86_400
@@ -144,7 +144,7 @@ class State:
     def folded(store: Reader, runs: Sequence[Committed], scratch: Path, megabytes: int) -> "State":
         """Fold the logs of the runs. Raises DamagedStore, StoreError."""
         connection = engine.connect(threads=2, memory_megabytes=megabytes, scratch=scratch)
-        fold.fold(connection, store, runs, scratch)
+        replay.fold(connection, store, runs, scratch)
         return State(connection, runs)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from html import unescape
 
-from builder.harvest import cleaning, shape
+from builder.harvest import repair, shape
 from builder.harvest.errors import Broken
 from builder.harvest.page import Entry, Page, read
 
@@ -32,25 +32,25 @@ def page(data: bytes, charset: str | None) -> Page:
     unbound = False
     if (usual := shape.read(data)) is not None:
         return usual
-    if not cleaning.is_wide(data):
+    if not repair.is_wide(data):
         try:
             return read(data)
         except Broken as error:
             unbound = error.unbound
-    mended = cleaning.mended(data, charset, unbound)
+    mended = repair.mended(data, charset, unbound)
     try:
         found = read(mended.data)
     except Broken as error:
         if unbound or not error.unbound:
             raise
-        mended = cleaning.mended(data, charset, unbound=True)
+        mended = repair.mended(data, charset, unbound=True)
         found = read(mended.data)
     return replace(found, entries=tuple(_told(entry, mended) for entry in found.entries))
 
 
 def taken_apart(data: bytes, charset: str | None) -> Page | None:
     """Return what can be read of an answer that is no XML also when mended; None for nothing."""
-    mended = cleaning.mended(data, charset)
+    mended = repair.mended(data, charset)
     found = mended.data
     root = _ROOT.search(found)
     starts = [match.start() for match in _BEGIN.finditer(found)]
@@ -85,7 +85,7 @@ def taken_apart(data: bytes, charset: str | None) -> Page | None:
     )
 
 
-def _told(entry: Entry, mended: cleaning.Mended) -> Entry:
+def _told(entry: Entry, mended: repair.Mended) -> Entry:
     return entry._replace(fault=mended.fault(entry.start, entry.end))
 
 

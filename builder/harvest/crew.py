@@ -7,8 +7,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from builder.gather.failure import Deferred
-from builder.harvest.session import Order, Outcome
+from builder.harvest.run import Order, Outcome
+from builder.http.errors import Deferred
 from functions.snapshot.errors import SheafError
 
 _TICK = 0.2

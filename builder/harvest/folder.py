@@ -18,7 +18,7 @@ from builder.harvest.errors import HarvestError
 from builder.harvest.row import Harvested
 from builder.harvest.seen import Seen, Sight
 from builder.harvest.state import Part, State
-from builder.temporary import sync
+from builder.store.durable import sync
 
 _DRAFT = ".draft"
 

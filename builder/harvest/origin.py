@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from builder.harvest.piece import Piece
-from builder.harvest.stamp import moment
+from builder.harvest.datestamp import moment
+from builder.harvest.fragment import Piece
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/provenance"
 _ORIGIN = f"{NAMESPACE} originDescription"

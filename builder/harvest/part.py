@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from builder.harvest.errors import HarvestError
 from builder.harvest.page import records
 from builder.harvest.row import DC, ROW, Harvested
-from builder.parquet import RowWriter, read_rows
-from builder.temporary import sync
+from builder.parquet.writer import RowWriter, read_rows
+from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<records>\n'

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from builder.harvest.datestamp import SECOND
 from builder.harvest.errors import HarvestError
-from builder.harvest.stamp import SECOND
 
 VERSION = 1
 _RUNS = 50

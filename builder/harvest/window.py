@@ -7,9 +7,9 @@ changed meanwhile comes at the end of its list, or in the next run, which begins
 from dataclasses import dataclass
 from datetime import timedelta
 
-from builder.harvest.stamp import DAY, SECOND, earlier, is_before, moment, written
+from builder.display import tally
+from builder.harvest.datestamp import DAY, SECOND, earlier, is_before, moment, written
 from builder.harvest.state import Going, State
-from builder.tally import tally
 
 Covered = tuple[str | None, str]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any, BinaryIO, cast
 
-from builder.evidence import chunks
 from builder.obi.row import Version
+from builder.store.reading import chunks
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Reader
 

@@ -130,7 +130,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A file could not be had, which is no loss of it; `code` is one of builder.obi.outcome."""
+    """A file could not be had, which is no loss of it; `code` is one of builder.http.outcomes."""
 
     row: ClassVar[str] = "failure"
     id: str

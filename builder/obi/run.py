@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from builder.intake import writing
+from builder.intake.intake import writing
 from builder.obi import content, key, log
 from builder.obi.claim import Outside, Purpose, claimed, give_up
 from builder.obi.commit import complete, finish

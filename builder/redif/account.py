@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from builder.display import tally
 from builder.obi.run import Committed
 from builder.redif import fault
 from builder.redif.comparison import (
@@ -16,8 +17,7 @@ from builder.redif.comparison import (
     can_be_named,
 )  # fmt: skip
 from builder.sources.redif import diagnostic
-from builder.tally import tally
-from functions.oai import engine
+from functions.database import engine
 
 MEANINGS = {**diagnostic.CODES, **fault.CODES}
 """Each code of a fault with its meaning for people."""

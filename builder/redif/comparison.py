@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from builder.obi.row import SOURCE, TEMPLATE
 from builder.redif.staging import PREFIX
-from functions.oai import engine
+from functions.database import engine
 
 SHARE, FEW = 5, 10
 """Templates of an archive that may vanish at once unasked: up to FEW, or one in SHARE."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from builder.http.url import normalised
 from builder.obi import key
 from builder.obi.row import (
     APPEARANCE,
@@ -23,7 +24,6 @@ from builder.obi.row import (
     Seen,
     Version,
 )
-from builder.obi.url import normalised
 from builder.redif.comparison import BACK, BACK_CHANGED, CHANGED, NEW, SAME, STORED
 from builder.redif.fault import KEPT, LEFT_OUT
 from builder.redif.parent import Parents
@@ -31,7 +31,7 @@ from builder.redif.spool import ALONE
 from builder.redif.texts import Stretches
 from builder.sources.redif.block import Block
 from builder.sources.redif.document import Account
-from functions.oai import engine
+from functions.database import engine
 
 _STORED = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))
 _WHAT = {NEW: APPEARANCE, BACK: APPEARANCE, BACK_CHANGED: APPEARANCE, CHANGED: CHANGE}

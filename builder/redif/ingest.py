@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from builder import pool
 from builder.errors import UsageError
-from builder.intake import writing
-from builder.obi.fold import fold
+from builder.ingest import pool
+from builder.ingest.workdir import Work
+from builder.intake.intake import writing
+from builder.obi.replay import fold
 from builder.obi.row import Fault, Row, Version
 from builder.obi.run import Outside, Purpose, Run, claim, history
 from builder.redif import tarball, tree
@@ -29,8 +30,7 @@ from builder.redif.parse import parse
 from builder.redif.spool import Segment, Spool
 from builder.redif.staging import Origin, stage
 from builder.redif.texts import stretches
-from builder.work import Work
-from functions.oai import engine
+from functions.database import engine
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 

@@ -18,7 +18,7 @@ from builder.sources.redif.document import (
     belonging,
 )
 from builder.sources.redif.template import Template, read
-from functions.oai import engine
+from functions.database import engine
 from functions.snapshot.store import Reader
 
 _READ = "SELECT handle, segment, start, bytes, more FROM winner WHERE type IN ($archive, $series)"

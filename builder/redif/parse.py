@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.intake import writing
-from builder.parquet import RowWriter
+from builder.intake.intake import writing
+from builder.parquet.writer import RowWriter
 from builder.redif.fault import KEPT
 from builder.redif.spool import ALONE, Segment, Spooled
 from builder.sources.redif import template

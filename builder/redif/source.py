@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from builder import index, remote, stretch
 from builder.errors import UsageError
+from builder.ingest import inputs, splits
+from builder.ingest.cdx import reader
+from builder.ingest.splits import File
 from builder.redif import tarball, tree
 from builder.redif.staging import Origin
 from builder.sources import recognise, search
-from builder.stretch import File
 from functions.snapshot.address import SCHEME
 from functions.store.connection import Connection
 
@@ -43,13 +44,13 @@ def told_apart(
             archives.append(source)
             continue
         if source.startswith(SCHEME):
-            found = remote.find(source, connection, environment)
+            found = inputs.find(source, connection, environment)
         elif origin := _origin(source):
             origins.append(origin)
             found = _beside(origin)
         else:
             is_named = not Path(source).is_dir()
-            found = [replace(File.of(p), named=is_named) for p in stretch.find([source])]
+            found = [replace(File.of(p), named=is_named) for p in splits.find([source])]
         if found:
             archives.append(source)
             files += found
@@ -127,5 +128,5 @@ def _is_archive(path: Path) -> bool:
             head = recognise.beginning(stream)
     except OSError:
         return False
-    found = recognise.recognise(head) or index.recognised(head)
-    return bool(found) or index.is_secondary(head)
+    found = recognise.recognise(head) or reader.recognised(head)
+    return bool(found) or reader.is_secondary(head)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.intake import writing
+from builder.intake.intake import writing
 from builder.redif.fault import Flaw
 from builder.redif.member import LARGEST, Member
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from builder.redif.fault import Flaw
 from builder.redif.parse import TABLES, path
 from builder.redif.spool import Segment
-from functions.oai import engine
+from functions.database import engine
 
 PREFIX = "RePEc-file:"
 """What the id of a file as it was found begins with; behind it is its path from the root on."""

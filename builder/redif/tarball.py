@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from builder.errors import UsageError
+from builder.redif.decompress import Unpacked
 from builder.redif.fault import Flaw
 from builder.redif.member import Member, is_hidden, is_redif, text_of
-from builder.redif.packed import Unpacked
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _DAMAGE = (

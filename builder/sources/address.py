@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from builder.sources import domain
-from functions.snapshot import authority, setspec, surt
-from functions.snapshot.authority import text as text
+from functions.snapshot import setspec
+from functions.url import authority, surt
+from functions.url.authority import text as text
 
 _SHORTEST = len("https://")
 _CACHED = 200  # characters of a URL's beginning that may take a place in the cache

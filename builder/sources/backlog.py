@@ -15,7 +15,7 @@ from typing import BinaryIO, cast
 from builder.sources.capture import Captures, Draft, settle_flaw
 from builder.sources.event import Event, Fault
 from builder.sources.request import Request
-from functions.archive.tape import Tape
+from functions.archive.stream import Tape
 from functions.snapshot.errors import NO_SPACE, StoreError
 
 _IN_MEMORY = 1 << 22  # bytes

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from builder.sources import address, charset, html, instant, mime
+from builder.sources import address, charset, html, mime
+from builder.sources import date as instant
 from builder.sources.charset import Charset
 from builder.sources.document import REDIRECTS, status_of
 from builder.sources.event import Capture, Fault, Rules

@@ -15,15 +15,17 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from builder.sources import address, instant, mime
+from builder.sources import address, mime
+from builder.sources import date as instant
+from builder.sources.date import Instant
 from builder.sources.document import refused
 from builder.sources.event import Capture, Rules, Skipped
-from builder.sources.instant import Instant
 from builder.sources.request import LONGEST, METHOD, legal
 from functions.archive import digest
 from functions.archive.record import Flaw, Record, left_out, shown
-from functions.snapshot import setspec, surt
+from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
+from functions.url import surt
 
 SHA1 = 32
 """Characters of a SHA-1 in base32: no other digest that is kept has as many."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from builder.sources.rule import SetRule
+from builder.sources.set_rule import SetRule
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from builder.sources.backlog import Noted, Pending
 from builder.sources.event import Capture, Crawl, Event, Fault, Skipped
 from builder.sources.request import Request
-from functions.snapshot import surt
+from functions.url import surt
 
 NEAR = 16
 """Records at most from a request to its document, counted along the file."""

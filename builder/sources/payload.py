@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass, field
 
-from builder.sources.coding import decode
+from builder.sources.content_coding import decode
 from functions.archive.chunked import Chunked
 from functions.archive.digest import Declared, base32, parse
 from functions.archive.message import Message

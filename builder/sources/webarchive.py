@@ -10,17 +10,17 @@ from collections.abc import Generator, Iterator
 from io import BytesIO
 from typing import BinaryIO, cast
 
-from builder.sources.container import Container
 from builder.sources.event import Edge, Event, Fault, Rules
 from builder.sources.ordinal import Ordinals
 from builder.sources.recognise import beginning, is_zip, packing, recognise, unpacked, unread
+from builder.sources.records import Container
 from builder.sources.search import ArchiveStart, find_start
 from builder.sources.wacz import inner_files
 from functions.archive import arc
-from functions.archive.frame import Frames
-from functions.archive.member import Members
+from functions.archive.gzip_members import Members
 from functions.archive.record import Block, left_out
-from functions.archive.tape import Tape
+from functions.archive.stream import Tape
+from functions.archive.zstd_frames import Frames
 
 _TAPES = {"": Tape, "gz": Members, "zst": Frames}
 _NOWHERE = Edge(None, 1)

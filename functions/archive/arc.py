@@ -12,7 +12,7 @@ from datetime import datetime
 
 from functions.archive.record import Flaw, Record, shown
 from functions.archive.start import ARC_LINE, ARC_LINE_LOOSE, HEAD
-from functions.archive.tape import Tape
+from functions.archive.stream import Tape
 
 ANNOUNCEMENT = 1 << 12
 """Bytes of a filedesc record's block in which the version is looked for."""

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from functions.archive import arc, warc
-from functions.archive.member import Members
+from functions.archive.gzip_members import Members
 from functions.archive.message import Message, read_message
 from functions.archive.record import DOCUMENTS, Block, Record
 from functions.archive.start import HEAD, begins_record
-from functions.archive.tape import Tape
+from functions.archive.stream import Tape
 
 ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 """What a zstd frame begins with, or one to be passed over (RFC 8878, 3.1)."""
@@ -146,7 +146,7 @@ def _tape(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes]) -> Tap
     if not ZSTD.match(head):
         return Tape(b"", stream)
     try:
-        from functions.archive.frame import Frames
+        from functions.archive.zstd_frames import Frames
     except ImportError as error:
         raise Unread("zstd is not read here: the package zstandard is not installed") from error
     return Frames(dictionary(), stream, 1)  # behind the file's first bytes, which are not its own

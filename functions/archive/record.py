@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from functions.archive.tape import PIECE, Tape
+from functions.archive.stream import PIECE, Tape
 
 Flaw = tuple[str, str | None, str, str]
 """What is wrong with a record: code, field, detail, what was done."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from functions.archive.record import DOCUMENTS, Flaw, Held, Record, shown
 from functions.archive.start import START
-from functions.archive.tape import Tape
+from functions.archive.stream import Tape
 
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20  # bytes; archives of today put whole JSON documents into their headers

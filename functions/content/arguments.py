@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import unquote
 
-from functions.oai.errors import OAIError, shown
-from functions.oai.event import Call
+from functions.http.message import Call, FormError
+from functions.oai.errors import shown
 from functions.snapshot.errors import SheafError
 
 PATH = "/content"
@@ -47,7 +47,7 @@ def read(call: Call) -> Asked:
     """Return what a call to PATH asks for. Raises Refused."""
     try:
         pairs = call.pairs()
-    except OAIError as error:
+    except FormError as error:
         raise Refused(str(error)) from error
     given: dict[str, str] = {}
     for name, value in pairs:

@@ -5,14 +5,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from functions.content import opening
+from functions.config.configuration import Configuration
+from functions.content import wiring
 from functions.content.handler import ContentApplication
-from functions.content.seam import Archives, Content
+from functions.content.protocols import Archives, Content
 from functions.content.search import Search
-from functions.oai import event, gateway
-from functions.oai.duck import DuckRepository
-from functions.oai.instance import Answering, Opened, now
-from functions.snapshot.configuration import Configuration
+from functions.http import gateway, message
+from functions.oai.lambda_instance import Answering, Opened, now
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.store.bucket import LONGEST, PATIENCE, SILENCE
 from functions.store.connection import Connection
 from functions.store.signer import Signer
@@ -30,7 +30,7 @@ def application(
     environment: Mapping[str, str],
     clock: Callable[[], datetime],
     log: Callable[[str], None] | None = None,
-    compress: Callable[[bytes], bytes] = event.gzipped,
+    compress: Callable[[bytes], bytes] = message.gzipped,
     largest: int | None = None,
     *,
     guarded: bool = False,
@@ -40,7 +40,7 @@ def application(
     `base` is the folder of the configuration; for the rest see ContentApplication. Raises
     StoreError for an address that is none.
     """
-    contents = opening.contents(repository, uri, base, settings, environment)
+    contents = wiring.contents(repository, uri, base, settings, environment)
     connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
     signer = Signer(connection, environment, settings["content.redirect_seconds"])
     return ContentApplication(

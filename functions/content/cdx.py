@@ -11,19 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
+from functions.config.configuration import Configuration
 from functions.content import listing, pages, query
+from functions.content.cdx_line import FORMS
 from functions.content.dialect import DIALECTS, Dialect
 from functions.content.errors import NotIndexed
-from functions.content.line import FORMS
 from functions.content.listing import LARGEST, Lines
 from functions.content.pages import Pages
+from functions.content.protocols import Searching
 from functions.content.query import BadQuery, Query
 from functions.content.resume import Key
-from functions.content.seam import Searching
-from functions.oai.engine import QueryError
-from functions.oai.errors import OAIError
-from functions.oai.event import Call, Reply
-from functions.snapshot.configuration import Configuration
+from functions.database.engine import QueryError
+from functions.http.message import Call, FormError, Reply
 from functions.snapshot.manifest import Manifest
 
 PLAIN = "text/plain"
@@ -55,7 +54,7 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
         if dialect.is_silent:
             return Reply(200, FORMS[asked.output].type, b"")
         raise BadQuery(f"page is {asked.page}, expected 0 to {max(0, found.count - 1)}.")
-    except (BadQuery, OAIError) as error:
+    except (BadQuery, FormError) as error:
         return refusal(400, str(error))
     except QueryError as error:
         (line, *_) = str(error).splitlines()

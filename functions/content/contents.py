@@ -1,4 +1,4 @@
-"""Contents: the bytes of a snapshot's items, found and read. Implements functions.content.seam."""
+"""The bytes of a snapshot's items, found and read: implements functions.content.protocols."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO
 
-from functions.archive import coded as codings
+from functions.archive import coding as codings
 from functions.archive import digest as digests
-from functions.archive.coded import Undecodable
+from functions.archive.coding import Undecodable
 from functions.archive.digest import Declared
 from functions.archive.document import Document
-from functions.content import holding, record, stream
+from functions.content import record, stored, stream
 from functions.content.archives import PlacedArchives
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
-from functions.content.holding import Holding, Objects
+from functions.content.protocols import Content, Stretch
 from functions.content.record import Found
-from functions.content.seam import Content, Stretch
+from functions.content.stored import Holding, Objects
 from functions.oai.repository import Record, Repository
 from functions.snapshot import identifier, schema
 from functions.snapshot.manifest import Manifest
@@ -76,7 +76,7 @@ class ArchivedContents:
             capture = Capture.of(record.identifier, record.position, record.sets, record.fields)
             return self._capture(manifest, capture)
         if record.kind in schema.DATASETS:
-            return self._held(record.identifier, holding.kept(record, file))
+            return self._held(record.identifier, stored.kept(record, file))
         if record.kind == "template":
             handle = record.fields["handle"]
             if file:
@@ -92,7 +92,7 @@ class ArchivedContents:
     ) -> Iterator[BinaryIO]:
         """Give the bytes as a stream (see Contents.opened)."""
         if isinstance(content, HeldContent) and content.holding is not None:
-            with holding.opened(self._store, content.holding, checked=verified) as (pieces, source):
+            with stored.opened(self._store, content.holding, checked=verified) as (pieces, source):
                 yield stream.proven(pieces, source)
             return
         capture = content.original or content.capture
@@ -153,7 +153,7 @@ class ArchivedContents:
             headers=(),
             digest=_labelled(found.digest),
             size=found.size,
-            stretch=holding.stretch(self._store, found),
+            stretch=stored.stretch(self._store, found),
             holding=found,
         )
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any, BinaryIO
 
+from functions.config.configuration import Configuration
 from functions.content import body, range, sandbox
 from functions.content.body import Stream
 from functions.content.errors import ContentError
+from functions.content.protocols import Content, Contents
 from functions.content.range import Part, Unsatisfiable
 from functions.content.representation import Representation
-from functions.content.seam import Content, Contents
-from functions.oai import cache
-from functions.oai.event import Call
-from functions.snapshot.configuration import Configuration
+from functions.http import caching
+from functions.http.message import Call
 
 AHEAD = 1 << 18
 """Bytes that are read before the answer begins: what fits is known to be right as a whole."""
@@ -90,11 +90,11 @@ class Delivery:
         headers = shown.headers(call.base, self._seconds)
         if not shown.matches(call.headers):
             return _said(412, headers, "These are not the bytes of which If-Match speaks.")
-        if shown.tag and cache.is_held(call.headers, shown.tag):
+        if shown.tag and caching.is_held(call.headers, shown.tag):
             return {"statusCode": 304, "headers": _without_body(headers, tag=True), "body": b""}
         elsewhere = self._elsewhere(call, shown)
         if elsewhere:
-            told = {"Location": elsewhere, "Cache-Control": cache.UNKEPT}
+            told = {"Location": elsewhere, "Cache-Control": caching.UNKEPT}
             told = {**_without_body(headers), **told}
             told.pop("Memento-Datetime", None)
             return _said(302, told, "It is to be had at the address in Location, for a while.")
@@ -253,5 +253,5 @@ def _said(status: int, headers: Mapping[str, str], message: str) -> Answer:
         "Content-Length": str(len(text)),
     }
     if status in (412, 413, 416):
-        told["Cache-Control"] = cache.UNKEPT
+        told["Cache-Control"] = caching.UNKEPT
     return {"statusCode": status, "headers": told, "body": text}

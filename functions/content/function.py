@@ -6,8 +6,8 @@ It is made as functions.oai.function's is, of the same variables and the same sh
 import os
 
 from functions.content import assembly
-from functions.oai import instance
+from functions.oai import lambda_instance
 
-handler = instance.Instance(
-    os.environ, instance.root(os.environ), instance.write, assembly.of_lambda
+handler = lambda_instance.Instance(
+    os.environ, lambda_instance.root(os.environ), lambda_instance.write, assembly.of_lambda
 )

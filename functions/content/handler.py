@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from functions.config.configuration import Configuration
 from functions.content import arguments, cdx, memento, neighbours, sandbox
 from functions.content.arguments import Asked, Refused
 from functions.content.body import Stream
@@ -20,16 +21,15 @@ from functions.content.capture import FIELDS
 from functions.content.delivery import Answer, Delivery, Lying, Sign
 from functions.content.dialect import DIALECTS
 from functions.content.errors import ContentError
+from functions.content.protocols import Content, Contents, Searching
 from functions.content.representation import Representation
-from functions.content.seam import Content, Contents, Searching
-from functions.oai import access, cache, cors, deadline, gateway
-from functions.oai import event as http
-from functions.oai.access import AccessLog
-from functions.oai.event import OAI_PATH, Call, Reply, unavailable
-from functions.oai.present import Present
+from functions.http import access_log, caching, cors, deadline, gateway
+from functions.http import message as http
+from functions.http.access_log import AccessLog
+from functions.http.message import OAI_PATH, Call, Reply, unavailable
+from functions.oai.as_of import Present
 from functions.oai.repository import Repository
 from functions.snapshot import obi
-from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
 from functions.store import tally
@@ -254,7 +254,7 @@ class ContentApplication:
         if error.status != 503:
             return reply
         seconds = str(self._settings["serve.retry_seconds"])
-        headers = {**reply.headers, "Retry-After": seconds, "Cache-Control": cache.UNKEPT}
+        headers = {**reply.headers, "Retry-After": seconds, "Cache-Control": caching.UNKEPT}
         return Reply(503, _PLAIN, reply.body, headers)
 
     def _written(self, reply: Reply, call: Call) -> Answer:
@@ -291,5 +291,7 @@ class _Entry:
         """Write it: `given` bytes went out."""
         if self._log is not None:
             took = self._timer() - self._begun
-            entry = access.entry(self._when, self._call, self.answer, self.told, took, self._cost)
+            entry = access_log.entry(
+                self._when, self._call, self.answer, self.told, took, self._cost
+            )
             self._log.add({**entry, "bytes": given})

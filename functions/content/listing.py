@@ -4,13 +4,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from functions.content import sieve, stamp
+from functions.content import filter, timestamp
 from functions.content.capture import Capture
-from functions.content.line import FORMS
+from functions.content.cdx_line import FORMS
 from functions.content.pages import Block, Pages
+from functions.content.protocols import Place, Searching
 from functions.content.query import Query
 from functions.content.resume import cut
-from functions.content.seam import Place, Searching
 from functions.snapshot.manifest import Manifest
 
 LARGEST = 4_000_000
@@ -128,7 +128,7 @@ def _walk(lines: Lines, search: Searching, manifest: Manifest, blocks: Sequence[
 def _passed(asked: Query, captures: Sequence[Capture], search: Searching) -> Iterable[Capture]:
     if asked.resolves:
         captures = [capture.resolve() for capture in captures]
-    return sieve.sifted(captures, asked.filters, search.matching)
+    return filter.sifted(captures, asked.filters, search.matching)
 
 
 def _place(capture: Capture) -> Place:
@@ -149,9 +149,9 @@ def _near(
         lines = Lines(side, most, _SCANNED * most)
         _walk(lines, search, manifest, _ranges(side, None))
         found += lines.captures
-    when = stamp.to_instant(moment)
+    when = timestamp.to_instant(moment)
 
     def distance(capture: Capture) -> tuple[object, ...]:
-        return abs(stamp.to_instant(int(capture.stamp)) - when), capture.stamp, capture.position
+        return abs(timestamp.to_instant(int(capture.stamp)) - when), capture.stamp, capture.position
 
     return sorted(found, key=distance)[:most]

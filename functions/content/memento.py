@@ -13,18 +13,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import quote, unquote
 
-from functions.content import cdx, line, scope, stamp
+from functions.config.configuration import Configuration
+from functions.content import cdx, cdx_line, scope, timestamp
 from functions.content.capture import Capture
 from functions.content.errors import NotIndexed
 from functions.content.neighbours import address, date, find_before, find_links, link
+from functions.content.protocols import NEWEST, Place, Searching
 from functions.content.resume import cut
 from functions.content.scope import NoScope, Scope
-from functions.content.seam import NEWEST, Place, Searching
-from functions.oai.errors import OAIError, shown
-from functions.oai.event import Call, Reply
-from functions.snapshot import authority, instant
-from functions.snapshot.configuration import Configuration
+from functions.http.message import Call, FormError, Reply
+from functions.oai.errors import shown
+from functions.snapshot import instant
 from functions.snapshot.manifest import Manifest
+from functions.url import authority
 
 LINK = "application/link-format"
 _TIMEMAP, _TIMEGATE = "/timemap", "/timegate"
@@ -87,7 +88,7 @@ def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configu
         most = settings["content.lines"]
         first, last = scope.exact(asked.key)
         found = search.captures(manifest, first, last, asked.after, most + 1, since=1)
-    except (NoScope, OAIError) as error:
+    except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
     except NotIndexed as error:
         return cdx.unavailable(error, settings)
@@ -115,7 +116,7 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
         moment = None if wanted is None else _moment(wanted)
         chosen = _nearest(search, manifest, asked.key, moment)
         neighbours = find_links(search, manifest, call.base, chosen)
-    except (NoScope, OAIError) as error:
+    except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
     except NotIndexed as error:
         return cdx.unavailable(error, settings)
@@ -137,7 +138,7 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
 
 
 def _asked(call: Call, rest: str) -> Asked:
-    """Return what is asked about. Raises NoScope and OAIError."""
+    """Return what is asked about. Raises NoScope and FormError."""
     after = ""
     if rest:
         # What stands behind the path is the URL's own.
@@ -163,7 +164,7 @@ def _place(key: str, after: str) -> Place:
 def _moment(text: str) -> int:
     """Return the stamp of a date as HTTP writes it (RFC 7089, section 2.1.1). Raises NoScope."""
     try:
-        return stamp.of(datetime.strptime(text.strip(), _HTTP_DATE).replace(tzinfo=UTC))
+        return timestamp.of(datetime.strptime(text.strip(), _HTTP_DATE).replace(tzinfo=UTC))
     except ValueError as error:
         wanted = "expected a date as Thu, 31 May 2007 20:35:00 GMT"
         raise NoScope(f"Accept-Datetime is {shown(text)}, {wanted}") from error
@@ -176,9 +177,9 @@ def _nearest(search: Searching, manifest: Manifest, key: str, moment: int | None
     if moment is None or (before is not None and int(before.stamp) == moment):
         return before
     behind = search.captures(manifest, first, last, None, 1, moment + 1)
-    when = stamp.to_instant(moment)
+    when = timestamp.to_instant(moment)
     found = [one for one in (before, *behind) if one is not None]
-    return min(found, key=lambda c: abs(stamp.to_instant(int(c.stamp)) - when), default=None)
+    return min(found, key=lambda c: abs(timestamp.to_instant(int(c.stamp)) - when), default=None)
 
 
 def _none(asked: Asked) -> Reply:
@@ -215,7 +216,7 @@ def _json(part: TimeMap) -> str:
     """Return a TimeMap as JSON, as MemGator and the Memento aggregators write it."""
 
     def told(capture: Capture) -> Mapping[str, str]:
-        when = instant.to_text(stamp.to_instant(int(capture.stamp)))
+        when = instant.to_text(timestamp.to_instant(int(capture.stamp)))
         return {"datetime": when, "uri": address(part.base, capture.identifier)}
 
     mementos = [*map(told, part.mementos)]
@@ -234,7 +235,7 @@ def _json(part: TimeMap) -> str:
 
 
 def _cdxj(part: TimeMap) -> str:
-    form = line.FORMS["cdxj"]
+    form = cdx_line.FORMS["cdxj"]
     return "".join(form.write(capture, form.fields) + "\n" for capture in part.mementos)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from email.utils import format_datetime
 from urllib.parse import quote
 
-from functions.content import scope, stamp
+from functions.content import scope, timestamp
 from functions.content.capture import Capture
 from functions.content.delivery import Answer
 from functions.content.errors import NotIndexed
+from functions.content.protocols import NEWEST, Place, Searching
 from functions.content.resume import cut
-from functions.content.seam import NEWEST, Place, Searching
-from functions.oai.event import Call
+from functions.http.message import Call
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
 
@@ -34,7 +34,7 @@ def address(base: str, identifier: str) -> str:
 
 def date(capture: Capture) -> str:
     """Return the date of a memento as HTTP writes it."""
-    return format_datetime(stamp.to_instant(int(capture.stamp)), usegmt=True)
+    return format_datetime(timestamp.to_instant(int(capture.stamp)), usegmt=True)
 
 
 def link(base: str, capture: Capture, relation: str) -> str:

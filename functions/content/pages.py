@@ -9,8 +9,8 @@ between two requests may move their bounds, which a resume key's place survives.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from functions.content.protocols import Bound, Place, Searching
 from functions.content.query import Query
-from functions.content.seam import Bound, Place, Searching
 from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 

@@ -10,13 +10,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from functions.content import resume, scope, sieve
+from functions.content import filter, resume, scope
+from functions.content.cdx_line import FORMS
 from functions.content.dialect import PYWB, Dialect
-from functions.content.line import FORMS
+from functions.content.filter import Collapse, Filter, NoSieve
+from functions.content.protocols import NEWEST
 from functions.content.resume import Key
 from functions.content.scope import MATCHES, NoScope, Scope
-from functions.content.seam import NEWEST
-from functions.content.sieve import Collapse, Filter, NoSieve
 from functions.oai.errors import shown
 from functions.snapshot.errors import SheafError
 
@@ -93,7 +93,7 @@ def _limit(text: str) -> int:
 
 def _fields(text: str) -> Sequence[str]:
     names = text.split(",")
-    if not all(map(sieve.is_field, names)) or len(set(names)) < len(names):
+    if not all(map(filter.is_field, names)) or len(set(names)) < len(names):
         raise ValueError("names of fields with commas between them, each once")
     return tuple(names)
 
@@ -133,7 +133,7 @@ PARAMETERS: Mapping[str, Callable[[str], Any]] = {
     "output": str,
     "sort": _one_of(*_SORTS),
     "closest": _moment,
-    "collapse": sieve.collapse,
+    "collapse": filter.collapse,
     "showResumeKey": _flag,
     "resumeKey": str,
     "page": partial(_count, 0),
@@ -211,7 +211,7 @@ def _wishes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 def _reader(name: str, dialect: Dialect) -> Callable[[str], Any]:
     if name == "filter":
-        return partial(sieve.parse, whole=dialect.is_whole)
+        return partial(filter.parse, whole=dialect.is_whole)
     if name == "output":
         return lambda text: dialect.outputs[_one_of(*dialect.outputs)(text)]
     return PARAMETERS[name]

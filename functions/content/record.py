@@ -9,8 +9,8 @@ from functions.archive import document
 from functions.archive.document import Document, NoDocument, Unread
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
-from functions.content.seam import Archives
-from functions.snapshot import authority
+from functions.content.protocols import Archives
+from functions.url import authority
 
 _SKIPPABLE = b"\x5d\x2a\x4d\x18"  # what a zstd file's dictionary lies in (iipc, WARC-zstd 1.0)
 _DICTIONARY = 1 << 23  # bytes

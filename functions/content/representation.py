@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from functions.content import headers, sandbox
-from functions.content.seam import Content
-from functions.oai import cache
+from functions.content.protocols import Content
+from functions.http import caching
 
 _TAG = re.compile(r'(W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
@@ -66,7 +66,7 @@ class Representation:
             "Content-Type": media_type,
             "Content-Disposition": sandbox.disposition(media_type, sandbox.name(content.url)),
             "Accept-Ranges": "bytes",
-            "Cache-Control": cache.withdrawable(seconds if self.fixed else 0),
+            "Cache-Control": caching.withdrawable(seconds if self.fixed else 0),
             **headers.memento(base, content.url, content.date),
         }
         if content.status is not None:

@@ -13,7 +13,7 @@ import re
 import zlib
 from dataclasses import dataclass
 
-from functions.content.seam import Place
+from functions.content.protocols import Place
 from functions.snapshot import schema
 
 LONGEST = 1024

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from functions.snapshot import surt
 from functions.snapshot.errors import SheafError
+from functions.url import surt
 
 Range = tuple[str, str]
 """SURTs from the first one on, and below the second."""

@@ -14,8 +14,8 @@ from typing import cast
 
 from functions.content.capture import FIELDS, Capture
 from functions.content.errors import NotIndexed
-from functions.content.seam import NEWEST, Bound, Found, Place
-from functions.oai.files import FILE, Files
+from functions.content.protocols import NEWEST, Bound, Found, Place
+from functions.database.files import FILE, Files
 from functions.snapshot import schema
 from functions.snapshot.manifest import DataFile, LeafReference, Manifest, RowGroup
 from functions.store.catalog import Catalogue

@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
-from functions.oai.kept import Kept
+from functions.database.cache import Kept
 from functions.store.slice import Slices
 
 SMALL = 1 << 20

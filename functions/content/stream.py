@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
 from functions.archive.chunked import Chunked
-from functions.archive.coded import Pieces, Undecodable
+from functions.archive.coding import Pieces, Undecodable
 from functions.archive.digest import Declared
 from functions.content.errors import ContentError
 

@@ -181,3 +181,29 @@ class Answer:
     def pinned(self) -> bool:
         """Whether the same request gives this content for as long as `snapshot` is kept."""
         return isinstance(self.content, RecordList | SetList) and self.content.pinned
+
+    def log_fields(self) -> dict[str, Any]:
+        """Return what the access log says: snapshot, rows, rows before these, error codes.
+
+        The arguments with which a list of records began come first.
+        """
+        content, rows, cursor = self.content, 0, 0
+        if isinstance(content, RecordList):
+            rows = len(content.records)
+        elif isinstance(content, SetList):
+            rows = len(content.sets)
+        elif isinstance(content, FormatList):
+            rows = len(content.formats)
+        elif isinstance(content, OneRecord):
+            rows = 1
+        if isinstance(content, RecordList | SetList) and content.resumption is not None:
+            cursor = content.resumption.cursor
+        codes = {f.code: 0 for f in content.faults} if isinstance(content, Failure) else {}
+        began = dict(content.asked) if isinstance(content, RecordList) else {}
+        return {
+            **began,
+            "snapshot": self.snapshot,
+            "rows": rows,
+            "cursor": cursor,
+            "errors": [*codes],
+        }

@@ -1,8 +1,8 @@
 """Assembly: what answers OAI-PMH, put together of a store that an instance has opened."""
 
-from functions.oai import gateway
+from functions.http import gateway
 from functions.oai.handler import Application
-from functions.oai.instance import Answering, Opened, now
+from functions.oai.lambda_instance import Answering, Opened, now
 
 
 def application(opened: Opened) -> Answering:

@@ -6,8 +6,8 @@ a sheaf.toml in the zip's root. A request is told of on standard output, by a li
 
 import os
 
-from functions.oai import assembly, instance
+from functions.oai import assembly, lambda_instance
 
-handler = instance.Instance(
-    os.environ, instance.root(os.environ), instance.write, assembly.application
+handler = lambda_instance.Instance(
+    os.environ, lambda_instance.root(os.environ), lambda_instance.write, assembly.application
 )

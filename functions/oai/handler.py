@@ -11,18 +11,20 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from functions.oai import access, cache, cors, deadline, gateway, schemas, site, static, trial
-from functions.oai import event as http
-from functions.oai.access import AccessLog
+from functions.config.configuration import Configuration
+from functions.http import access_log, caching, cors, deadline, gateway, static
+from functions.http import message as http
+from functions.http.access_log import AccessLog
+from functions.http.message import OAI_PATH, Call, FormError, Reply, unavailable
+from functions.oai import schemas
 from functions.oai.answer import Answer, SetList
-from functions.oai.document import document
-from functions.oai.errors import OAIError
-from functions.oai.event import OAI_PATH, Call, Reply, unavailable
+from functions.oai.as_of import Present
+from functions.oai.errors import BAD_ARGUMENT, error
 from functions.oai.format import TEMPLATES
-from functions.oai.present import Present
 from functions.oai.provider import Provider
+from functions.oai.render import check, site
 from functions.oai.repository import Repository
-from functions.snapshot.configuration import Configuration
+from functions.oai.unrenderable import document
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.store import tally
 
@@ -71,8 +73,8 @@ class Application:
         self._timer = timer
         self._compress = compress
         self._present = present
-        formats, self._renderer = trial.opened(configuration)
-        digests, fields = trial.made(configuration, formats, self._renderer)
+        formats, self._renderer = check.opened(configuration)
+        digests, fields = check.made(configuration, formats, self._renderer)
         self._provider = Provider(repository, configuration, formats, present, digests, fields)
         self._schemas = schemas.replies(self._renderer.places)
         self._fixed = static.replies(TEMPLATES)
@@ -109,7 +111,7 @@ class Application:
         if self._log is not None:
             took = self._timer() - begun
             told = {**({"request": request} if request else {}), **reply.told}
-            self._log.add(access.entry(self._clock(), call, answer, told, took, cost))
+            self._log.add(access_log.entry(self._clock(), call, answer, told, took, cost))
         return answer
 
     def prepare(self) -> None:
@@ -166,8 +168,8 @@ class Application:
     def _document(self, call: Call) -> Reply:
         try:
             pairs = call.pairs()
-        except OAIError as failure:
-            refusal = self._provider.refusal(failure, call.url)
+        except FormError as failure:
+            refusal = self._provider.refusal(error(BAD_ARGUMENT, str(failure)), call.url)
             return self._found(call, refusal, self._renderer.document(refusal))
         answer, body = self._made(call, pairs)
         # A page of records is cut when it is made. Sets are few, and seldom long.
@@ -199,14 +201,16 @@ class Application:
     def _found(self, call: Call, answer: Answer, body: bytes) -> Reply:
         pinned = answer.pinned and call.method != "POST"
         seconds = self._configuration["serve.cache_seconds"]
-        headers = {"Cache-Control": cache.control(seconds, pinned=pinned)}
-        return Reply(200, _XML, body, headers, cache.digest(body), access.told(answer))
+        headers = {"Cache-Control": caching.control(seconds, pinned=pinned)}
+        return Reply(200, _XML, body, headers, caching.digest(body), answer.log_fields())
 
     def _page(self, call: Call) -> Reply:
         url = self._provider.base_url(call.base + OAI_PATH)
         view = site.view(self._repository, self._configuration, self._present.reading(), url)
         body = self._renderer.page({"site": view})
-        return Reply(200, _HTML, body, digest=cache.digest(body), told={"snapshot": view.snapshot})
+        return Reply(
+            200, _HTML, body, digest=caching.digest(body), told={"snapshot": view.snapshot}
+        )
 
     def _unavailable(self, message: str) -> Reply:
         return unavailable(message, self._configuration["serve.retry_seconds"])

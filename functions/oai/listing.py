@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 
-from functions.oai import harvested
 from functions.oai import token as tokens
 from functions.oai.answer import RecordList, Resumption
-from functions.oai.drift import Drift
+from functions.oai.as_of import Reading
 from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, Fault, OAIError, error, shown
-from functions.oai.filler import Filler
 from functions.oai.format import Format, Formats
-from functions.oai.present import Reading
+from functions.oai.format_drift import Drift
+from functions.oai.render import harvested
+from functions.oai.render.filler import Filler
+from functions.oai.render.sheet import Boundless, Room
 from functions.oai.repository import Repository, Selection
+from functions.oai.repository_duckdb.rows import DOCUMENT
 from functions.oai.request import LIST_IDENTIFIERS, Request
-from functions.oai.sheet import Boundless, Room
 from functions.oai.token import Token
-from functions.oai.version import DOCUMENT
 from functions.snapshot import instant
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest, Span

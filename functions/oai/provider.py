@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from functions.oai import harvested, identity
+from functions.config.configuration import Configuration
+from functions.oai import identify
 from functions.oai.answer import (
     Answer,
     Content,
@@ -11,7 +12,7 @@ from functions.oai.answer import (
     Identify,
     OneRecord,
 )
-from functions.oai.drift import Drift
+from functions.oai.as_of import Present, Reading
 from functions.oai.errors import (
     NO_FORMAT,
     NO_FORMATS,
@@ -23,9 +24,12 @@ from functions.oai.errors import (
     shown,
 )
 from functions.oai.format import Formats
+from functions.oai.format_drift import Drift
 from functions.oai.listing import Lister
-from functions.oai.present import Present, Reading
+from functions.oai.render import harvested
+from functions.oai.render.sheet import Boundless, Room
 from functions.oai.repository import Repository
+from functions.oai.repository_duckdb.rows import DOCUMENT
 from functions.oai.request import (
     GET_RECORD,
     IDENTIFY,
@@ -36,10 +40,7 @@ from functions.oai.request import (
     Request,
     parse,
 )
-from functions.oai.setlist import SetLister, configured
-from functions.oai.sheet import Boundless, Room
-from functions.oai.version import DOCUMENT
-from functions.snapshot.configuration import Configuration
+from functions.oai.set_list import SetLister, configured
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 
@@ -153,7 +154,7 @@ class Provider:
 
     def _identify(self, request: Request, reading: Reading, limit: int) -> Identify:
         """Section 4.2."""
-        return identity.identify(self._configuration, self._manifest(reading))
+        return identify.identify(self._configuration, self._manifest(reading))
 
     def _list_formats(self, request: Request, reading: Reading, limit: int) -> FormatList:
         """Section 4.4; a deleted item keeps the formats of its kind."""

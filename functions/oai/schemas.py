@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.parsers import expat
 
-from functions.oai import cache
-from functions.oai.event import Reply
+from functions.http import caching
+from functions.http.message import Reply
 from functions.oai.format import SCHEMA_PATH
 from functions.snapshot.errors import ConfigurationError
 
@@ -25,7 +25,7 @@ def replies(places: Sequence[Path]) -> Mapping[str, Reply]:
             except OSError as error:
                 raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from error
             _check(data, path)
-            reply = Reply(200, _TYPE, data, digest=cache.digest(data))
+            reply = Reply(200, _TYPE, data, digest=caching.digest(data))
             found[f"/{SCHEMA_PATH}{path.name}"] = reply
     return found
 

@@ -6,8 +6,9 @@ OAI-PMH 2.0, guidelines for rights expressions and for the eprints description.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from functions.snapshot import description, setspec
-from functions.snapshot.configuration import Configuration
+from functions.config import description
+from functions.config.configuration import Configuration
+from functions.snapshot import setspec
 
 
 @dataclass(frozen=True, slots=True)

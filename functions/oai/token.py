@@ -25,7 +25,7 @@ from datetime import UTC, datetime, timedelta
 
 from functions.oai import request
 from functions.oai.errors import BAD_TOKEN, OAIError, error
-from functions.oai.place import Place
+from functions.oai.set_cursor import Place
 from functions.snapshot import setspec
 from functions.snapshot.manifest import Manifest
 

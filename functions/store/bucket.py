@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from functions.config.configuration import Configuration
 from functions.snapshot.address import Address
-from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import Conflict, StoreError
 from functions.store.client import Client
 from functions.store.connection import Connection

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from functions.snapshot import endpoint as endpoints
+from functions.config.configuration import Configuration
 from functions.snapshot.address import Address
-from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import StoreError
 from functions.store import credentials, profile
+from functions.url import endpoint as endpoints
 
 
 @dataclass(frozen=True, slots=True)

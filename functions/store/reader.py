@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from functions.config.configuration import Configuration
 from functions.snapshot import address
 from functions.snapshot.address import Address
-from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import StoreError
 from functions.snapshot.store import Reader
 from functions.store import bucket

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
+from functions.config.configuration import Configuration
 from functions.snapshot.address import SCHEME, Address, is_key
-from functions.snapshot.configuration import Configuration
 from functions.snapshot.errors import MissingObject, StoreError
 from functions.store.bucket import LONGEST, PATIENCE, SILENCE
 from functions.store.client import Client

@@ -11,8 +11,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.sources.coding import decode
-from functions.archive.coded import KNOWN, PIECE, Undecodable, decoded
+from builder.sources.content_coding import decode
+from functions.archive.coding import KNOWN, PIECE, Undecodable, decoded
 
 PAGE = b"<!doctype html><title>x</title>" * 40
 

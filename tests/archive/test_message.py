@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from functions.archive.message import read_message
 from functions.archive.record import Block, Held
-from functions.archive.tape import Tape
+from functions.archive.stream import Tape
 
 BODY = b"<html>\n\nbody\r\n\r\nof it"
 HEADS = [

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from functions.oai import cache
+from functions.http import caching
 
 from .archive import Archive
 from .request import FORM, HOST, KINDS, Answer, Kind, Request, asked, http_api, over_http, rest_api
@@ -168,7 +168,7 @@ def test_a_document_that_is_held_is_not_sent_again(same: Callable[..., Answer]) 
     again = Request(asked("ListRecords", metadataPrefix=DC).query, headers={"if-none-match": tag})
     held = same(again)
     assert (held.status, held.body) == (304, b"")
-    assert tag == f'W/"{cache.digest(first.plain)}"'
+    assert tag == f'W/"{caching.digest(first.plain)}"'
 
 
 @pytest.mark.parametrize("kind", KINDS)

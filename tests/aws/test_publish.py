@@ -16,7 +16,7 @@ from tests.whole.conftest import warc
 from .archive import SETTINGS, Archive, pages
 from .runtime import FunctionError, Runtime, running
 
-HANDLER = "builder.function.handler"
+HANDLER = "builder.aws.publisher.handler"
 EVENT = json.dumps({"source": "aws.s3", "detail-type": "Object Created"}).encode()
 Make = Callable[[str], Archive]
 Published = AbstractContextManager[Runtime]

@@ -4,14 +4,14 @@ import json
 from contextlib import closing
 from pathlib import Path
 
-from builder.filesets.place import RECORD
+from builder.filesets.strategies.keys import RECORD
 from tests.bucket import fresh
 from tests.filesets.invenio import BODIES, Site
 from tests.filesets.server import serving, status
 
 from .runtime import running
 
-HANDLER = "builder.worker.handler"
+HANDLER = "builder.aws.fileset_worker.handler"
 
 
 def test_it_archives_what_messages_ask_for(

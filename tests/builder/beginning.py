@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from builder import listing
+from builder.snapshot import set_listings
 from functions.snapshot import layout
 
 from .conftest import World
@@ -33,7 +33,7 @@ def begin(world: World, name: Hashable, fill: Callable[[World], None]) -> None:
 
     How large files are made is a part of what is made, and tests change it.
     """
-    sizes = (layout.GROUP_ROWS, layout.FILE_GROUPS, layout.LEAF_FILES, listing.SPREAD)
+    sizes = (layout.GROUP_ROWS, layout.FILE_GROUPS, layout.LEAF_FILES, set_listings.SPREAD)
     key = (name, world.clock.now, sizes)
     if key not in _MADE:
         fill(world)

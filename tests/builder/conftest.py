@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from builder import intake
-from builder.expire import Expired, expire
-from builder.publish import publish
-from builder.revision import Built
-from builder.rows import Part
+from builder.intake import intake
+from builder.intake.rows import Part
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.snapshot.expiry import Expired, expire
+from builder.snapshot.transaction import Built
 from builder.sources.event import Capture, Fault
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from functions.oai.duck import DuckRepository
-from functions.snapshot import configuration, identifier
-from functions.snapshot.configuration import Configuration
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.config.configuration import Configuration
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import identifier
 
 NAMESPACE = "archive.example.org"
 

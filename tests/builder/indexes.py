@@ -4,10 +4,10 @@ import functools
 import io
 import json
 
-from builder import index
-from builder.index import Index
+from builder.ingest.cdx import reader
+from builder.ingest.cdx.reader import Index
 from builder.sources.event import Rules
-from functions.oai import engine
+from functions.database import engine
 
 ALL = Rules(redirects=True, errors=True)
 SHA1 = "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"
@@ -37,10 +37,10 @@ class Read:
     def __init__(self, data, folder, rules=ALL, *, threads=1, size=1 << 20, name="i.cdxj", sets=()):
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self.form = index.recognised(data[: 1 << 14])
+        self.form = reader.recognised(data[: 1 << 14])
         self.told = []
         what = Index(name, folder, "000007", rules, sets)
-        self.given = index.read(
+        self.given = reader.read(
             io.BytesIO(data),
             what,
             self.form or "cdxj",

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from functions.oai import engine
-from functions.oai.duck import DuckRepository
+from functions.database import engine
 from functions.oai.repository import Record, Selection
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.manifest import Manifest, Span

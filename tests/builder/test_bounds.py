@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from builder import listing, restore, takedown
-from builder.inventory import Inventory
-from builder.merge import narrowed
-from builder.revision import Base
-from builder.selection import Selection
-from builder.snapshot import Draft
-from builder.store import FolderStore
-from builder.withdraw import withdraw
-from functions.oai import engine
+from builder.snapshot import set_listings
+from builder.snapshot.draft import Draft
+from builder.snapshot.lookup import narrowed
+from builder.snapshot.transaction import Base
+from builder.store.folder import FolderStore
+from builder.verify.inventory import Inventory
+from builder.withdraw import purge, reinstate
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import Sequence
 from functions.snapshot.pointer import Entry, Pointer
@@ -77,8 +78,8 @@ def test_what_a_takedown_holds_does_not_grow_with_what_is_withdrawn(many: World)
     with drafted(many) as (connection, draft):
         wanted(connection, many, MANY)
         with measured() as peak:
-            assert takedown.versions(connection, draft, "wanted") == MANY
-            takedown.scrub(connection, draft)
+            assert purge.versions(connection, draft, "wanted") == MANY
+            purge.scrub(connection, draft)
     # As lists, keys, positions and the sets that they are in took 28 MB.
     assert peak.bytes < 4 * MEGABYTE
 
@@ -100,7 +101,7 @@ def test_withdrawing_one_item_reads_and_writes_few_files(
 ) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 16)
     monkeypatch.setattr(layout, "FILE_GROUPS", 2)
-    monkeypatch.setattr(listing, "SPREAD", 0.25)
+    monkeypatch.setattr(set_listings, "SPREAD", 0.25)
     world = World(tmp_path / "store")
     published(world, 1_000)
     tables = {
@@ -145,7 +146,7 @@ def test_of_a_whole_repository_only_what_is_withdrawn_is_looked_at_to_restore(ma
     selection = Selection(url_prefix="http://h3.example.cz/3")
     with drafted(many) as (connection, draft):
         base = Base.of(many.store, many.configuration(), many.outside())
-        restore.tombstones(base, connection, draft, selection)
+        reinstate.tombstones(base, connection, draft, selection)
         ((rows,),) = connection.execute(
             "SELECT coalesce(max(estimated_size), 0) FROM duckdb_tables()"
         ).fetchall()
@@ -157,7 +158,7 @@ def test_to_restore_nothing_of_what_is_not_withdrawn_comes_along(world: World) -
     taken(world, Selection(set="domain:cz:example:h3"))
     base = Base.of(world.store, world.configuration(), world.outside())
     with base.draft() as (connection, draft):
-        restore.tombstones(base, connection, draft, Selection(digest="A"))
+        reinstate.tombstones(base, connection, draft, Selection(digest="A"))
         counts = connection.execute(
             "SELECT (SELECT count(*) FROM withdrawn), (SELECT count(*) FROM fresh)"
         ).fetchall()

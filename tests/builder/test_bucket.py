@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.bucket import PROOF
-from functions.snapshot import configuration
+from builder.store.s3 import PROOF
+from functions.config import configuration
 from functions.snapshot.errors import (
     Conflict,
     DamagedStore,

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from builder import withdraw
-from builder.publish import publish
-from builder.selection import Selection
-from builder.store import FolderStore
+from builder.publish.publish import publish
+from builder.store.folder import FolderStore
+from builder.withdraw import withdraw
+from builder.withdraw.selection import Selection
 from functions.oai.repository import Selection as Listed
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import bundle
-from builder.bundle import PART, Bundle, Member, Open
-from builder.filesets.path import safe
-from builder.filesets.seam import FilesetError
+from builder import zip
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies.path import safe
+from builder.zip import PART, Bundle, Member, Open
 
 DESCRIBED = 1 << 3
 
@@ -62,7 +62,7 @@ def test_every_zip_reads_as_it_was_written_and_each_member_is_one_range(
     members: dict[str, bytes], part: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle, "PART", part)
+        patch.setattr(zip, "PART", part)
         data, rows = packed(members, 7)
         assert packed(members, 100) == (data, rows)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -155,7 +155,7 @@ def test_a_member_of_more_than_four_gigabytes_and_what_follows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size, step = 5 << 30, bytes(64 << 20)
-    monkeypatch.setattr(bundle.zlib, "crc32", lambda data, value=0: 7)  # it would take seconds
+    monkeypatch.setattr(zip.zlib, "crc32", lambda data, value=0: 7)  # it would take seconds
     made = Bundle(sink := Sparse(tmp_path / "x.zip"))
     with made.member("large") as taking:
         for _ in range(size // len(step)):

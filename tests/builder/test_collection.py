@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.collection import FACETS, SHOWN
-from builder.publish import publish
-from builder.restore import restore
-from builder.selection import NothingSelected, Selection
+from builder.publish.collections import FACETS, SHOWN
+from builder.publish.publish import publish
+from builder.snapshot.transaction import NothingSelected
 from builder.sources.event import Capture
-from functions.oai import engine
-from functions.oai.duck import DuckRepository
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from functions.database import engine
 from functions.oai.repository import Record
 from functions.oai.repository import Selection as Selected
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import identifier, layout, schema, setspec
 from functions.snapshot.manifest import Span
 from functions.snapshot.setspec import is_within

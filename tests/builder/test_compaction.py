@@ -6,8 +6,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import compaction
-from builder.compaction import LOOKUP_RATIO, MOST_ROWS, RECORDS_RATIO, Rewrite, Run
+from builder.snapshot import compaction
+from builder.snapshot.compaction import LOOKUP_RATIO, MOST_ROWS, RECORDS_RATIO, Rewrite, Run
 from functions.snapshot import layout
 from functions.snapshot.manifest import LeafReference, Span
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from builder import multipart
-from builder.store import FolderStore
+from builder.store import multipart
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
 from tests.bucket import Bucket, administrator, fresh

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from builder import expire as module
-from builder.commit import settle
-from builder.expire import ORPHAN_AGE, Expired, completed, expire, retire, snapshots
-from builder.publish import publish
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from builder.verify import Means, verify
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.snapshot import expiry as module
+from builder.snapshot.commit import settle
+from builder.snapshot.expiry import ORPHAN_AGE, Expired, completed, expire, retire, snapshots
+from builder.store.folder import FolderStore
+from builder.verify.verify import Means, verify
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.pointer import Expiry, Pointer

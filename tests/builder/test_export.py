@@ -15,13 +15,13 @@ from urllib.parse import urlencode
 import pytest
 from lxml import etree
 
-from builder.export import Exported, ForeignTarget, export
-from builder.selection import Selection
-from builder.store import FolderStore
-from builder.verify import Means, Verified, verify
-from builder.withdraw import withdraw
-from functions.oai.duck import DuckRepository
+from builder.export.store_copy import Exported, ForeignTarget, export
+from builder.store.folder import FolderStore
+from builder.verify.verify import Means, Verified, verify
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
 from functions.oai.handler import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
 from functions.snapshot.pointer import Entry, Expiry, Pointer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 
 
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path) -> None:
     (tmp_path / "store" / "a").chmod(0o700)
     program = (
         "import io, os, pathlib, sys\n"
-        "from builder.store import FolderStore\n"
+        "from builder.store.folder import FolderStore\n"
         "from functions.snapshot.errors import StoreError\n"
         "store = FolderStore(pathlib.Path('store'))\n"
         "os.seteuid(65534)\n"

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from builder import consistency
-from builder.publish import publish
-from builder.revision import Built
-from functions.oai import trial
-from functions.oai.render import Renderer
+from builder.publish.publish import publish
+from builder.snapshot import consistency
+from builder.snapshot.transaction import Built
+from functions.oai.render import check
+from functions.oai.render.render import Renderer
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.making import Making
 from functions.snapshot.manifest import Manifest
@@ -149,7 +149,7 @@ def test_a_digest_is_of_what_makes_the_xml(tmp_path) -> None:
     whole = own / "crosswalks" / "capture-mods.xml"
 
     def digests(**settings: str) -> dict[str, str]:
-        formats, _ = trial.opened(configured())
+        formats, _ = check.opened(configured())
         renderer = Renderer(own=own, repository_name=settings.get("name", "A"))
         return {row.prefix: renderer.digest(row) for row in formats.rows}
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import function, intake
-from builder.rows import Part
-from functions.oai.duck import DuckRepository
-from functions.snapshot import configuration
+from builder.aws import publisher
+from builder.intake import intake
+from builder.intake.rows import Part
+from functions.config import configuration
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import ConfigurationError, DamagedStore
 from tests.bucket import Bucket
 
@@ -38,7 +39,7 @@ class Here:
         self.scratch.mkdir()
 
     def run(self) -> dict[str, object]:
-        return function.run(self.variables, self.root, self.scratch)
+        return publisher.run(self.variables, self.root, self.scratch)
 
 
 @pytest.fixture
@@ -142,7 +143,7 @@ def test_a_fault_is_told_in_a_line_and_raised(
 def test_the_database_gets_what_the_program_leaves(
     variables: dict[str, str], megabytes: int
 ) -> None:
-    settings = function.fitted(configuration.parse("", {}), variables)
+    settings = publisher.fitted(configuration.parse("", {}), variables)
     assert settings["publish.memory"] == megabytes
 
 
@@ -154,5 +155,5 @@ def test_the_handler_takes_any_event(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LAMBDA_TASK_ROOT", str(here.root))
     monkeypatch.setattr(tempfile, "tempdir", str(here.scratch))
-    assert function.handler({"detail-type": "Object Created"})["new"] == 1
-    assert function.handler(None)["snapshot"] is None
+    assert publisher.handler({"detail-type": "Object Created"})["new"] == 1
+    assert publisher.handler(None)["snapshot"] is None

@@ -10,16 +10,17 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from builder import intake
-from builder.gate import UnsortedTable
-from builder.parquet import write_table
-from builder.publish import publish
-from builder.revision import Built
-from builder.rows import Part
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
+from builder.intake import intake
+from builder.intake.rows import Part
+from builder.parquet.gate import UnsortedTable
+from builder.parquet.writer import write_table
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.snapshot.transaction import Built
+from builder.store.folder import FolderStore
+from functions.config import configuration
 from functions.oai.repository import Selection
-from functions.snapshot import configuration, layout
+from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError
 from functions.snapshot.manifest import Span
 from functions.snapshot.pointer import Pointer
@@ -342,12 +343,12 @@ def test_a_full_scratch_disk_is_told_as_such(world: World, monkeypatch: pytest.M
         def writable(self) -> bool:
             return True
 
-    from builder import parquet
+    from builder.parquet import writer
 
-    real = parquet.pq.ParquetWriter
+    real = writer.pq.ParquetWriter
     world.ingest([capture(1)])
     monkeypatch.setattr(
-        parquet.pq, "ParquetWriter", lambda path, *a, **k: real(pa.PythonFile(Full()), *a, **k)
+        writer.pq, "ParquetWriter", lambda path, *a, **k: real(pa.PythonFile(Full()), *a, **k)
     )
     with pytest.raises(StoreError, match="scratch files is full"):
         world.publish()

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from builder.store import FolderStore
-from builder.verify import Means, verify
-from functions.oai.duck import DuckRepository
+from builder.store.folder import FolderStore
+from builder.verify.verify import Means, verify
 from functions.oai.handler import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import DamagedStore
 from functions.store.catalog import Catalogue

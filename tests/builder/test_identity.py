@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from builder import identity, recovery
-from builder.publish import publish
-from builder.store import FolderStore
-from functions.oai.duck import DuckRepository
+from builder.publish.publish import publish
+from builder.snapshot import identity, recovery
+from builder.store.folder import FolderStore
 from functions.oai.handler import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Manifest

@@ -11,8 +11,9 @@ from itertools import accumulate
 
 import pytest
 
-from builder import index, index_block
-from builder.index_text import LONGEST
+from builder.ingest.cdx import block as index_block
+from builder.ingest.cdx import reader
+from builder.ingest.cdx.text import LONGEST
 from builder.sources import cdx
 from builder.sources.event import Rules
 from builder.sources.fault import CODES
@@ -129,12 +130,12 @@ def test_a_line_too_long(tmp_path):
 
 
 def test_faults_are_bounded(tmp_path):
-    many = index.MOST + 500
+    many = reader.MOST + 500
     data = PLAIN + b"junk\n" * many + line(status="x")
     for size in (3000, 1 << 20):
         read = Read(data, tmp_path / str(size), size=size)
         assert read.given.codes["index-line-invalid"] == many
-        assert len(read.faults) == read.given.faults == index.MOST + 2
+        assert len(read.faults) == read.given.faults == reader.MOST + 2
         (cut,) = [fault for fault in read.faults if fault["code"] == "faults-cut"]
         assert cut["detail"] == "500 more of index-line-invalid"
 
@@ -444,8 +445,8 @@ NOT_INDEXES = [
 
 @pytest.mark.parametrize("data", NOT_INDEXES)
 def test_what_is_no_index(data):
-    assert index.recognised(data) is None
-    assert index.recognised(gzip.compress(data)) is None
+    assert reader.recognised(data) is None
+    assert reader.recognised(gzip.compress(data)) is None
 
 
 @pytest.mark.parametrize(
@@ -461,7 +462,7 @@ def test_what_is_no_index(data):
     ],
 )
 def test_a_secondary_index_is_known(data, is_one):
-    assert index.is_secondary(data) is is_one
+    assert reader.is_secondary(data) is is_one
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -492,7 +493,7 @@ def test_an_interrupt_ends_it_at_once(tmp_path):
     began = time.monotonic()
     what = index_block.Index("i", tmp_path, "0", ALL)
     with pytest.raises(KeyboardInterrupt):
-        index.read(io.BytesIO(data), what, "cdxj", 2, interrupt, 1 << 20)
+        reader.read(io.BytesIO(data), what, "cdxj", 2, interrupt, 1 << 20)
     assert time.monotonic() - began < 20
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import index, intake
-from builder.index_block import Index
-from builder.rows import Part
+from builder.ingest.cdx import reader
+from builder.ingest.cdx.block import Index
+from builder.intake import intake
+from builder.intake.rows import Part
 from builder.sources.address import parse
 from builder.sources.event import Capture, Rules
 from builder.sources.webarchive import read
@@ -48,10 +49,10 @@ def take(world, folder, path, name):
     """Ingest an index, or an archive under a name, as one run."""
     folder = folder / f"run-{next(_NUMBERS)}"
     folder.mkdir()
-    form = index.recognised(path.read_bytes()[: 1 << 14])
+    form = reader.recognised(path.read_bytes()[: 1 << 14])
     if form:
         with path.open("rb") as file:
-            index.read(file, Index(path.name, folder, "000000", ALL), form, 1, lambda *_: None)
+            reader.read(file, Index(path.name, folder, "000000", ALL), form, 1, lambda *_: None)
     else:
         part = Part(folder, "000000")
         for item in captures(path, name):

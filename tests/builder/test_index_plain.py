@@ -10,13 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import index_block, index_columns
-from builder.index_block import Index
-from builder.index_text import Block
-from builder.intake import CAPTURES
+from builder.ingest.cdx import block as index_block
+from builder.ingest.cdx import columns
+from builder.ingest.cdx.block import Index
+from builder.ingest.cdx.text import Block
+from builder.intake.intake import CAPTURES
 from builder.sources import cdx, cdxj, entry
 from builder.sources.event import Capture, Rules
-from builder.sources.rule import SetRule
+from builder.sources.set_rule import SetRule
 
 from ..extent import examples
 from .indexes import ALL, NOTHING, SHA1, line, rows
@@ -422,9 +423,7 @@ def test_identities_in_sql():
     draw = random.Random(1)
     hashes = [draw.randbytes(32).hex() for _ in range(2000)] + ["0" * 64, "f" * 64]
     connection.execute("CREATE TABLE h AS SELECT unnest($h) AS hash", {"h": hashes})
-    sql = (
-        f"SELECT hash, {index_columns.IDENTITY} FROM ({index_columns.halves('FROM h')}), constants"
-    )
+    sql = f"SELECT hash, {columns.IDENTITY} FROM ({columns.halves('FROM h')}), constants"
     for text, identity in connection.execute(sql).fetchall():
         expected = base64.b32encode(bytes.fromhex(text)[:15]).decode().lower()
         assert identity == expected

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder import ingest, rows, work
-from builder.ingest import Ingested, Means, Order
+from builder.ingest import ingest, workdir
+from builder.ingest.ingest import Ingested, Means, Order
+from builder.ingest.splits import File
+from builder.intake import rows
 from builder.sources import backlog
 from builder.sources.event import Capture, Fault, Rules
 from builder.sources.webarchive import read
-from builder.store import FolderStore
-from builder.stretch import File
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 
 from ..sources.containers import arc, filedesc, frame, http, members, warc
@@ -59,7 +60,7 @@ def ingested(
     order = Order(tuple(File.of(path) for path in files), SETS, RULES)
     asked = order.asked(list(map(str, files)), str(root))
     means = Means(seen, jobs, seen.said.append, split)
-    with work.opened(work.folder_of(root / ".tmp", asked)) as held:
+    with workdir.opened(workdir.folder_of(root / ".tmp", asked)) as held:
         done = ingest.ingest(FolderStore(root), order, held, means, name)
     return done, seen
 

@@ -12,15 +12,15 @@ from typing import Any, cast
 import duckdb
 import pytest
 
-from builder.expire import expire, snapshots
-from builder.export import ForeignTarget, export
-from builder.publish import publish
-from builder.recovery import current, rebuilt
-from builder.restore import restore
-from builder.selection import Selection
-from builder.store import FolderStore
-from builder.withdraw import withdraw
-from functions.oai import engine
+from builder.export.store_copy import ForeignTarget, export
+from builder.publish.publish import publish
+from builder.snapshot.expiry import expire, snapshots
+from builder.snapshot.recovery import current, rebuilt
+from builder.store.folder import FolderStore
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, StoreError, StoreUnavailable
 from functions.snapshot.pointer import Pointer

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from builder import store as module
-from builder.store import FolderStore
+from builder.store import folder as module
+from builder.store.folder import FolderStore
 
 
 class Disk:

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from builder.expire import expire
-from builder.store import FolderStore
+from builder.snapshot.expiry import expire
+from builder.store.folder import FolderStore
 from functions.snapshot import layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import listing
-from functions.oai.duck import DuckRepository
+from builder.snapshot import set_listings
 from functions.oai.repository import Selection
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, setspec
 from functions.snapshot.manifest import Manifest, Span
 
@@ -33,7 +33,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(params=[0, 4], ids=["copied", "in-place"])
 def spread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Copy every set that touches three row groups, or hardly any."""
-    monkeypatch.setattr(listing, "SPREAD", request.param)
+    monkeypatch.setattr(set_listings, "SPREAD", request.param)
     return int(request.param)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from builder.publish import publish
+from builder.publish.publish import publish
 from builder.sources.event import Capture
-from builder.store import FolderStore
-from functions.oai import engine
+from builder.store.folder import FolderStore
+from functions.database import engine
 from functions.oai.repository import Record, Selection
 from functions.snapshot.manifest import Span
 from functions.store.catalog import Catalogue

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from functions.oai import engine
+from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import DataFile, Manifest
 from functions.store.catalog import Catalogue

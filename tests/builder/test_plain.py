@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder import intake
-from builder.parquet import RowWriter
-from builder.plain import PlainWriter
-from functions.oai import engine
+from builder.intake import intake
+from builder.parquet.plain import PlainWriter
+from builder.parquet.writer import RowWriter
+from functions.database import engine
 from functions.snapshot.column import Column
 
 TYPES = ("VARCHAR", "VARCHAR[]", "BIGINT", "INTEGER", "BOOLEAN", "TIMESTAMP")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from builder.pool import uninterrupted
+from builder.ingest.pool import uninterrupted
 
 
 @pytest.fixture

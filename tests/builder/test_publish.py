@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from builder import intake
-from builder.publish import NothingToPublish
+from builder.intake import intake
+from builder.publish.publish import NothingToPublish
 from builder.sources.event import Fault
 from functions.oai.repository import Record, Selection
 from functions.snapshot import layout

@@ -6,11 +6,11 @@ from typing import cast
 
 import pytest
 
-from builder import question
-from builder.bucket import BucketStore
-from builder.store import FolderStore
-from builder.views import TABLES
-from functions.oai import engine
+from builder.snapshot import query
+from builder.snapshot.views import TABLES
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -59,7 +59,7 @@ def bare(published: World) -> Iterator[engine.Connection]:
     """A connection that has the views, and none of the tables that they read."""
     with engine.connect() as connection:
         manifest = Catalogue(published.store).manifest(1)
-        connection.execute(question.statements(published.store, manifest, set()))
+        connection.execute(query.statements(published.store, manifest, set()))
         yield connection
 
 
@@ -67,8 +67,8 @@ def bare(published: World) -> Iterator[engine.Connection]:
 def test_a_folder_answers_whatever_reads_it(
     published: World, manifest: Manifest, connection: engine.Connection, sql: str
 ) -> None:
-    wanted = question.tables(published.store, manifest, sql)
-    connection.execute(question.statements(published.store, manifest, wanted))
+    wanted = query.tables(published.store, manifest, sql)
+    connection.execute(query.statements(published.store, manifest, wanted))
     _, rows = engine.query(connection, sql)
     assert [tuple(row) for row in rows] == [(STATEMENTS[sql][0],)]
 
@@ -76,7 +76,7 @@ def test_a_folder_answers_whatever_reads_it(
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_of_a_bucket_what_is_named_is_wanted(manifest: Manifest, sql: str) -> None:
     views = (STATEMENTS[sql][1] or "").split()
-    wanted = question.tables(BUCKET, manifest, sql)
+    wanted = query.tables(BUCKET, manifest, sql)
     assert wanted == {table for view in views for table in TABLES[view]}
 
 
@@ -106,7 +106,7 @@ def test_a_snapshot_that_is_expired_meanwhile_gives_way_to_the_next(
     world.publish()
     store = Overtaken(world, left=2)
     sql = "SELECT DISTINCT title FROM captures"
-    question.prepare(connection, store, sql)
+    query.prepare(connection, store, sql)
     _, rows = engine.query(connection, sql)
     assert [tuple(row) for row in rows] == [("2",)]
 
@@ -117,11 +117,11 @@ def test_a_file_that_is_gone_for_good_is_told(world: World, connection: engine.C
     (key,) = world.store.keys("records/records/")
     (world.root / key).write_bytes(b"no Parquet")
     with pytest.raises(DamagedStore, match="snapshot 1 is damaged"):
-        question.prepare(connection, world.store, "FROM captures")
+        query.prepare(connection, world.store, "FROM captures")
     (world.root / key).unlink()
     with pytest.raises(MissingObject, match=key):
-        question.prepare(connection, world.store, "FROM captures")
-    question.prepare(connection, world.store, "FROM sets")
+        query.prepare(connection, world.store, "FROM captures")
+    query.prepare(connection, world.store, "FROM sets")
 
 
 @pytest.mark.parametrize("view", TABLES)

@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.restore import restore
-from builder.selection import Selection
 from builder.sources.event import Capture
-from builder.withdraw import withdraw
-from functions.oai import engine
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
 from functions.snapshot import identifier
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
@@ -74,7 +74,7 @@ def manifest_of(world: World) -> Manifest:
 
 def rows(world: World, columns: str = "*") -> list[dict[str, Any]]:
     """Return the live captures of the newest snapshot, with their columns, by identifier."""
-    from builder import views
+    from builder.snapshot import views
 
     with engine.connect() as connection:
         connection.execute("SET VARIABLE root = $root", {"root": f"{world.root}/"})

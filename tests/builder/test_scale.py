@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from bench.generate import captures, fill
-from builder import intake
-from builder.publish import publish
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from functions.oai import engine
-from functions.snapshot import configuration, layout
+from builder.intake import intake
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.database import engine
+from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.bucket import BucketStore
-from builder.store import FolderStore, open_store
-from functions.snapshot import configuration
+from builder.store.folder import FolderStore, open_store
+from builder.store.s3 import BucketStore
+from functions.config import configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
 from tests.bucket import fresh

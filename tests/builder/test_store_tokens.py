@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from builder import recovery
-from builder.export import export
+from builder.export.store_copy import export
+from builder.snapshot import recovery
 
 from .conftest import World, capture
 from .test_export import problems

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.tally import tally
+from builder.display import tally
 
 
 @pytest.mark.parametrize(

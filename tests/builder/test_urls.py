@@ -2,17 +2,18 @@
 
 import pytest
 
-from builder import urls
-from builder.restore import restore
-from builder.selection import Selection
-from builder.verify import Means, verify
-from builder.withdraw import withdraw
+from builder.snapshot import url_index
+from builder.verify.verify import Means, verify
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
 from functions.content.errors import NotIndexed
 from functions.content.search import Search
-from functions.oai.duck import DuckRepository
-from functions.snapshot import layout, schema, surt
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import layout, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
+from functions.url import surt
 
 from .beginning import begin
 from .conftest import World, capture
@@ -159,8 +160,8 @@ def test_another_capture_of_that_url_and_second_stays(world: World) -> None:
 def from_before(world: World) -> None:
     """Publish twice as it was before, and see that nothing is found and nothing is damaged."""
     with pytest.MonkeyPatch.context() as before:
-        before.setattr(urls, "build", lambda *given: None)
-        before.setattr("builder.build.Build._urls", lambda *given: None)
+        before.setattr(url_index, "build", lambda *given: None)
+        before.setattr("builder.snapshot.tables.Build._urls", lambda *given: None)
         world.ingest([capture(n) for n in range(20)])
         published(world)
         world.ingest([capture(n, title="anew") for n in range(5)])

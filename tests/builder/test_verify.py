@@ -19,18 +19,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder import listing, views
-from builder.evidence import Evidence
-from builder.finding import CODES, DAMAGE
-from builder.group import span
-from builder.inventory import Inventory
-from builder.selection import Selection
+from builder.parquet.group import span
+from builder.snapshot import set_listings, views
+from builder.snapshot.views import stored
 from builder.sources.event import Capture
-from builder.store import FolderStore
-from builder.verify import Means, Sample, Verified, verify
-from builder.views import stored
-from builder.withdraw import withdraw
-from functions.oai import engine
+from builder.store.findings import CODES, DAMAGE
+from builder.store.folder import FolderStore
+from builder.verify.data_files import Evidence
+from builder.verify.inventory import Inventory
+from builder.verify.verify import Means, Sample, Verified, verify
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
 from functions.snapshot import layout, schema
 from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError
 from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
@@ -44,7 +44,7 @@ def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 8)
     monkeypatch.setattr(layout, "FILE_GROUPS", 3)
     monkeypatch.setattr(layout, "LEAF_FILES", 2)
-    monkeypatch.setattr(listing, "SPREAD", 0.4)
+    monkeypatch.setattr(set_listings, "SPREAD", 0.4)
 
 
 def fill(world: World) -> None:

@@ -5,13 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from builder.expire import snapshots
-from builder.preview import Item, Preview, preview
-from builder.restore import restore
-from builder.selection import NothingSelected, Selection
+from builder.snapshot.expiry import snapshots
+from builder.snapshot.transaction import NothingSelected
 from builder.sources.event import Fault
-from builder.withdraw import Withdrawn, selected, withdraw
-from functions.oai import engine
+from builder.withdraw.preview import Item, Preview, preview
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import Withdrawn, selected, withdraw
+from functions.database import engine
 from functions.oai.repository import Record
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import intake, pool, work
 from builder.errors import UsageError
-from builder.reading import Advance, Reading, Task
-from builder.rows import Part
+from builder.ingest import pool, workdir
+from builder.ingest.split_reader import Advance, Reading, Task
+from builder.intake import intake
+from builder.intake.rows import Part
 from builder.sources.event import Fault
 from functions.snapshot.errors import NO_SPACE, StoreError
 
@@ -104,12 +105,12 @@ def test_files_that_came_or_went_meanwhile(tmp_path: Path, monkeypatch: pytest.M
 
 
 def _folder(root: Path, files: list[Path]) -> Path:
-    from builder.ingest import Order
+    from builder.ingest.ingest import Order
 
     from .test_ingest import RULES, SETS
 
     asked = Order((), SETS, RULES).asked(list(map(str, files)), str(root))
-    return work.folder_of(root / ".tmp", asked)
+    return workdir.folder_of(root / ".tmp", asked)
 
 
 def _cut(part: Path) -> None:
@@ -144,13 +145,13 @@ def test_a_part_that_is_damaged_is_read_anew(
 
 def test_only_one_is_at_it_and_others_do_not_mind(tmp_path: Path, files: list[Path]) -> None:
     home = tmp_path / "home"
-    with work.opened(home / "ingest-1") as one:
+    with workdir.opened(home / "ingest-1") as one:
         with (
             pytest.raises(UsageError, match=f"process {os.getpid()} is ingesting these very"),
-            work.opened(home / "ingest-1"),
+            workdir.opened(home / "ingest-1"),
         ):
             pass
-        with work.opened(home / "ingest-2", lambda: time.time() + 10 * work.KEPT):
+        with workdir.opened(home / "ingest-2", lambda: time.time() + 10 * workdir.KEPT):
             assert one.folder.exists()  # however old: it is held
     assert list(home.iterdir()) == []  # where nothing was finished, nothing is left
 
@@ -163,8 +164,8 @@ def test_what_was_left_is_removed_once_it_is_old(
     (foreign / "x").mkdir(parents=True)  # without a lock it is none of ours
     (folder.parent / "ingest-empty").mkdir()
     beside = folder.parent / "ingest-other"
-    for later, left in ((work.KEPT - 60, True), (work.KEPT + 60, False)):
-        with work.opened(beside, lambda later=later: time.time() + later):  # type: ignore[misc]
+    for later, left in ((workdir.KEPT - 60, True), (workdir.KEPT + 60, False)):
+        with workdir.opened(beside, lambda later=later: time.time() + later):  # type: ignore[misc]
             assert folder.exists() == left
     assert foreign.exists()
     assert not (folder.parent / "ingest-empty").exists()
@@ -172,13 +173,13 @@ def test_what_was_left_is_removed_once_it_is_old(
 
 
 def test_what_cannot_be_asked_for_again_does_not_stay(tmp_path: Path) -> None:
-    with work.opened(work.folder_of(tmp_path, None)) as held:
+    with workdir.opened(workdir.folder_of(tmp_path, None)) as held:
         (held.parts / "part").mkdir()
     assert list(tmp_path.iterdir()) == []
-    left = work.folder_of(tmp_path, None)
+    left = workdir.folder_of(tmp_path, None)
     left.mkdir()
     (left / ".lock").touch()  # killed in the midst of it
-    with work.opened(tmp_path / "ingest-1"):
+    with workdir.opened(tmp_path / "ingest-1"):
         assert not left.exists()
 
 
@@ -186,7 +187,7 @@ def test_work_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(StoreError, match="cannot be written: File exists"),
-        work.opened(tmp_path / "file" / "ingest-1"),
+        workdir.opened(tmp_path / "file" / "ingest-1"),
     ):
         pass
 
@@ -209,16 +210,16 @@ def test_a_disk_that_is_full_while_a_part_is_written(tmp_path: Path) -> None:
 def test_a_disk_that_is_full_while_the_run_is_put_together(
     tmp_path: Path, files: list[Path]
 ) -> None:
-    real = work.Work.scratch
+    real = workdir.Work.scratch
 
     @contextmanager
-    def full(held: work.Work) -> Iterator[Path]:
+    def full(held: workdir.Work) -> Iterator[Path]:
         (held.folder / "captures-000000.parquet").symlink_to("/dev/full")
         with real(held) as scratch:
             yield scratch
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(work.Work, "scratch", full)
+        patch.setattr(workdir.Work, "scratch", full)
         with pytest.raises(StoreError, match=r"ingest-\w+: the disk is full; free some space"):
             ingested(tmp_path / "store", files)
 

@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
-from builder.server import LocalServer
+from builder.serve.server import LocalServer
 from functions.content.capture import FIELDS, Capture
 from functions.content.errors import ContentError
 from functions.content.handler import ContentApplication
-from functions.content.seam import NEWEST, Bound, Content, Found, Place, Stretch
+from functions.content.protocols import NEWEST, Bound, Content, Found, Place, Stretch
 from functions.oai.repository import Record
-from functions.snapshot import surt
 from functions.snapshot.manifest import Manifest
+from functions.url import surt
 from tests.oai.client import START, Clock, configured, event
 from tests.oai.memory import MemoryRepository, capture
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from builder.sources import event
 from functions.content.archives import PlacedArchives
 from functions.content.contents import ArchivedContents
-from functions.content.seam import Content
+from functions.content.protocols import Content
 from functions.oai.repository import Record
 from functions.store.slice import FolderSlices, Slices
 from tests.sources.containers import captures

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from functions.config import configuration
 from functions.content import cdx, memento, query, scope
+from functions.content.protocols import Place
 from functions.content.resume import LONGEST, Key
-from functions.content.seam import Place
 from functions.content.search import Search
-from functions.oai.event import Call, Reply
-from functions.snapshot import configuration, surt
+from functions.http.message import Call, Reply
 from functions.snapshot.manifest import Manifest
+from functions.url import surt
 from tests.builder.conftest import NAMESPACE, World, capture
 
 BASE = "https://archive.example.org/stage"

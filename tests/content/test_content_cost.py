@@ -7,8 +7,8 @@ import pytest
 
 from functions.content import cdx, memento
 from functions.content.search import Search
-from functions.oai.duck import DuckRepository
-from functions.oai.event import Call, Reply
+from functions.http.message import Call, Reply
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 from functions.store import mirror

@@ -12,7 +12,7 @@ import pytest
 
 from functions.content import assembly
 from functions.content.handler import ContentApplication
-from functions.oai.duck import DuckRepository
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.store.reader import open_reader
 from tests.bucket import administrator, environment, fresh
 from tests.oai.client import configured, event

@@ -11,18 +11,17 @@ from typing import Any
 
 import pytest
 
-from builder import depot
-from builder.demo import dataset
+from builder.demo import dataset, fetching
 from builder.obi.row import FILE, Incidence, Row, Version
 from builder.obi.run import Purpose, claim
-from builder.selection import Selection
-from builder.withdraw import withdraw
-from functions.content import opening
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.config import configuration
+from functions.content import wiring
 from functions.content.contents import ArchivedContents
 from functions.content.errors import ContentError
-from functions.oai.duck import DuckRepository
 from functions.oai.repository import Record
-from functions.snapshot import configuration
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.manifest import Manifest
 from tests.builder.beginning import begin
 from tests.builder.conftest import World
@@ -45,7 +44,7 @@ def repository_of(world: World) -> DuckRepository:
 
 def contents_of(world: World) -> ArchivedContents:
     settings = world.configuration()
-    return opening.contents(repository_of(world), str(world.root), world.root.parent, settings, {})
+    return wiring.contents(repository_of(world), str(world.root), world.root.parent, settings, {})
 
 
 def manifest_of(world: World) -> Manifest:
@@ -96,9 +95,9 @@ def test_files_of_datasets_come_out_of_what_each_strategy_made(
     world: World, tmp_path: Path, strategy: str
 ) -> None:
     text = f"[fileset]\nhost_seconds = 0\n{STRATEGIES[strategy]}\n"
-    with depot.platform() as base:
+    with fetching.platform() as base:
         settings = configuration.parse(text, {})
-        found = depot.fetched(world.store, settings, world.clock, tmp_path / "own", base)
+        found = fetching.fetched(world.store, settings, world.clock, tmp_path / "own", base)
         publish(world, found)
         ((name,),) = rows(world, "SELECT identifier FROM records")
     bodies = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from functions.content import headers, sandbox
 from functions.content.delivery import Answer
-from functions.oai.gateway import packed
+from functions.http.gateway import packed
 from tests.oai.client import event
 
 from .fakes import ID, Asker, Made, listening

@@ -12,8 +12,8 @@ from functions.content import delivery
 from functions.content.delivery import AHEAD
 from functions.content.errors import STATUSES, ContentError
 from functions.content.handler import PART
-from functions.content.seam import Content, Stretch
-from functions.oai import gateway
+from functions.content.protocols import Content, Stretch
+from functions.http import gateway
 from functions.snapshot.errors import DamagedStore, StoreUnavailable
 from tests.oai.client import event
 

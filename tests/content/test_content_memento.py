@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.content import memento, neighbours, stamp
+from functions.config import configuration
+from functions.config.configuration import Configuration
+from functions.content import memento, neighbours, timestamp
 from functions.content.search import Search
-from functions.oai.event import Call, Reply
-from functions.oai.files import Files
-from functions.snapshot import configuration, surt
-from functions.snapshot.configuration import Configuration
+from functions.database.files import Files
+from functions.http.message import Call, Reply
 from functions.snapshot.manifest import Manifest
+from functions.url import surt
 from tests.builder.conftest import World
 
 from .test_content_cdx import BASE, taken
@@ -325,10 +326,10 @@ def test_an_identifier_is_one_part_of_a_path() -> None:
     ],
 )
 def test_stamps(digits: int, instant: datetime) -> None:
-    assert stamp.to_instant(digits) == instant
+    assert timestamp.to_instant(digits) == instant
 
 
 def test_the_stamp_of_an_instant_drops_fractions_and_zones() -> None:
     east = timezone(timedelta(hours=2))
-    assert stamp.of(datetime(2007, 5, 31, 22, 35, 1, 999_999, tzinfo=east)) == 20070531203501
-    assert stamp.of(datetime(987, 1, 2, tzinfo=UTC)) == 9870102000000
+    assert timestamp.of(datetime(2007, 5, 31, 22, 35, 1, 999_999, tzinfo=east)) == 20070531203501
+    assert timestamp.of(datetime(987, 1, 2, tzinfo=UTC)) == 9870102000000

@@ -18,9 +18,9 @@ from builder.sources.event import Capture, Rules
 from builder.sources.webarchive import read
 from functions.content import cdx
 from functions.content.search import Search
-from functions.oai.event import Call
-from functions.snapshot import authority
+from functions.http.message import Call
 from functions.snapshot.manifest import Manifest
+from functions.url import authority
 from tests.builder.conftest import World
 from tests.sources.test_oracles import IA_EXCEPTIONS
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from functions.config import configuration
 from functions.content import cdx, listing
 from functions.content.search import Search
-from functions.oai import files
-from functions.oai.event import Call, Reply
-from functions.snapshot import configuration, layout
+from functions.database import files
+from functions.http.message import Call, Reply
+from functions.snapshot import layout
 from tests.builder.conftest import World
 
 from .test_content_cdx import BASE, Index, asked, taken

@@ -19,7 +19,7 @@ from functions.content.archives import PlacedArchives
 from functions.content.capture import Capture
 from functions.content.contents import ArchivedContents
 from functions.content.errors import ContentError
-from functions.content.seam import Content
+from functions.content.protocols import Content
 from functions.store.slice import FolderSlices
 from tests.sources.containers import (
     PAGE,

@@ -8,14 +8,15 @@ from random import Random
 
 import pytest
 
-from builder.selection import Selection
 from builder.sources import event
-from builder.withdraw import withdraw
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
 from functions.content import search
 from functions.content.capture import Capture
-from functions.content.seam import NEWEST, Place
+from functions.content.protocols import NEWEST, Place
 from functions.content.search import Search
-from functions.oai import engine, files, repository
+from functions.database import engine, files
+from functions.oai import repository
 from functions.snapshot import identifier, layout, schema
 from functions.snapshot.manifest import Manifest, Span
 from tests.builder.conftest import World, capture

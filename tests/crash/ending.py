@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from builder import index_text, stretch
+from builder.ingest import splits
+from builder.ingest.cdx import text
 
 STATUS = {signal.SIGKILL: -signal.SIGKILL, signal.SIGTERM: 143}
 """How a command ends that was ended so."""
@@ -40,7 +41,8 @@ def begun(
 
 
 def _armed(point: str, times: int, number: int) -> None:
-    from builder import index_block, pool
+    from builder.ingest import pool
+    from builder.ingest.cdx import block
 
     passed = count(1)
 
@@ -48,9 +50,9 @@ def _armed(point: str, times: int, number: int) -> None:
         if next(passed) == times:
             os.kill(os.getpid(), number)
 
-    read, given = index_block.read, pool.given
+    read, given = block.read, pool.given
 
-    def reading(*arguments: Any) -> index_block.Result:
+    def reading(*arguments: Any) -> block.Result:
         passing()
         return read(*arguments)
 
@@ -60,14 +62,14 @@ def _armed(point: str, times: int, number: int) -> None:
             passing()
 
     if point == "block":
-        index_block.read = reading
+        block.read = reading
     else:
         pool.given = giving  # type: ignore[assignment]
 
 
 def main(point: str, times: str, number: str, *arguments: str) -> int:
     """Carry the command out up to where it is to end; return its exit status."""
-    index_text.BLOCK, stretch.LEAST = BLOCK, _RANGE  # before anybody takes them over
+    text.BLOCK, splits.LEAST = BLOCK, _RANGE  # before anybody takes them over
     _armed(point, int(times), int(number))
     from builder.cli import main
 

@@ -12,12 +12,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from builder import expire, intake
-from builder.publish import publish
-from builder.rows import Part
-from builder.store import open_store
-from builder.surroundings import Surroundings
-from functions.snapshot import configuration, pointer
+from builder.intake import intake
+from builder.intake.rows import Part
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.snapshot import expiry
+from builder.store.folder import open_store
+from functions.config import configuration
+from functions.snapshot import pointer
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
 
@@ -104,7 +106,7 @@ def _expiring(store: Writer, seconds: float) -> dict[str, Any]:
     end = time.monotonic() + seconds
     while time.monotonic() < end or not done["snapshots"]:
         try:
-            expired = expire.expire(store, outside([]))
+            expired = expiry.expire(store, outside([]))
             done["snapshots"] += len(expired.snapshots)
             done["objects"] += expired.objects
             done["expiries"] += 1
@@ -118,8 +120,8 @@ def main(address: str, role: str, *arguments: str) -> None:
     """Do one role, and print its account."""
     # All is faster here than it is: old snapshots go, and young orphans, under everybody's hands.
     pointer.REMEMBERED = timedelta(seconds=3)
-    expire.ORPHAN_AGE = timedelta(seconds=0.2)
-    expire._unfinished = lambda store, now: []  # an ingest is not that slow
+    expiry.ORPHAN_AGE = timedelta(seconds=0.2)
+    expiry._unfinished = lambda store, now: []  # an ingest is not that slow
     store = Place(address, dict(os.environ)).store()
     if role == "publish":
         account = _publishing(store, int(arguments[0]), float(arguments[1]))

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from functions.oai.duck import DuckRepository
+from functions.config import configuration
 from functions.oai.handler import Application
-from functions.snapshot import configuration, layout
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.version import VERSION
 from functions.store.catalog import Catalogue

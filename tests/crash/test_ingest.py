@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from builder import index, intake
-from builder.store import FolderStore
+from builder.ingest.cdx import reader
+from builder.intake import intake
+from builder.store.folder import FolderStore
 
 from ..builder.indexes import line
 from ..builder.test_ingest import archive, ingested, intake_of
@@ -100,7 +101,7 @@ def test_an_index_is_begun_anew_where_its_ingest_was_ended(
     assert list(store.glob("intake/*")) == []
     # Who is asked to end clears up what is not whole; who is killed does not.
     assert list(store.glob(".tmp/ingest-*/parts/.*/captures-own-*-000000.parquet"))
-    monkeypatch.setattr(index, "read", partial(index.read, size=ending.BLOCK))
+    monkeypatch.setattr(reader, "read", partial(reader.read, size=ending.BLOCK))
     document = home(*command[:-2]).json
     assert document["sources"][0]["captures"] == lines
     files = [path.name for path in (store / "intake" / document["run"]).glob("captures-*")]

@@ -21,14 +21,15 @@ from pathlib import Path
 
 import pytest
 
-from builder import intake
-from builder.expire import expire, snapshots
-from builder.store import FolderStore
-from builder.surroundings import Surroundings
-from builder.verify import Means, verify
-from functions.oai.duck import DuckRepository
+from builder.intake import intake
+from builder.runtime import Surroundings
+from builder.snapshot.expiry import expire, snapshots
+from builder.store.folder import FolderStore
+from builder.verify.verify import Means, verify
+from functions.config import configuration
 from functions.oai.handler import Application
-from functions.snapshot import configuration, layout
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import layout
 from functions.store.catalog import Catalogue
 
 from ..builder.beginning import begin

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.publish import publish
-from builder.restore import restore
-from builder.selection import NothingSelected, Selection
-from builder.store import FolderStore
-from builder.withdraw import withdraw
+from builder.publish.publish import publish
+from builder.snapshot.transaction import NothingSelected
+from builder.store.folder import FolderStore
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
 from functions.snapshot import instant, layout
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer

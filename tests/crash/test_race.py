@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import pytest
 from lxml import etree
 
-from builder.publish import publish
+from builder.publish.publish import publish
 
 from ..bucket import fresh
 from ..extent import SECONDS

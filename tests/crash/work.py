@@ -9,18 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.expire import expire
-from builder.ingest import Means, Order, ingest
-from builder.publish import publish
-from builder.restore import restore
-from builder.selection import NothingSelected, Selection
+from builder.ingest.ingest import Means, Order, ingest
+from builder.ingest.splits import File
+from builder.ingest.workdir import folder_of, opened
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.snapshot.expiry import expire
+from builder.snapshot.transaction import NothingSelected
 from builder.sources.event import Rules
-from builder.store import FolderStore
-from builder.stretch import File
-from builder.surroundings import Surroundings
-from builder.withdraw import withdraw
-from builder.work import folder_of, opened
-from functions.snapshot import configuration, layout
+from builder.store.folder import FolderStore
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.config import configuration
+from functions.snapshot import layout
 
 from ..builder.conftest import NAMESPACE, Clock, capture
 

@@ -4,11 +4,11 @@ import hashlib
 from datetime import UTC, datetime
 from pathlib import Path
 
-from builder import intake
 from builder.demo import dataset
-from builder.depot import archived
-from builder.store import FolderStore
-from functions.snapshot import configuration
+from builder.demo.fetching import archived
+from builder.intake import intake
+from builder.store.folder import FolderStore
+from functions.config import configuration
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
 SETTINGS = '[fileset]\nbackend = "s3"\nhost_seconds = 0\n'

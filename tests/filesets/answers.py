@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from builder.filesets.document import host
-from builder.filesets.seam import ApiAnswer, FilesetError
+from builder.filesets.metadata.json_document import host
+from builder.filesets.protocols import ApiAnswer, FilesetError
 
 _REFUSED = {404: "platform-404", 410: "platform-gone", 401: "platform-restricted",
             403: "platform-restricted", 429: "platform-rate-limited"}  # fmt: skip

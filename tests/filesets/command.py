@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from builder import cli
-from builder.filesets import workshop
-from builder.store import FolderStore
+from builder.filesets import wiring
+from builder.store.folder import FolderStore
 
 from ..clock import surrounded
 from .server import Server
@@ -66,14 +66,14 @@ class Command:
 
 def led_to(there: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the ways of the command lead to the fake server's hosts, and to no other."""
-    ways = workshop.ways
+    ways = wiring.ways
 
     def led(*given: Any) -> Any:
         found = ways(*given)
         line = replace(found.line, guard=there.names, tls=there.server.authority.trusted())
         return replace(found, line=line, pace=there.ways.pace)
 
-    monkeypatch.setattr(workshop, "ways", led)
+    monkeypatch.setattr(wiring, "ways", led)
 
 
 def made(

@@ -20,8 +20,8 @@ from builder.filesets.item import (
     Resource,
     Terminal,
 )
-from builder.filesets.seam import Api, ApiAnswer, FilesetError
-from functions.snapshot import configuration
+from builder.filesets.protocols import Api, ApiAnswer, FilesetError
+from functions.config import configuration
 
 HOST = "data.example.org"
 NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)

@@ -3,9 +3,10 @@
 import hashlib
 from dataclasses import replace
 
-from builder.filesets import place, record
 from builder.filesets.item import FilesetPlatformItem, Outcome
-from builder.filesets.record import Kept
+from builder.filesets.strategies import keys as place
+from builder.filesets.strategies import record
+from builder.filesets.strategies.record import Kept
 from functions.snapshot.store import Writer
 from tests.filesets import outcomes
 

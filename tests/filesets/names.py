@@ -4,8 +4,8 @@ import re
 import socket
 from dataclasses import dataclass, field
 
-from builder.gather.address import Guard, SocketAddress, is_public
-from builder.gather.failure import NotHad
+from builder.http.addresses import Guard, SocketAddress, is_public
+from builder.http.errors import NotHad
 
 from .server import Server
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
-from builder.filesets.seam import Api, ApiAnswer, FilesetError, FilesetPlatformHelper
+from builder.filesets.protocols import Api, ApiAnswer, FilesetError, FilesetPlatformHelper
 
 from .answers import Answers
 

@@ -5,11 +5,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from builder import views
 from builder.filesets.item import Outcome
 from builder.filesets.run import Results
-from builder.revision import Built
-from functions.oai import engine
+from builder.snapshot import views
+from builder.snapshot.transaction import Built
+from functions.database import engine
 from functions.snapshot.pointer import Entry
 from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.filesets.exchange import Pace
-from builder.filesets.seam import ApiAnswer, FilesetError
+from builder.filesets.download.client import Pace
+from builder.filesets.protocols import ApiAnswer, FilesetError
 
 from .server import (
     Answer,

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from builder.filesets import holding
-from builder.filesets.archive import Archive
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import (
     Description,
@@ -24,11 +22,13 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
-from builder.filesets.place import place
+from builder.filesets.protocols import Api, FilesetError
 from builder.filesets.result import result
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.strategies import archiveorg_item
 from builder.filesets.strategies.archiveorg import Items
-from builder.store import FolderStore
+from builder.filesets.strategies.archiveorg_client import Archive
+from builder.filesets.strategies.keys import place
+from builder.store.folder import FolderStore
 
 from .body import Body, Generated, chunks
 from .ias3 import KEYS, Internet, internet
@@ -112,7 +112,7 @@ def test_each_file_is_put_and_the_record_comes_last(
     assert run.check_existing(item) is None
     found = run.process(item)
     assert (found.ingest_strategy, found.status) == ("archiveorg-fileset", "success")
-    name = holding.name(item)
+    name = archiveorg_item.name(item)
     assert site.items == {name: {path: whole(body) for path, body in BODIES.items()}}
     for file in found.manifest:
         assert (file.status, file.key, file.offset) == ("verified", None, None)
@@ -182,7 +182,7 @@ def test_a_run_that_broke_off_is_gone_on_with(
     run = asked(site, there, store)
     found = run.process(item)
     store.remove(place(item) + "fileset.json")
-    del site.items[holding.name(item)]["b"]
+    del site.items[archiveorg_item.name(item)]["b"]
     server.forget()
     site.log.clear()
     again = run.process(item)
@@ -199,13 +199,13 @@ def test_what_was_deleted_there_is_put_again_as_it_was(
     run = asked(site, there, store)
     found = run.process(item)
     assert [f.status for f in found.manifest] == ["unverified"] * 2
-    del site.items[holding.name(item)]["b"]
+    del site.items[archiveorg_item.name(item)]["b"]
     assert run.check_existing(item) is None
     assert run.process(item) == found
     server.add(f"{HOST}1", served(b"3"))
-    del site.items[holding.name(item)]["b"]
+    del site.items[archiveorg_item.name(item)]["b"]
     assert refused(run, item).status.startswith("mismatch-")
-    assert "b" not in site.items[holding.name(item)]
+    assert "b" not in site.items[archiveorg_item.name(item)]
 
 
 @pytest.mark.parametrize("name", ["archiveorg-fileset", "archiveorg-fileset-bundled"])
@@ -215,7 +215,7 @@ def test_what_was_altered_there_is_told_and_not_written_over(
     item = item_of(server, {"a": b"1", "b": b"2"})
     run = asked(site, there, store, name)
     run.process(item)
-    kept = site.items[holding.name(item)]
+    kept = site.items[archiveorg_item.name(item)]
     altered = "bundle.zip" if name.endswith("bundled") else "b"
     kept[altered] = b"other"
     found = run.check_existing(item)
@@ -233,7 +233,7 @@ def test_another_file_of_that_name_is_not_written_over(
     server: Server, there: World, site: Internet, store: FolderStore, digests: str
 ) -> None:
     item = item_of(server, {"a": b"1"}, digests=digests)
-    site.items[holding.name(item)] = {"a": b"!"}
+    site.items[archiveorg_item.name(item)] = {"a": b"!"}
     error = refused(asked(site, there, store), item)
     assert error.status == "mismatch-existing"
     assert [f.status for f in error.manifest] == ["mismatch-existing"]
@@ -244,7 +244,7 @@ def test_a_file_without_a_digest_that_is_there_is_not_put_again(
     server: Server, there: World, site: Internet, store: FolderStore
 ) -> None:
     item = item_of(server, {"a": b"1"}, digests="")
-    site.items[holding.name(item)] = {"a": b"1"}
+    site.items[archiveorg_item.name(item)] = {"a": b"1"}
     found = asked(site, there, store).process(item)
     assert [f.status for f in found.manifest] == ["unverified"]
     assert not site.puts()
@@ -267,7 +267,7 @@ def test_a_bundle_is_one_zip_of_all(
     item = item_of(server, BODIES)
     found = asked(site, there, store, "archiveorg-fileset-bundled").process(item)
     assert (found.status, found.bundle_archiveorg_path) == ("success", "bundle.zip")
-    kept = site.items[holding.name(item)]
+    kept = site.items[archiveorg_item.name(item)]
     assert list(kept) == ["bundle.zip"]
     body = kept["bundle.zip"]
     assert found.bundle_file_meta is not None
@@ -306,7 +306,9 @@ def test_a_large_member_that_breaks_off_begins_the_bundle_anew(
     server.add(f"{HOST}1", then(broken, served(body, ranges=False)))
     found = asked(site, there, store, "archiveorg-fileset-bundled").process(item)
     assert found.status == "success"
-    with zipfile.ZipFile(io.BytesIO(site.items[holding.name(item)]["bundle.zip"])) as bundle:
+    with zipfile.ZipFile(
+        io.BytesIO(site.items[archiveorg_item.name(item)]["bundle.zip"])
+    ) as bundle:
         assert bundle.read("b") == whole(body)
 
 
@@ -419,7 +421,7 @@ def test_a_file_that_fails_ends_it_and_leaves_no_record(
     error = refused(asked(site, there, store), item)
     assert error.status == "mismatch-md5"
     assert [f.status for f in error.manifest] == ["verified", "mismatch-md5", "skipped"]
-    assert list(site.items[holding.name(item)]) == ["a"]
+    assert list(site.items[archiveorg_item.name(item)]) == ["a"]
     assert list(store.keys("filesets/")) == []
     assert not list((store.root.parent / "scratch").iterdir())
 
@@ -508,7 +510,7 @@ def test_a_request_tells_the_item_that_has_its_files(
 
 def test_names_of_items_are_what_archive_org_takes(server: Server) -> None:
     item = item_of(server, {"a": b"1"})
-    name = holding.name(item)
+    name = archiveorg_item.name(item)
     assert name.startswith("data.example.org-doi-10.5072-FK2-HIVES-1.0-")
     others = [
         replace(item, version="2.0"),
@@ -517,7 +519,7 @@ def test_names_of_items_are_what_archive_org_takes(server: Server) -> None:
         replace(item, platform_id="č" * 300),
         replace(item, platform_id="x" * 300),
     ]
-    names = {holding.name(other) for other in others} | {name}
+    names = {archiveorg_item.name(other) for other in others} | {name}
     assert len(names) == 6
     for one in names:
         assert 5 <= len(one) <= 80

@@ -8,7 +8,7 @@ import pytest
 
 from builder.filesets.item import FilesetPlatformItem, Person, Request, Resource
 from builder.filesets.platforms.archiveorg import ArchiveOrg
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
 from tests.filesets.answers import Answers
 from tests.filesets.samples import ARCHIVEORG, MD5, SHA1, archiveorg
 

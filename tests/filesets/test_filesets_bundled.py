@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from builder import bundle
-from builder.filesets import record
+from builder import zip
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
-from builder.filesets.place import place
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import record
 from builder.filesets.strategies.bundled import Bundled
-from builder.store import FolderStore
+from builder.filesets.strategies.keys import place
+from builder.store.folder import FolderStore
 from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator
 from tests.filesets.body import Body, Generated, digest
@@ -46,7 +46,7 @@ BODIES: dict[str, Body] = {
 @pytest.fixture(autouse=True)
 def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A member is large, and so in two parts, with half the bytes."""
-    monkeypatch.setattr(bundle, "PART", PART)
+    monkeypatch.setattr(zip, "PART", PART)
 
 
 @pytest.fixture(params=["folder", "moto"])
@@ -497,7 +497,7 @@ def test_a_bundle_that_would_be_other_bytes_is_not_written_in_its_place(
     asked = strategy(store, there)
     found = asked.process(item)
     store.remove(found.location or "")
-    monkeypatch.setattr(bundle, "_MODE", 0o100600 << 16)
+    monkeypatch.setattr(zip, "_MODE", 0o100600 << 16)
     with pytest.raises(FilesetError, match=r"mismatch-existing: .* made anew it would not be"):
         asked.process(item)
     assert found.location not in objects(store)

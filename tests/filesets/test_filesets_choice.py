@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.choice import STRATEGIES, choose, limited
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
-from builder.filesets.seam import FilesetError
-from functions.snapshot.configuration import parse
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies.choice import STRATEGIES, choose, limited
+from functions.config.configuration import parse
 
 DEFAULTS = parse("", {})
 MEGA, GIGA = 1_000_000, 1_000_000_000

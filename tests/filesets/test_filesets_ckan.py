@@ -8,7 +8,7 @@ import pytest
 
 from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
 from builder.filesets.platforms.ckan import Ckan
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
 from tests.filesets.answers import Answers
 from tests.filesets.samples import CKAN, MD5, SHA1, SHA256, ckan, ckan_resource
 

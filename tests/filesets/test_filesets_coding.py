@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.filesets import wall
-from builder.gather import coding
-from builder.gather.failure import NotHad
+from builder.filesets.download import interstitial
+from builder.http import coding
+from builder.http.errors import NotHad
 
 FORMS = {"gzip": 31, "deflate": 15, "raw": -15}
 BODIES = st.binary(max_size=2000) | st.integers(0, 600_000).map(lambda n: b"\0" * n)
@@ -100,11 +100,11 @@ def test_what_is_no_coding(name: str) -> None:
     ],
 )
 def test_a_page_is_known_by_its_first_bytes(kind: str | None, first: bytes, is_it: bool) -> None:
-    assert wall.is_page(kind, first) is is_it
+    assert interstitial.is_page(kind, first) is is_it
 
 
 @settings(deadline=None)
 @given(st.binary(max_size=2000), st.sampled_from([None, "text/html", "text/csv"]))
 def test_any_bytes_are_a_page_or_none(data: bytes, kind: str | None) -> None:
-    assert wall.is_page(kind, data) in (True, False)
-    assert wall.kept_out({}, data) in (True, False)
+    assert interstitial.is_page(kind, data) in (True, False)
+    assert interstitial.kept_out({}, data) in (True, False)

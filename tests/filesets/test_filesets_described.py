@@ -7,7 +7,7 @@ from lxml import etree
 
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
 from builder.filesets.platforms import figshare_article
-from functions.oai import datacite
+from functions.oai.render import datacite
 from tests.filesets.answers import Answers
 from tests.filesets.outcomes import outcome
 from tests.filesets.test_filesets_formats import made, told

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.detect import Detected, detect
+from builder.filesets.detect.detect import Detected, detect
 from builder.filesets.item import Request
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
 
 from .pages import Pages, gone, page, real
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets import document
 from builder.filesets.item import FilesetManifestFile, Licence, Related
-from builder.filesets.licence import licences, spdx
-from builder.filesets.paging import pages
-from builder.filesets.person import inverted, named, orcid
-from builder.filesets.prose import plain
-from builder.filesets.relation import related
-from builder.filesets.seam import FilesetError
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.licence import licences, spdx
+from builder.filesets.metadata.paging import pages
+from builder.filesets.metadata.person import inverted, named, orcid
+from builder.filesets.metadata.prose import plain
+from builder.filesets.metadata.relation import related
+from builder.filesets.protocols import FilesetError
 from tests.filesets.answers import Answers
 
 JSON = st.recursive(
@@ -26,13 +26,21 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_whatever_stands_there_it_is_read_or_not_and_never_a_fault(value: Any) -> None:
-    for read in (document.text, document.day, document.doi, document.web, orcid, inverted, plain):
+    for read in (
+        json_document.text,
+        json_document.day,
+        json_document.doi,
+        json_document.web,
+        orcid,
+        inverted,
+        plain,
+    ):
         found = read(value)
         assert found is None or found
-    assert document.size(value) is None or isinstance(document.size(value), int)
-    assert all(isinstance(text, str) and text for text in document.texts(value, apart=";"))
-    assert all(isinstance(entry, dict) for entry in document.entries(value))
-    assert document.inner(value, "a", "b") == {} or isinstance(value, dict)
+    assert json_document.size(value) is None or isinstance(json_document.size(value), int)
+    assert all(isinstance(text, str) and text for text in json_document.texts(value, apart=";"))
+    assert all(isinstance(entry, dict) for entry in json_document.entries(value))
+    assert json_document.inner(value, "a", "b") == {} or isinstance(value, dict)
     assert related(value, "Cites") is None or isinstance(value, str)
     assert all(isinstance(licence, Licence) for licence in licences(name=value, url=value))
 
@@ -78,7 +86,7 @@ def test_html_becomes_plain_text(given: object, expected: str | None) -> None:
     ],
 )
 def test_a_day_is_one_that_there_is(given: object, expected: str | None) -> None:
-    assert document.day(given) == expected
+    assert json_document.day(given) == expected
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,7 @@ def test_a_day_is_one_that_there_is(given: object, expected: str | None) -> None
     ],
 )
 def test_a_url_has_a_host(given: str, expected: str | None) -> None:
-    assert document.web(given) == expected
+    assert json_document.web(given) == expected
 
 
 @pytest.mark.parametrize(
@@ -110,27 +118,27 @@ def test_a_url_has_a_host(given: str, expected: str | None) -> None:
     ],
 )
 def test_a_link_is_read_where_it_stands(link: str | None, expected: str | None) -> None:
-    assert document.joined("https://example.org/a/", link) == expected
+    assert json_document.joined("https://example.org/a/", link) == expected
 
 
 def test_digests_are_of_their_length_and_in_lower_case() -> None:
-    assert document.digest(" D41D8CD98F00B204E9800998ECF8427E ", "md5") == "d41d8cd9" + (
+    assert json_document.digest(" D41D8CD98F00B204E9800998ECF8427E ", "md5") == "d41d8cd9" + (
         "8f00b204e9800998ecf8427e"
     )
-    assert document.digest("d41d8cd98f00b204e9800998ecf8427e", "sha1") is None
-    assert document.digest("1adGSDHSG232776e7qedqgdaysdfts8", "md5") is None
-    assert document.digest("", "md5") is None
+    assert json_document.digest("d41d8cd98f00b204e9800998ecf8427e", "sha1") is None
+    assert json_document.digest("1adGSDHSG232776e7qedqgdaysdfts8", "md5") is None
+    assert json_document.digest("", "md5") is None
 
 
 def test_sizes_may_be_written_as_texts_and_are_not_negative() -> None:
-    assert [document.size(one) for one in (7, "13165", 7.0, True, -1, "1e3", 7.5, None)] == [
+    assert [json_document.size(one) for one in (7, "13165", 7.0, True, -1, "1e3", 7.5, None)] == [
         7, 13165, 7, None, None, None, None, None,
     ]  # fmt: skip
 
 
 def test_files_of_one_path_are_put_apart_by_id_and_others_are_left() -> None:
     files = [FilesetManifestFile(path=path) for path in ("a.csv", "b.csv", "a.csv")]
-    assert [file.path for file in document.apart(files, ["1", "2", "3"])] == [
+    assert [file.path for file in json_document.apart(files, ["1", "2", "3"])] == [
         "1/a.csv", "b.csv", "3/a.csv",
     ]  # fmt: skip
 
@@ -198,7 +206,7 @@ def test_what_is_related_is_named_by_its_kind(identifier: str, expected: Related
 
 
 def following(page: Any) -> str | None:
-    return document.text(page.get("next"))
+    return json_document.text(page.get("next"))
 
 
 def test_pages_are_followed_to_the_last() -> None:
@@ -222,7 +230,7 @@ def test_pages_that_lead_back_or_away_are_refused(second: str, status: str) -> N
 
 
 def test_a_list_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builder.filesets.paging.PAGES", 3)
+    monkeypatch.setattr("builder.filesets.metadata.paging.PAGES", 3)
 
     class Endless(Answers):
         def document(self, url: str, *, hosts: Any = ()) -> Any:
@@ -236,12 +244,12 @@ def test_a_list_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_list_that_is_none_is_refused_and_an_object_for_one_is_a_list() -> None:
-    assert document.entries({"a": 1}) == ({"a": 1},)
-    assert document.entries([{"a": 1}, "b"]) == ({"a": 1},)
+    assert json_document.entries({"a": 1}) == ({"a": 1},)
+    assert json_document.entries([{"a": 1}, "b"]) == ({"a": 1},)
     for value in (None, {"a": 1}, [1], "x"):
         with pytest.raises(FilesetError, match="platform-bad-response"):
-            document.listed(value, "the list")
+            json_document.listed(value, "the list")
     with pytest.raises(FilesetError, match="platform-bad-response"):
-        document.mapping(json.loads("[]"), "the answer")
+        json_document.mapping(json.loads("[]"), "the answer")
     with pytest.raises(FilesetError, match="platform-bad-response"):
-        document.name("", "a file")
+        json_document.name("", "a file")

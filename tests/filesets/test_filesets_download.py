@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from builder.filesets import download
-from builder.filesets.exchange import Pace
-from builder.filesets.seam import FilesetError, Received
-from builder.store import FolderStore
+from builder.filesets.download import download
+from builder.filesets.download.client import Pace
+from builder.filesets.protocols import FilesetError, Received
+from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from tests.bucket import Bucket, administrator, fresh
 

@@ -6,7 +6,7 @@ import pytest
 
 from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
 from builder.filesets.platforms.dryad import Dryad
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
 from tests.filesets.answers import Answers
 from tests.filesets.samples import DRYAD, DRYAD_FILES, SHA256, dryad, dryad_file, dryad_page
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from builder.filesets import api, download
+from builder.filesets.download import api, download
 from builder.filesets.status import BOTH, FILE, RESULT, STATUSES
-from builder.gather.failure import NotHad
-from builder.obi.outcome import OUTCOMES
+from builder.http.errors import NotHad
+from builder.http.outcomes import OUTCOMES
 
 
 @pytest.mark.parametrize("code", sorted(OUTCOMES))

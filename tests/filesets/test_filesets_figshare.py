@@ -8,7 +8,7 @@ import pytest
 
 from builder.filesets.item import FilesetPlatformItem, Licence, Person, Related, Request, Resource
 from builder.filesets.platforms.figshare import Figshare
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
 from tests.filesets.answers import Answers
 from tests.filesets.samples import FIGSHARE, MD5, figshare, figshare_file
 

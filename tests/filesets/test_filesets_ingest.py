@@ -7,7 +7,7 @@ import pytest
 
 from builder.filesets import status
 from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem, Outcome, Request
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 
 from . import fakes

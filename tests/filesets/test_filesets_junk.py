@@ -17,7 +17,7 @@ from builder.filesets.platforms.mendeley import Mendeley
 from builder.filesets.platforms.osf import Osf
 from builder.filesets.platforms.pangaea import Pangaea
 from builder.filesets.platforms.zenodo import Zenodo
-from builder.filesets.seam import FilesetError, FilesetPlatformHelper
+from builder.filesets.protocols import FilesetError, FilesetPlatformHelper
 from builder.filesets.status import STATUSES
 from tests.filesets import (
     samples,

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.filesets.detect import detect
+from builder.filesets.detect.detect import detect
 from builder.filesets.item import Request, Resource
 from builder.filesets.platforms.dataverse import Dataverse
 from builder.filesets.platforms.inveniordm import InvenioRDM
 from builder.filesets.platforms.zenodo import Zenodo
-from builder.filesets.seam import FilesetError, FilesetPlatformHelper
+from builder.filesets.protocols import FilesetError, FilesetPlatformHelper
 from builder.filesets.status import STATUSES
 
 from . import test_filesets_dataverse as dataverse

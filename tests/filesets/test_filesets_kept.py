@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.filesets import record
 from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem
-from builder.filesets.place import RECORD, place
-from builder.filesets.seam import FilesetError, FilesetIngestStrategy
+from builder.filesets.protocols import FilesetError, FilesetIngestStrategy
+from builder.filesets.strategies import record
 from builder.filesets.strategies.bundled import Bundled
+from builder.filesets.strategies.keys import RECORD, place
 from builder.filesets.strategies.s3 import Objects
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from tests.filesets.server import Server, served, serving, status
 from tests.filesets.test_filesets_s3 import HOST, item_of
 from tests.filesets.world import World, settings_of, world

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.landing import biblio
+from builder.filesets.detect.landing import biblio
 
 from .pages import REAL
 

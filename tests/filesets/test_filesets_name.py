@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.name import Name, parse
-from builder.filesets.seam import FilesetError
+from builder.filesets.detect.name import Name, parse
+from builder.filesets.protocols import FilesetError
 
 DOI = "10.5281/zenodo.21"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.order import order, ordered
+from builder.filesets.version_order import order, ordered
 
 from .outcomes import item
 

@@ -8,7 +8,7 @@ import pytest
 
 from builder.filesets.item import FilesetPlatformItem, Person, Request, Resource
 from builder.filesets.platforms.osf import Osf
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
 from tests.filesets.answers import Answers
 from tests.filesets.samples import MD5, OSF, SHA256, osf, osf_entry, osf_page
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.filesets.item import FilesetManifestFile
-from builder.filesets.path import safe, settled
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies.path import safe, settled
 
 UNSAFE = {
     "": "empty",

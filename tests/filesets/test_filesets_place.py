@@ -6,8 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets import place
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.strategies import keys as place
 
 ITEM = FilesetPlatformItem(
     platform_name="invenio",

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from builder.filesets.detect import detect
+from builder.filesets.detect.detect import detect
 from builder.filesets.item import FilesetPlatformItem, Request
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
 from tests.filesets import samples
 from tests.filesets.body import digest
 from tests.filesets.server import Server, html, json_of, redirect, served

@@ -2,9 +2,9 @@
 
 import pytest
 
+from builder.filesets.detect.probe import probed
 from builder.filesets.item import Request, Resource
-from builder.filesets.platform import PLATFORMS
-from builder.filesets.probe import probed
+from builder.filesets.platforms.known import PLATFORMS
 from tests.filesets.answers import Answers
 from tests.filesets.samples import ckan
 

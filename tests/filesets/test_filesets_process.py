@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from builder import cli
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 
 from ..clock import surrounded
 from .body import digest

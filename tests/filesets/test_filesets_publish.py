@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from builder import restore, withdraw
 from builder.filesets.item import FilesetPlatformItem, Request
 from builder.filesets.run import Results
-from builder.selection import Selection
-from functions.oai import engine
+from builder.withdraw import reinstate, withdraw
+from builder.withdraw.selection import Selection
+from functions.database import engine
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.filesets.outcomes import DESCRIPTION, URL, failed, file, item, outcome
 from tests.filesets.published import begun, publish, rows
@@ -270,7 +270,7 @@ def test_restored_datasets_have_their_files_again(world: World) -> None:
     change = Selection((NAME,), None, None, None, None, None)
     withdraw.withdraw(world.store, world.configuration(), world.outside(), change, "why")
     assert rows(world, "SELECT count(*) FROM files") == [(0,)]
-    restore.restore(world.store, world.configuration(), world.outside(), change)
+    reinstate.restore(world.store, world.configuration(), world.outside(), change)
     assert rows(world, "SELECT kind, deleted FROM records") == [("fileset", False)]
     assert rows(world, "SELECT count(*) FROM files") == [(2,)]
     publish(world, outcome(item("a.csv", "b.csv"), existing=True))

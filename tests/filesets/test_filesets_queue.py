@@ -15,7 +15,7 @@ from builder.filesets import queue as queues
 from builder.filesets.item import Outcome, Request
 from builder.filesets.queue import Queue, QueueError, connected, is_final, wait
 from builder.filesets.session import Session
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 
 from ..bucket import ACCESS_KEY, REGION, SECRET_KEY

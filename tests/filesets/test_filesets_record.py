@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets import record
 from builder.filesets.item import (
     ArchiveStrategyResult,
     Cdx,
@@ -18,8 +17,9 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.seam import FilesetError
-from builder.store import FolderStore
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import record
+from builder.store.folder import FolderStore
 
 BASE = "filesets/zenodo/zenodo.org/7/1.0123456789ab/"
 BODIES = {"a.csv": b"a,b\n1,2\n", "b.bin": bytes(3000)}

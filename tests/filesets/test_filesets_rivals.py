@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from builder.filesets import workshop
+from builder.filesets import wiring
 from builder.filesets.item import Outcome, Request
-from builder.filesets.strategy import Materials
-from builder.store import FolderStore
+from builder.filesets.strategies.table import Materials
+from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 
 from ..bucket import Bucket
@@ -57,7 +57,7 @@ def test_both_find_it_archived_and_it_is_there_once(
         )
 
     def work(own: Materials) -> Outcome:
-        ingest = workshop.ingest(own, threading.Event(), 60)
+        ingest = wiring.ingest(own, threading.Event(), 60)
         ready.wait(30)
         return ingest.process(Request(url))
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import intake
 from builder.filesets.run import Results
-from builder.store import FolderStore
-from functions.oai import engine
+from builder.intake import intake
+from builder.store.folder import FolderStore
+from functions.database import engine
 from functions.snapshot.errors import StoreError
 from tests.filesets.outcomes import failed, item, outcome
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from builder.filesets import record
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
 )
-from builder.filesets.place import place
-from builder.filesets.seam import FilesetError
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import record
+from builder.filesets.strategies.keys import place
 from builder.filesets.strategies.s3 import Objects
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator, fresh

@@ -10,9 +10,9 @@ from contextlib import suppress
 
 import pytest
 
-from builder.gather import wire
-from builder.gather.budget import Budget, Limits
-from builder.gather.failure import NotHad
+from builder.http import wire
+from builder.http.errors import NotHad
+from builder.http.limits import Budget, Limits
 
 from .body import Generated, digest
 from .names import Names

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from builder.filesets import feed, journal, line
+from builder.filesets import journal, request_stream
+from builder.filesets import request as line
 from builder.filesets.entry import Entry
 from builder.filesets.item import Outcome, Request
-from builder.filesets.keeping import Keeping
-from builder.filesets.line import BadLine
+from builder.filesets.request import BadLine
+from builder.filesets.results import Keeping
 from builder.filesets.session import Session
 from functions.snapshot.errors import StoreError
 
@@ -297,7 +298,7 @@ def fed(data: bytes) -> list[Request]:
     writer = threading.Thread(target=lambda: (os.write(into, data), os.close(into)))
     writer.start()
     try:
-        return list(feed.requests(out, threading.Event()))
+        return list(request_stream.requests(out, threading.Event()))
     finally:
         writer.join()
         os.close(out)
@@ -349,7 +350,7 @@ def test_a_feed_that_nobody_writes_to_ends_with_the_run() -> None:
     ended = threading.Timer(0.3, stop.set)
     ended.start()
     began = time.monotonic()
-    assert list(feed.requests(out, stop)) == []
+    assert list(request_stream.requests(out, stop)) == []
     assert time.monotonic() - began < 30
     os.close(into)
     os.close(out)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.signature import unsigned
+from builder.filesets.download.signed_url import unsigned
 
 from .command import Command
 from .deposits import content, deposit

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from builder.filesets import workshop
-from builder.filesets.exchange import Pace
+from builder.filesets import wiring
+from builder.filesets.download.client import Pace
 from builder.filesets.item import Outcome, Request
 from builder.filesets.status import BOTH, FILE, RESULT, STATUSES
-from builder.filesets.strategy import Materials
-from builder.store import FolderStore
+from builder.filesets.strategies.table import Materials
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from functions.snapshot.store import Entry, Sink
 from tests.filesets import samples
@@ -79,7 +79,7 @@ class Stage:
             clock=lambda: datetime(2026, 11, 22, 10, tzinfo=UTC),
             scratch=self.folder,
         )
-        made = workshop.ingest(materials, self.stop, seconds)
+        made = wiring.ingest(materials, self.stop, seconds)
         return made.process(Request(url, ingest_type), dry=dry)
 
     def article(self, *bodies: str, answer: Answer | None = None, **more: Any) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from builder.filesets.status import FILE, STATUSES
 from builder.filesets.strategies.s3 import Objects
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 
 from .command import Command

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import verify
-from builder.export import ForeignTarget, export
-from builder.filesets import place
-from builder.finding import CODES
-from builder.store import FolderStore
+from builder.export.store_copy import ForeignTarget, export
+from builder.filesets.strategies import keys as place
+from builder.store.findings import CODES
+from builder.store.folder import FolderStore
+from builder.verify import verify
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Entry
 from tests.builder.beginning import begin

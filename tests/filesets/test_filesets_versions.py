@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from builder.filesets.item import FilesetPlatformItem, Outcome, Request
-from builder.filesets.order import order
 from builder.filesets.run import Results
+from builder.filesets.version_order import order
 from tests.builder.conftest import NAMESPACE, World
 from tests.filesets.outcomes import failed, item, outcome
 from tests.filesets.published import ingest, rows

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.filesets.digests import Digests
+from builder.filesets.download.digests import Digests
 from builder.filesets.item import ArchiveStrategyResult, FilesetPlatformItem
-from builder.filesets.place import RECORD, place
-from builder.filesets.seam import FilesetError, Received
+from builder.filesets.protocols import FilesetError, Received
+from builder.filesets.strategies.keys import RECORD, place
 from builder.filesets.strategies.warc import LENGTH, Records
 from builder.filesets.strategies.web import BUNDLED, FILE, FILESET, Captured
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from tests.bucket import fresh
 

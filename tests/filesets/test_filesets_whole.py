@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from builder import depot, verify
-from builder.demo import dataset
-from functions.snapshot import configuration
+from builder.demo import dataset, fetching
+from builder.verify import verify
+from functions.config import configuration
 from tests.builder.conftest import World
 from tests.filesets.published import publish, rows
 
@@ -50,11 +50,11 @@ def test_each_strategy_is_published_and_the_same_again_changes_nothing(
 ) -> None:
     text = f"[fileset]\nhost_seconds = 0\n{STRATEGIES[strategy]}\n"
     settings = configuration.parse(text, {})
-    with depot.platform() as base:
-        first = depot.fetched(world.store, settings, world.clock, tmp_path / "own", base)
+    with fetching.platform() as base:
+        first = fetching.fetched(world.store, settings, world.clock, tmp_path / "own", base)
         assert (first.status, first.detail) == ("success", "")
         assert publish(world, first).new == 1
-        again = depot.fetched(world.store, settings, world.clock, tmp_path / "own", base)
+        again = fetching.fetched(world.store, settings, world.clock, tmp_path / "own", base)
         built = publish(world, again)
     assert (again.status, built.changed, built.unchanged) == ("success-existing", 0, 1)
     assert rows(world, "SELECT ingest_strategy FROM ingest_fileset_platform") == [(strategy,)]

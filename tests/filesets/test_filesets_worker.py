@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from builder import worker
-from builder.store import FolderStore
+from builder.aws import fileset_worker
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import ConfigurationError, StoreError
 
 from ..bucket import Bucket
@@ -35,7 +35,7 @@ class Function:
         task, scratch = self.folder / "task", self.folder / "scratch"
         task.mkdir(exist_ok=True)
         scratch.mkdir(exist_ok=True)
-        found: Any = worker.run(records, self.variables, task, scratch, seconds)
+        found: Any = fileset_worker.run(records, self.variables, task, scratch, seconds)
         assert not list(scratch.iterdir())
         return [failure["itemIdentifier"] for failure in found["batchItemFailures"]]
 
@@ -169,4 +169,4 @@ def test_lambda_hands_over_its_event_and_its_clock(
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("LAMBDA_TASK_ROOT", str(function.folder))
     event = {"Records": [{"messageId": "m", "body": body(good), "attributes": {}}]}
-    assert worker.handler(event, Context()) == {"batchItemFailures": []}
+    assert fileset_worker.handler(event, Context()) == {"batchItemFailures": []}

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets import zip
-from builder.filesets.digests import Digests
-from builder.filesets.seam import FilesetError
-from builder.filesets.zip import Member, Ranges, directory, inflated, read
-from builder.store import FolderStore
+from builder.filesets.download.digests import Digests
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import zip_reader
+from builder.filesets.strategies.zip_reader import Member, Ranges, directory, inflated, read
+from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from functions.store import tally
 from tests.builder.test_bundle import packed, paths
@@ -69,7 +69,7 @@ def test_every_member_is_read_and_lies_where_it_is_told_to(
 
 
 def test_what_was_bundled_here_is_read_as_well() -> None:
-    bodies = {"a/b.csv": b"1,2\n", "large": random.Random(1).randbytes(zip.DIRECTORY * 3)}
+    bodies = {"a/b.csv": b"1,2\n", "large": random.Random(1).randbytes(zip_reader.DIRECTORY * 3)}
     data, rows = packed(bodies)
     found = members_of(data)
     assert [(m.entry.path, m.offset, m.digests.size) for m in found] == [

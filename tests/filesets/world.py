@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from builder.filesets import means
-from builder.filesets.api import PlatformApi
-from builder.filesets.download import FileDownloader
-from builder.filesets.exchange import Pace
+from builder.filesets import resources
+from builder.filesets.download.api import PlatformApi
+from builder.filesets.download.client import Pace
+from builder.filesets.download.download import FileDownloader
 from builder.filesets.item import FilesetManifestFile
-from builder.filesets.means import Ways
-from functions.snapshot import configuration
+from builder.filesets.resources import Ways
+from functions.config import configuration
 
 from .body import Body, digest
 from .names import Names
@@ -81,7 +81,7 @@ def world(
     found = settings_of(given)
     names = Names(server, dict(elsewhere or {}))
     stop = threading.Event()
-    ways = means.means(
+    ways = resources.means(
         found, AGENT, names, stop, folder, wall, clock=clock, tls=server.authority.trusted()
     )
     return World(server, names, replace(ways, pace=pace), found, stop)

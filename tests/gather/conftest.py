@@ -12,19 +12,20 @@ from typing import Any
 
 import pytest
 
-from builder.bucket import BucketStore
-from builder.gather.address import Guard, networks
-from builder.gather.budget import Limits
-from builder.gather.fetch import Means
 from builder.gather.hold import held
-from builder.gather.polite import Hosts, Manners
 from builder.gather.session import Account, Order, Session
 from builder.gather.state import DAY, Choice
-from builder.obi import fold, log, url
+from builder.http import url
+from builder.http.addresses import Guard, networks
+from builder.http.fetch import Means
+from builder.http.limits import Limits
+from builder.http.politeness import Hosts, Manners
+from builder.obi import log, replay
 from builder.obi.row import TEMPLATE, Incidence, Refipo, Row, Version
 from builder.obi.run import Outside, Purpose, Run, claim, history
-from builder.store import FolderStore
-from functions.oai import engine
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from functions.database import engine
 
 from ..bucket import fresh
 from ..builder.conftest import Clock
@@ -123,7 +124,7 @@ class World:
         """Ask the tables that the logs come to."""
         (self.folder / "fold").mkdir(exist_ok=True)
         with closing(engine.connect()) as connection:
-            fold.fold(connection, self.store, history(self.store), self.folder / "fold")
+            replay.fold(connection, self.store, history(self.store), self.folder / "fold")
             return connection.execute(sql).fetchall()
 
     def days(self, many: float) -> None:

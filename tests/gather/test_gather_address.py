@@ -2,8 +2,8 @@
 
 import pytest
 
-from builder.gather.address import Guard, is_public, networks
-from builder.gather.failure import NotHad
+from builder.http.addresses import Guard, is_public, networks
+from builder.http.errors import NotHad
 
 PUBLIC = ["8.8.8.8", "193.6.1.1", "2001:4860:4860::8888", "2a00:1450:4001::1", "64:ff9b::808:808",
           "::ffff:8.8.8.8", "2002:808:808::1"]  # fmt: skip

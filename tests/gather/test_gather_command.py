@@ -15,8 +15,8 @@ from builder.obi import log
 from builder.obi.history import standing
 from builder.obi.row import Version
 from builder.obi.run import history
-from builder.store import FolderStore
-from functions.snapshot import configuration
+from builder.store.folder import FolderStore
+from functions.config import configuration
 from tests.redif.samples import ARCHIVE, SERIES
 from tests.whole.conftest import Result, sheaf
 

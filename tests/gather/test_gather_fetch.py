@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from builder.gather.address import Guard, networks
-from builder.gather.budget import Limits
-from builder.gather.chain import Once, follow
-from builder.gather.failure import Deferred, NotHad
-from builder.gather.fetch import Known, Means, fetch
-from builder.gather.polite import Hosts, Manners
-from builder.gather.result import Content, Fetched, Moved, Result, Unchanged
+from builder.http.addresses import Guard, networks
+from builder.http.errors import Deferred, NotHad
+from builder.http.fetch import Known, Means, fetch
+from builder.http.limits import Limits
+from builder.http.politeness import Hosts, Manners
+from builder.http.redirects import Once, follow
+from builder.http.response import Content, Fetched, Moved, Result, Unchanged
 from tests.gather import site as web
 from tests.gather.site import Site
 from tests.patience import in_real_time

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from builder.demo import site as demo
-from builder.gather import document
-from builder.gather.result import Content
+from builder.gather import pdf_digest
+from builder.http.response import Content
 from builder.obi.row import Incidence, Version
 
 from . import site as web
@@ -22,19 +22,19 @@ def content(path: Path, data: bytes) -> Content:
 
 
 def test_the_text_of_a_pdf(tmp_path: Path) -> None:
-    document.check()
-    first = document.text(content(tmp_path / "a", PDF))
+    pdf_digest.check()
+    first = pdf_digest.text(content(tmp_path / "a", PDF))
     assert first is not None
     assert len(first.sha256) == 64
     assert first.method.startswith("pypdfium2/")
-    assert document.text(content(tmp_path / "b", SAME)) == first
+    assert pdf_digest.text(content(tmp_path / "b", SAME)) == first
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"<html>", b"%PDF-1.4\n", PDF[: len(PDF) // 3], b"%PDF-" * 500]
 )
 def test_what_has_no_text(tmp_path: Path, data: bytes) -> None:
-    assert document.text(content(tmp_path / "a", data)) is None
+    assert pdf_digest.text(content(tmp_path / "a", data)) is None
 
 
 def test_other_bytes_with_the_same_text_are_a_change_that_says_so(world: World) -> None:

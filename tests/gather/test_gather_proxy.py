@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from builder.errors import UsageError
-from builder.gather import wire
-from builder.gather.address import Anywhere
-from builder.gather.budget import Budget, Limits
-from builder.gather.failure import NotHad
-from builder.gather.proxy import Proxies, proxies
+from builder.http import wire
+from builder.http.addresses import Anywhere
+from builder.http.errors import NotHad
+from builder.http.limits import Budget, Limits
+from builder.http.proxies import Proxies, proxies
 
 from . import site as web
 from .forwarding import forwarding

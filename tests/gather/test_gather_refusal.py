@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.gather.address import Guard, networks
-from builder.gather.budget import Limits
-from builder.gather.fetch import Means
-from builder.gather.polite import Hosts, Manners
 from builder.gather.refusal import CODES, lifted
-from builder.obi.outcome import OUTCOMES
+from builder.http.addresses import Guard, networks
+from builder.http.fetch import Means
+from builder.http.limits import Limits
+from builder.http.outcomes import OUTCOMES
+from builder.http.politeness import Hosts, Manners
 
 MEANS = Means(
     "Sheaf/test",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from builder.gather.polite import Manners
+from builder.http.politeness import Manners
 from builder.obi import content, key
 from builder.obi.history import is_open, standing
 from builder.obi.row import Failure, Incidence, Redirect, Seen, Version
@@ -430,7 +430,7 @@ def test_again_tries_each_file_once(world: World) -> None:
 
 
 def test_logs_do_not_depend_on_the_order_of_answers(site: web.Site, tmp_path: Path) -> None:
-    from builder.store import FolderStore
+    from builder.store.folder import FolderStore
 
     for n in range(20):
         site.pages[f"/{n}"] = web.text(f"{n}") if n % 3 else web.redirect(f"/{n + 1}")

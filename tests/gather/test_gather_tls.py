@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from builder.gather import wire
-from builder.gather.address import Guard, networks
-from builder.gather.budget import Limits
-from builder.gather.failure import NotHad
-from builder.gather.fetch import Known, Means, fetch
-from builder.gather.polite import Hosts, Manners
-from builder.gather.result import Content, Result
+from builder.http import wire
+from builder.http.addresses import Guard, networks
+from builder.http.errors import NotHad
+from builder.http.fetch import Known, Means, fetch
+from builder.http.limits import Limits
+from builder.http.politeness import Hosts, Manners
+from builder.http.response import Content, Result
 
 from . import site as web
 

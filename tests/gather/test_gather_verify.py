@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from builder.obi.copy import Carriage
+from builder.obi.replicate import Carriage
 from builder.obi.row import Incidence
-from builder.store import FolderStore
-from builder.verify import verify
+from builder.store.folder import FolderStore
+from builder.verify.verify import verify
 
 from ..obi.test_obi_verify import MEANS
 from . import site as web

@@ -75,7 +75,7 @@ def serve() -> None:
     """Read commands, and print the number of each; a line of nothing waits for the last one."""
     from builder import cli
     from builder.commands import harvest
-    from builder.gather import wire
+    from builder.http import wire
 
     assert cli.main
     assert harvest.run

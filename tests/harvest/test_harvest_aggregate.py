@@ -11,7 +11,7 @@ import pytest
 from lxml import etree
 from sickle import Sickle
 
-from builder.harvest.piece import cut
+from builder.harvest.fragment import cut
 from functions.snapshot import layout
 
 from ..oai.validity import OAI, codes, valid

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from builder.harvest import cleaning
+from builder.harvest import repair
 from builder.harvest.answer import UNREADABLE, page, taken_apart
 from builder.harvest.errors import Broken
 from builder.harvest.page import read
@@ -26,16 +26,16 @@ def record(number: int, title: str) -> str:
 @pytest.mark.parametrize(
     ("bad", "good", "words"),
     [
-        (b"a\x0bb\x00", "ab", cleaning.CHARACTERS),
-        ("a\ufffeb\uffff".encode(), "ab", cleaning.CHARACTERS),
-        (b"a&#0;b&#x1F;&#xFFFE;", "ab", cleaning.CHARACTERS),
-        (b"a\xed\xa0\xbd\xed\xb8\x80b", "a\U0001f600b", cleaning.CHARACTERS),
-        (b"a\xed\xa0\xbdb", "ab", cleaning.CHARACTERS),
-        (b"caf\xe9 \x93q\x94", "caf\xe9 \u201cq\u201d", cleaning.BYTES),
-        (b"&nbsp;&eacute;&Scaron;", "\xe9\u0160", cleaning.ENTITIES),
-        (b"AT&T & &unknown; &amp; &#65;", "AT&T & &unknown; & A", cleaning.MARKUP),
-        (b"1 < 2 and 3 <4", "1 < 2 and 3 <4", cleaning.MARKUP),
-        (b"<![CDATA[a & b &nbsp; \x01]]>", "a & b &nbsp;", cleaning.CHARACTERS),
+        (b"a\x0bb\x00", "ab", repair.CHARACTERS),
+        ("a\ufffeb\uffff".encode(), "ab", repair.CHARACTERS),
+        (b"a&#0;b&#x1F;&#xFFFE;", "ab", repair.CHARACTERS),
+        (b"a\xed\xa0\xbd\xed\xb8\x80b", "a\U0001f600b", repair.CHARACTERS),
+        (b"a\xed\xa0\xbdb", "ab", repair.CHARACTERS),
+        (b"caf\xe9 \x93q\x94", "caf\xe9 \u201cq\u201d", repair.BYTES),
+        (b"&nbsp;&eacute;&Scaron;", "\xe9\u0160", repair.ENTITIES),
+        (b"AT&T & &unknown; &amp; &#65;", "AT&T & &unknown; & A", repair.MARKUP),
+        (b"1 < 2 and 3 <4", "1 < 2 and 3 <4", repair.MARKUP),
+        (b"<![CDATA[a & b &nbsp; \x01]]>", "a & b &nbsp;", repair.CHARACTERS),
     ],
 )
 def test_what_xml_does_not_allow_is_mended_and_told(bad: bytes, good: str, words: str) -> None:
@@ -122,9 +122,9 @@ def test_whatever_comes_is_mended_or_refused(junk: bytes, charset: str | None) -
 
 @given(st.text(max_size=40))
 def test_what_is_mended_is_mended_once(text: str) -> None:
-    first = cleaning.mended(
+    first = repair.mended(
         f'<OAI-PMH xmlns="{OAI}">{text}</OAI-PMH>'.encode("utf-8", "replace"), None
     )
-    again = cleaning.mended(first.data, None)
+    again = repair.mended(first.data, None)
     assert again.data == first.data
     assert again.places == ()

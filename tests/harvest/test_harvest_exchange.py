@@ -10,12 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from builder.gather.budget import Limits
-from builder.gather.failure import Deferred
-from builder.gather.polite import Hosts
-from builder.gather.polite import Manners as Pace
+from builder.harvest.client import Exchange, Manners, Means
 from builder.harvest.errors import Unanswered
-from builder.harvest.exchange import Exchange, Manners, Means
+from builder.http.errors import Deferred
+from builder.http.limits import Limits
+from builder.http.politeness import Hosts
+from builder.http.politeness import Manners as Pace
 
 from .test_harvest_page import HEADER, answer, listed
 

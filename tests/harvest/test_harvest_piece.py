@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from builder.aggregation import Harvest, entry, is_kept, sets
 from builder.harvest.errors import Broken
+from builder.harvest.fragment import Piece, cut
+from builder.harvest.ingest import Harvest, entry, is_kept, sets
 from builder.harvest.origin import Origin, is_provenance, origins
-from builder.harvest.piece import Piece, cut
 from builder.harvest.row import Harvested
 from builder.harvest.state import Counts, Going, Run, State
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from builder.expire import expire
-from builder.publish import publish
-from builder.restore import restore
-from builder.selection import Selection
-from builder.surroundings import Surroundings
-from builder.withdraw import withdraw
-from functions.snapshot.configuration import Configuration
+from builder.publish.publish import publish
+from builder.runtime import Surroundings
+from builder.snapshot.expiry import expire
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.config.configuration import Configuration
 
 from .item import Given, Item, State, awaited, digest_of, ingested, withdrawn
 

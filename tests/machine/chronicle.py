@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from builder.withdraw import Withdrawn
-from functions.oai import engine
+from builder.withdraw.withdraw import Withdrawn
+from functions.database import engine
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.store import Writer

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from builder.surroundings import Surroundings
-from functions.snapshot import configuration, layout
-from functions.snapshot.configuration import Configuration
+from builder.runtime import Surroundings
+from functions.config import configuration
+from functions.config.configuration import Configuration
+from functions.snapshot import layout
 from functions.snapshot.errors import SheafError
 from functions.snapshot.pointer import Expiry, Pointer
 from functions.snapshot.store import Writer

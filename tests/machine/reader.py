@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from functions.oai.duck import DuckRepository
-from functions.oai.present import STALE
+from functions.oai.as_of import STALE
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import instant
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.pointer import Pointer

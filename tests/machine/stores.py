@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.store import Entry, Writer
 
 from .hours import Hours

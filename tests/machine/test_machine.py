@@ -21,8 +21,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from builder import listing
-from builder.selection import Selection
+from builder.snapshot import set_listings
+from builder.withdraw.selection import Selection
 from functions.snapshot import instant, layout
 from functions.snapshot.errors import StoreUnavailable
 from functions.snapshot.store import Writer
@@ -252,8 +252,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "GROUP_ROWS", 4)
     monkeypatch.setattr(layout, "FILE_GROUPS", 2)
     monkeypatch.setattr(layout, "LEAF_FILES", 2)
-    monkeypatch.setattr(listing, "SPREAD", 0.25)
-    monkeypatch.setattr(listing, "_SLACK", 0)
+    monkeypatch.setattr(set_listings, "SPREAD", 0.25)
+    monkeypatch.setattr(set_listings, "_SLACK", 0)
 
 
 def proven(maker: Maker, budget: settings) -> None:

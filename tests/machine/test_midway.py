@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.selection import Selection
 from builder.sources.event import Capture
-from builder.withdraw import withdraw
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
 from tests.builder.conftest import NAMESPACE, World, capture
 from tests.oai.client import Client, Page
 

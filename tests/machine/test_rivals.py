@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from builder.selection import Selection
+from builder.withdraw.selection import Selection
 
 from .change import AnyChange, Expiration, Publication, Withdrawal
 from .item import NAMES, Given

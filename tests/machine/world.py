@@ -7,10 +7,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
-from builder import intake
-from builder.publish import NothingToPublish
-from builder.rows import Part
-from builder.selection import NothingSelected
+from builder.intake import intake
+from builder.intake.rows import Part
+from builder.publish.publish import NothingToPublish
+from builder.snapshot.transaction import NothingSelected
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, DamagedStore, NothingPublished, StoreError
 from functions.snapshot.store import Writer

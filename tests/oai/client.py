@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 
 from lxml import etree
 
+from functions.config import configuration
+from functions.config.configuration import Configuration
 from functions.oai.handler import Application
 from functions.oai.repository import Repository
-from functions.snapshot import configuration
-from functions.snapshot.configuration import Configuration
 
 from .validity import OAI, codes, valid
 

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 from lxml import etree
 
-from functions.oai import about
-from functions.oai.about import WARC, Origin
+from functions.config.description import LONGEST_NOTICE
 from functions.oai.answer import Answer, OneRecord
 from functions.oai.format import load
-from functions.oai.render import Renderer, template
+from functions.oai.render import about
+from functions.oai.render.about import WARC, Origin
+from functions.oai.render.render import Renderer, template
 from functions.oai.repository import Record
-from functions.snapshot.description import LONGEST_NOTICE
 
 from .client import START, Client, Page, configured, content
 from .memory import EMPTY_CAPTURE, Item, MemoryRepository, capture

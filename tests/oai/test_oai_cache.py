@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from functions.oai import cache
+from functions.http import caching
 from functions.snapshot.errors import StoreError
 
 from .client import START, Client, Clock, Page, content
@@ -200,7 +200,7 @@ def test_the_date_that_does_not_count_is_the_element_s(client):
         for n in range(3)
     }
     assert len(tags) == 3
-    plain = [cache.digest(text) for text in (b"", b"a", b"<responseDate>", b"b" * 40)]
+    plain = [caching.digest(text) for text in (b"", b"a", b"<responseDate>", b"b" * 40)]
     assert len({*plain}) >= 3
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from functions.oai import columns, engine, page
-from functions.oai.kept import Kept
-from functions.oai.page import Page
+from functions.database import columns, engine
+from functions.database.cache import Kept
 from functions.oai.repository import Record
+from functions.oai.repository_duckdb import page
+from functions.oai.repository_duckdb.page import Page
 from functions.snapshot import schema
 
 NAMES = ("position", "url", "sets", "title", "fetch_time", "url_bytes", "fetch_status", "deleted")

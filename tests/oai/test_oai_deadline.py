@@ -7,7 +7,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from functions.oai import deadline
+from functions.http import deadline
 from functions.oai.handler import Application
 
 from .client import configured, event

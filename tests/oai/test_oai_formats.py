@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from functions.oai import trial
-from functions.oai.document import document
+from functions.oai.render import check
 from functions.oai.repository import Record
+from functions.oai.unrenderable import document
 from functions.snapshot import schema
 from functions.snapshot.schema import Column
 
@@ -461,6 +461,6 @@ def test_a_table_that_went_away_is_known_to_a_server_that_runs(boxes):
 
 def test_the_samples_have_every_column():
     for kind, columns in schema.KINDS.items():
-        values = {column.name: trial.sample(column) for column in columns}
+        values = {column.name: check.sample(column) for column in columns}
         assert None not in values.values(), kind
         assert Record(1, "a:b", kind, START, False, (), values)

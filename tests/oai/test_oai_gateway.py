@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from functions.oai import gateway
+from functions.http import gateway
 
 from . import gateways
 from .client import Client, Page, content

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from functions.oai.as_of import Present
 from functions.oai.listing import Lister
-from functions.oai.present import Present
 
 from .model import Run
 

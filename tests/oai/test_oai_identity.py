@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from functions.oai import identity
+from functions.config import configuration, description, keys
+from functions.oai import identify
 from functions.oai.answer import Answer, Identify
-from functions.oai.render import Renderer
-from functions.snapshot import configuration, description, keys
+from functions.oai.render.render import Renderer
 from functions.snapshot.manifest import Manifest
 
 from .client import BASE, START, Client, Page, configured, content
@@ -44,7 +44,7 @@ def rendered(told: Identify) -> Page:
 def configured_so(**values) -> Page:
     """Return what `identified` does for a snapshot of nothing, without an application."""
     manifest = Manifest(1, START, "example.org", (), {})
-    return rendered(identity.identify(configured(**values), manifest))
+    return rendered(identify.identify(configured(**values), manifest))
 
 
 def identified(repository: MemoryRepository, **values) -> Page:
@@ -142,7 +142,7 @@ def test_an_empty_snapshot(clock):
 
 def test_the_program_tells_its_name_and_version_if_it_knows_it(repository):
     assert texts(identified(repository), f"{TOOLKIT}toolkit")[0] == ("title", "Sheaf")
-    told = identity.identify(configured(), repository.manifest(2))
+    told = identify.identify(configured(), repository.manifest(2))
     for version, expected in (
         ("1.2", [("title", "Sheaf"), ("version", "1.2")]),
         ("", [("title", "Sheaf")]),

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from functions.oai.present import Present
+from functions.oai.as_of import Present
 from functions.snapshot.errors import NothingPublished, StoreUnavailable
 from functions.snapshot.pointer import Pointer
 

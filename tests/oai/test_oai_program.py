@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from functions.oai import render, template, text
 from functions.oai.format import TEMPLATES
-from functions.oai.page import Page
-from functions.oai.program import Program
-from functions.oai.template import Loop, Templates
-from functions.oai.trial import sample
+from functions.oai.render import render, template, text
+from functions.oai.render.check import sample
+from functions.oai.render.program import Program
+from functions.oai.render.template import Loop, Templates
+from functions.oai.repository_duckdb.page import Page
 from functions.snapshot import schema
 
 _WHEN = datetime(2007, 11, 5, 12, tzinfo=UTC)

@@ -14,9 +14,9 @@ from lxml import etree
 from functions.oai import format as formats
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES
-from functions.oai.render import NothingLeft, Renderer
+from functions.oai.render.render import NothingLeft, Renderer
+from functions.oai.render.text import escape_text
 from functions.oai.repository import Record
-from functions.oai.text import escape_text
 from functions.snapshot.errors import ConfigurationError
 
 from .client import START, Client

@@ -9,9 +9,9 @@ from lxml import etree
 
 from functions.oai.answer import RecordList
 from functions.oai.handler import Application
+from functions.oai.render.sheet import Missed, Sheet
+from functions.oai.render.template import Loop
 from functions.oai.repository import Record
-from functions.oai.sheet import Missed, Sheet
-from functions.oai.template import Loop
 
 from .client import START, Page, configured, content, event
 from .memory import MemoryRepository, capture

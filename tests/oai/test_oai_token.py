@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.oai.errors import OAIError
-from functions.oai.place import Place
+from functions.oai.set_cursor import Place
 from functions.oai.token import LONGEST, Token, _text
 from functions.snapshot.manifest import UNSTAMPED, Manifest
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from functions.oai import gateway
+from functions.http import gateway
 from functions.oai.handler import Application
 
 from .client import START, Page, configured, content, event

@@ -10,7 +10,7 @@ from pathlib import Path
 from functions.oai import format as formats
 from functions.oai.format import TEMPLATES
 from functions.oai.provider import Provider
-from functions.oai.render import Renderer
+from functions.oai.render.render import Renderer
 from functions.snapshot import instant, setspec
 
 from . import protocol

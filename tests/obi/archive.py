@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder import work
+from builder.ingest import workdir
 from builder.obi.history import Committed
 from builder.obi.row import Row
 from builder.obi.run import Outside, Purpose, claim
@@ -44,7 +44,7 @@ class Repec(World):
         self.clock.sleep(10)
         means = Means(self.run_outside, lambda *_: nullcontext(lambda n: None))
         order = Order((Origin(path, path.name, is_tree),), tist, Acceptance(everything=True))
-        with work.opened(self.root.parent / "ingest-x") as held:
+        with workdir.opened(self.root.parent / "ingest-x") as held:
             ingest(self.store, order, held, means)
 
     def gathered(self, *rows: Row) -> Committed:

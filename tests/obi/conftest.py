@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.bucket import BucketStore
 from builder.obi.run import Outside
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
 
 from ..bucket import fresh
 from ..builder.conftest import Clock

@@ -9,10 +9,10 @@ from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from builder.bucket import BucketStore
 from builder.obi.row import FILE, TEMPLATE, Incidence, Redirect, Row, Version
 from builder.obi.run import Committed, Purpose, Run, claim
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
 
 from ..builder.conftest import Clock
 from .conftest import Time

@@ -13,7 +13,7 @@ from pathlib import Path
 from builder.obi.claim import Outside, Purpose
 from builder.obi.row import Incidence, Redirect, Row, Seen, Version
 from builder.obi.run import claim
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 
 FIRST = 1_352_481_230

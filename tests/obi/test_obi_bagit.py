@@ -11,13 +11,13 @@ import pytest
 
 from builder.cli import main
 from builder.errors import UsageError
+from builder.export import bagit as bag
+from builder.export.bagit import Bagged
+from builder.export.opening import opened
+from builder.export.parcel import parcel
 from builder.obi import key
 from builder.obi.run import history
-from builder.preserve import bag
-from builder.preserve.bag import Bagged
-from builder.preserve.opening import opened
-from builder.preserve.parcel import parcel
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.store import Writer
 from tests.obi.kept import FIRST, Kept, fourth, three_in

@@ -12,7 +12,7 @@ from builder.obi import key
 from builder.obi.claim import Opened, give_up
 from builder.obi.history import standing
 from builder.obi.run import Committed, Outside, Purpose, abandon, claim, history
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import Conflict, StoreError
 
 from .conftest import Time

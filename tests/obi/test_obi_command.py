@@ -9,7 +9,7 @@ import pytest
 
 from builder.obi import key
 from builder.obi.run import claim
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 
 from ..bucket import fresh
 from ..redif.samples import ARCHIVE, PAPER, SERIES

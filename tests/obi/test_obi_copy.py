@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.export import Exported, export
+from builder.export.store_copy import Exported, export
 from builder.obi import key
-from builder.obi.copy import Carriage, ForeignRuns
+from builder.obi.replicate import Carriage, ForeignRuns
 from builder.obi.run import Committed, claim, history
-from builder.store import FolderStore
-from builder.verify import verify
+from builder.store.folder import FolderStore
+from builder.verify.verify import verify
 from functions.snapshot.errors import DamagedStore
 
 from ..bucket import fresh

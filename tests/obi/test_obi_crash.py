@@ -15,8 +15,8 @@ import pytest
 
 from builder.obi.history import is_open, standing
 from builder.obi.run import abandon, claim, history
-from builder.store import FolderStore
-from builder.verify import verify
+from builder.store.folder import FolderStore
+from builder.verify.verify import verify
 from functions.snapshot.errors import StoreError
 
 from ..bucket import Bucket, fresh

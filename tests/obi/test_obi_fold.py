@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from builder.obi import fold, key
+from builder.obi import key, replay
 from builder.obi.history import LOG, Committed
 from builder.obi.row import Archive, Failure, Fault, Redirect, Refipo, Row, Seen
-from builder.store import FolderStore
-from functions.oai import engine
+from builder.store.folder import FolderStore
+from functions.database import engine
 from functions.snapshot import obi, schema
 from functions.snapshot.errors import DamagedStore
 from tests.obi.logs import incidence, logged, version
@@ -33,7 +33,7 @@ class Folded:
     def __init__(self, store: FolderStore, runs: Sequence[Committed], scratch: Path) -> None:
         scratch.mkdir(parents=True, exist_ok=True)
         self.connection = engine.connect(scratch=scratch)
-        fold.fold(self.connection, store, runs, scratch)
+        replay.fold(self.connection, store, runs, scratch)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         found = self.connection.execute(f"SELECT * FROM {table} ORDER BY ALL")
@@ -185,7 +185,7 @@ def test_the_tables_are_those_of_the_schema(folded: Any) -> None:
     for table, columns in obi.TABLES.items():
         found = done.connection.execute(f"DESCRIBE {table}").fetchall()
         assert [row[:2] for row in found] == [(c.name, c.type) for c in columns], table
-        assert done.connection.execute(f"SELECT * FROM {table} ORDER BY {fold.order(table)}")
+        assert done.connection.execute(f"SELECT * FROM {table} ORDER BY {replay.order(table)}")
         assert schema.TABLES[table] == columns
 
 
@@ -197,7 +197,7 @@ def test_the_order_of_runs_and_their_number_at_once_change_nothing(
         for n in range(20)
     ]
     together = Folded(store, runs, tmp_path / "1")
-    monkeypatch.setattr(fold, "_AT_ONCE", 3)
+    monkeypatch.setattr(replay, "_AT_ONCE", 3)
     apart = Folded(store, runs[::-1], tmp_path / "2")
     for table in obi.TABLES:
         assert together.rows(table) == apart.rows(table), table

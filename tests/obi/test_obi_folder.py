@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.bulk import gathered
-from builder.store import FolderStore
-from builder.temporary import folder_beside, temporary
+from builder.store.bulk import gathered
+from builder.store.durable import folder_beside, temporary
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 
 MANY = [(f"obi/000/000/0001/{number}", b"x" * number) for number in range(50)]
@@ -21,7 +21,7 @@ def test_what_a_killed_writer_of_many_left_is_removed_by_the_next(tmp_path: Path
     """One is gone in the midst of it; another one is at work."""
     program = (
         "import os, pathlib, sys\n"
-        "from builder.temporary import folder_beside, temporary\n"
+        "from builder.store.durable import folder_beside, temporary\n"
         "with temporary(pathlib.Path(sys.argv[1])) as (_, path), folder_beside(path) as folder:\n"
         "    (folder / '0').write_bytes(b'half')\n"
         "    os._exit(9)\n"

@@ -10,9 +10,10 @@ import pytest
 from lxml import etree
 
 from builder.sources.redif.document import Account, Inheritable
-from functions.oai import redif, statement, trial
+from functions.oai import statement
 from functions.oai.format import load
-from functions.oai.render import Renderer
+from functions.oai.render import check, redif
+from functions.oai.render.render import Renderer
 from functions.snapshot import identifier, obi
 from tests.oai.client import Client, content
 from tests.oai.memory import Item, MemoryRepository, capture
@@ -283,7 +284,7 @@ def test_the_crosswalks_withstand_whatever_a_template_holds() -> None:
     formats, renderer = load(), Renderer()
     for row in formats.rows:
         if "template" in row.crosswalks:
-            trial.check(renderer, row, "template")
+            check.check(renderer, row, "template")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from builder.obi import key
 from builder.obi.claim import Purpose
 from builder.obi.row import Failure, Incidence, Redirect, Version
 from builder.obi.run import claim
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from tests.redif.trees import archive, paper, tarball
 
 from ..whole.conftest import Home, Result, make_home

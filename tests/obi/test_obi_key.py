@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builder.obi import key, log
 from builder.obi.run import claim, history
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 
 from ..bucket import Bucket, fresh

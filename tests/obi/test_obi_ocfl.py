@@ -18,12 +18,12 @@ from ocfl.validator import Validator
 
 from builder.cli import main
 from builder.errors import UsageError
+from builder.export import obi_objects, ocfl_root
+from builder.export.ocfl import NAMES, place
+from builder.export.ocfl_root import ForeignRoot, Rooted
+from builder.export.opening import opened
 from builder.obi.row import line
-from builder.preserve import holding, root
-from builder.preserve.ocfl import NAMES, place
-from builder.preserve.opening import opened
-from builder.preserve.root import ForeignRoot, Rooted
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore, NothingPublished
 from functions.snapshot.store import Writer
@@ -39,7 +39,9 @@ def kept(tmp_path: Path) -> Kept:
 
 def exported(store: Writer, target: Path) -> Rooted:
     with opened(store, 1024, 2) as (_, connection):
-        return root.export(store, holding.objects(connection), target, USER, lambda n: None)
+        return ocfl_root.export(
+            store, obi_objects.objects(connection), target, USER, lambda n: None
+        )
 
 
 def valid(target: Path) -> int:
@@ -309,18 +311,18 @@ def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
     target, whole = tmp_path / "root", tmp_path / "whole"
 
     def work() -> None:
-        root.export(kept.store, objects, target, USER, lambda n: None)
+        ocfl_root.export(kept.store, objects, target, USER, lambda n: None)
 
-    def some() -> list[holding.Held]:
+    def some() -> list[obi_objects.Held]:
         with opened(kept.store, 1024, 1) as (_, connection):
-            return [o for o in holding.objects(connection) if o.id in (PAPER, FULL)]
+            return [o for o in obi_objects.objects(connection) if o.id in (PAPER, FULL)]
 
     objects = some()
     if root_is_there:
         work()
         fourth(kept)
         objects = some()
-    root.export(kept.store, objects, whole, USER, lambda n: None)
+    ocfl_root.export(kept.store, objects, whole, USER, lambda n: None)
     step, killed, judged = 0, True, standing(target)
     while killed:
         killed = ended_at(step, work)
@@ -340,7 +342,7 @@ def test_the_row_beside_the_bytes_is_the_line_of_the_log(kept: Kept, tmp_path: P
     target = tmp_path / "root"
     exported(kept.store, target)
     with opened(kept.store, 1024, 1) as (_, connection):
-        for item in holding.objects(connection):
+        for item in obi_objects.objects(connection):
             for files, noted in zip(held(target, item.id), item.versions, strict=True):
                 assert files["version.json"] == line(noted.version)
                 assert NAMES[item.kind] in files

@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from builder.bucket import BucketStore
-from builder.obi import fold, rebuilt
+from builder.obi import replay
 from builder.obi.history import history
 from builder.obi.row import Failure, Incidence, Version
-from builder.publish import publish
-from builder.restore import restore
-from builder.selection import Selection
-from builder.verify import Means, verify
-from builder.withdraw import withdraw
-from functions.oai import engine
-from functions.oai.duck import DuckRepository
+from builder.publish.publish import publish
+from builder.store.s3 import BucketStore
+from builder.verify import obi_tables
+from builder.verify.verify import Means, verify
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import identifier, layout, obi
 from functions.snapshot.errors import ConfigurationError, DamagedStore, StoreError
 from functions.snapshot.manifest import Manifest
@@ -276,9 +277,9 @@ def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
         scratch = tmp_path / f"scratch-{threads}"
         scratch.mkdir()
         with engine.connect(threads=threads, memory_megabytes=memory, scratch=scratch) as database:
-            fold.fold(database, repec.store, history(repec.store), scratch)
+            replay.fold(database, repec.store, history(repec.store), scratch)
             for table in obi.TABLES:
-                made = rebuilt.keys(database, table, scratch)
+                made = obi_tables.keys(database, table, scratch)
                 assert made == [f.key for f in catalogue.files(shown, table)], table
                 assert made or table == "redirect"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.bucket import BucketStore
 from builder.obi import content, key, log
 from builder.obi.row import FILE, TEMPLATE, Incidence, Row, Version
 from builder.obi.run import Purpose, abandon, claim, history
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 
 from .conftest import Time

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from builder.obi.url import BAD, SCHEME, USERINFO, normalised
+from builder.http.url import BAD, SCHEME, USERINFO, normalised
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "repec" / "vectors.json"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.finding import CODES
 from builder.obi import key
-from builder.obi.audit import Audit, drawn
 from builder.obi.run import claim
-from builder.store import FolderStore
-from builder.verify import Means, Verified, verify
+from builder.store.findings import CODES
+from builder.store.folder import FolderStore
+from builder.verify.obi import Audit, drawn
+from builder.verify.verify import Means, Verified, verify
 from functions.snapshot.errors import DamagedStore
 
 from .conftest import Time

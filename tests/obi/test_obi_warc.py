@@ -14,9 +14,9 @@ from warcio.checker import Checker
 
 from builder.cli import main
 from builder.errors import UsageError
-from builder.preserve import holding, warc
-from builder.preserve.opening import opened
-from builder.preserve.warc import Found, Recorded
+from builder.export import obi_objects, warc
+from builder.export.opening import opened
+from builder.export.warc import Found, Recorded
 from functions.snapshot import instant
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.store import Writer
@@ -30,9 +30,9 @@ def kept(tmp_path: Path) -> Kept:
 
 def exported(store: Writer, target: Path) -> Recorded:
     with opened(store, 1024, 2) as (runs, connection):
-        gathered = holding.gathered(connection)
+        gathered = obi_objects.gathered(connection)
         found = [
-            Found(run.tist, partial(holding.sightings, connection, run.tist))
+            Found(run.tist, partial(obi_objects.sightings, connection, run.tist))
             for run in runs
             if run.tist in gathered
         ]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from builder.obi.row import FILE, Redirect, Row
 from builder.obi.run import Committed, Outside, Purpose, claim
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 
 from ..builder.conftest import Clock
 from ..crash.work import Killer

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from builder.__main__ import main
-from builder.rebuild.session import Session
+from builder.restore.session import Session
 
 
 def _armed(number: int, times: int) -> None:

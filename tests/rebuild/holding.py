@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from builder.rebuild.errors import Missing
-from builder.rebuild.seam import Bytes, Choice, Held
-from functions.snapshot import surt
+from builder.restore.errors import Missing
+from builder.restore.protocols import Bytes, Choice, Held
+from functions.url import surt
 
 
 def held(url: str, stamp: str = "20071105120000", **told: object) -> Held:

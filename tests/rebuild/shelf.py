@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from builder.server import LocalServer
-from builder.store import FolderStore
+from builder.serve.server import LocalServer
+from builder.store.folder import FolderStore
+from functions.config import configuration
 from functions.content import assembly
-from functions.oai.duck import DuckRepository
 from functions.oai.handler import Application
-from functions.snapshot import configuration
+from functions.oai.repository_duckdb.repository import DuckRepository
 
 from ..sources.containers import arc, filedesc, http, members, warc
 from ..whole.conftest import Home

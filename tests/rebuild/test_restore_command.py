@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from builder.rebuild import name
+from builder.restore import names
 
 from ..gather.forwarding import forwarding
 from ..sources.containers import http, members, warc
@@ -37,15 +37,15 @@ def tree(target: Path) -> dict[str, bytes]:
     return {
         path.relative_to(target).as_posix(): path.read_bytes()
         for path in sorted(target.rglob("*"))
-        if path.is_file() and path.name != name.MANIFEST
+        if path.is_file() and path.name != names.MANIFEST
     }
 
 
 def lines(target: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (target / name.MANIFEST).read_text().splitlines()]
+    return [json.loads(line) for line in (target / names.MANIFEST).read_text().splitlines()]
 
 
-WHOLE = {name.natural(url).path: body for url, body in FILES.items()}
+WHOLE = {names.natural(url).path: body for url, body in FILES.items()}
 
 
 def test_the_whole_archive_as_it_was_last(source: str, tmp_path: Path) -> None:
@@ -229,12 +229,12 @@ def test_an_archive_of_malice_stays_in_its_folder(
     assert {line.get("renamed") for line in told.values()} == {
         None, "escaped", "twin", "folder", "long-name", "long-path"
     }  # fmt: skip
-    assert len({name.folded(line["path"]) for line in told.values()}) == len(told)
+    assert len({names.folded(line["path"]) for line in told.values()}) == len(told)
     assert (site / told["http://a.cz/twin"]["path"]).read_bytes() == b"lower"
     assert (site / told["http://a.cz/Twin"]["path"]).read_bytes() == b"upper"
     assert sum(path.stat().st_size for path in site.rglob("*") if path.is_file()) < 1 << 20
     for path in site.rglob("*"):
-        assert len(path.name.encode()) <= name.LONGEST
+        assert len(path.name.encode()) <= names.LONGEST
 
 
 @pytest.fixture(scope="module")

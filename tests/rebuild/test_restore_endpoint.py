@@ -13,12 +13,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from builder.gather.budget import Limits
-from builder.rebuild import endpoint, moment, status
-from builder.rebuild.endpoint import EndpointSource
-from builder.rebuild.errors import Missing, RebuildError
-from builder.rebuild.exchange import Exchange, Manners, Unanswered
-from builder.rebuild.seam import Choice
+from builder.http.limits import Limits
+from builder.restore import endpoint, selection, status
+from builder.restore.client import Exchange, Manners, Unanswered
+from builder.restore.endpoint import EndpointSource
+from builder.restore.errors import Missing, RebuildError
+from builder.restore.protocols import Choice
 
 BODY = bytes(range(256)) * 400
 DIGEST = "sha1:" + base64.b32encode(hashlib.sha1(BODY).digest()).decode()
@@ -236,7 +236,7 @@ def page(*documents: object, **headers: str) -> Answer:
 
 def listed(source: EndpointSource, set_: str | None = None) -> list[str]:
     urls = () if set_ else ("a.cz",)
-    return [one.identifier for one in source.captures(Choice(set_, urls, moment.LAST))]
+    return [one.identifier for one in source.captures(Choice(set_, urls, selection.LAST))]
 
 
 def test_lists_go_on_by_their_keys() -> None:
@@ -280,7 +280,7 @@ def test_lines_that_are_no_captures_are_left_out() -> None:
     with served(deep) as (source, _):
         assert listed(source) == ["oai:b.cz:3"]
     with served(page(*strange, line(2, url="http://a.cz/č\ud800"))) as (source, _):
-        found = list(source.captures(Choice(None, ("a.cz",), moment.LAST)))
+        found = list(source.captures(Choice(None, ("a.cz",), selection.LAST)))
     assert [(one.identifier, one.status, one.stamp, one.length) for one in found] == [
         ("oai:b.cz:1", None, "", None),
         ("oai:b.cz:2", None, "", None),
@@ -302,7 +302,7 @@ def records(token: str = "") -> Answer:
 
 def test_sets_are_listed_by_oai_pmh() -> None:
     with served(records("t1"), records()) as (source, asked):
-        found = list(source.captures(Choice("a:b", (), moment.LAST)))
+        found = list(source.captures(Choice("a:b", (), selection.LAST)))
         assert [one.identifier for one in found] == ["oai:b.cz:1"] * 2
         assert (found[0].stamp, found[0].status) == ("20090101000000", 200)
         assert "set=a%3Ab" in asked[0].path
@@ -369,7 +369,7 @@ def test_what_is_no_address_of_an_endpoint_is_refused(url: str) -> None:
 def test_the_answer_to_a_post_is_known_as_such() -> None:
     posted = line(2, url="http://a.cz/q?x=1", method="POST", requestBody="a=1 2")
     with served(page(line(1), posted, line(3, method=["x"], requestBody="y"))) as (source, _):
-        found = list(source.captures(Choice(None, ("a.cz",), moment.LAST)))
+        found = list(source.captures(Choice(None, ("a.cz",), selection.LAST)))
     assert [one.method for one in found] == [None, "POST", None]
     assert found[1].url == "http://a.cz/q?x=1&__wb_method=POST&a=1%202"
     assert found[1].surt == "cz,a)/q?__wb_method=post&a=1%202&x=1"
@@ -377,5 +377,5 @@ def test_the_answer_to_a_post_is_known_as_such() -> None:
     assert all(status.accepting("200", requests=True)(one) for one in found)
     listed = RECORDS.format("").replace("</capture>", "<fetch_method>PUT</fetch_method></capture>")
     with served(say(200, listed.encode())) as (source, _):
-        (one,) = source.captures(Choice("a:b", (), moment.LAST))
+        (one,) = source.captures(Choice("a:b", (), selection.LAST))
     assert one.method == "PUT"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.rebuild.errors import Missing, RebuildError
-from builder.rebuild.folder import WORK, Folder
-from builder.rebuild.name import MANIFEST
+from builder.restore.errors import Missing, RebuildError
+from builder.restore.folder import WORK, Folder
+from builder.restore.names import MANIFEST
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from builder.device import is_device
-from builder.rebuild import name
+from builder.filename import is_device
+from builder.restore import names as name
 
 from ..extent import examples
 

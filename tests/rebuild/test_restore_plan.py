@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.rebuild import moment, name, status
-from builder.rebuild.errors import RebuildError
-from builder.rebuild.plan import Plan
-from builder.rebuild.seam import Held
+from builder.restore import names, selection, status
+from builder.restore.errors import RebuildError
+from builder.restore.plan import Plan
+from builder.restore.protocols import Held
 
 from ..extent import examples
 from .holding import Holding, held
 
-LAST = moment.LAST
+LAST = selection.LAST
 
 
 def planned(
@@ -90,7 +90,7 @@ def test_what_is_no_list_of_statuses_is_refused(text: str) -> None:
     ],
 )
 def test_a_date_stands_for_its_last_second(text: str, until: str) -> None:
-    assert moment.until(text) == until
+    assert selection.until(text) == until
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_a_date_stands_for_its_last_second(text: str, until: str) -> None:
 )
 def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(RebuildError, match="--as-of"):
-        moment.until(text)
+        selection.until(text)
 
 
 def test_twins_on_a_disk_that_knows_no_case_part() -> None:
     files = planned([held("http://a.cz/x.gif", "2010"), held("http://a.cz/X.gif", "2009")])
     assert files["http://a.cz/x.gif"] == ("a.cz/x.gif", "")
     path, why = files["http://a.cz/X.gif"]
-    assert (path, why) == (name.marked("a.cz/X.gif", "http://a.cz/X.gif"), "twin")
+    assert (path, why) == (names.marked("a.cz/X.gif", "http://a.cz/X.gif"), "twin")
 
 
 def test_what_is_a_file_and_a_folder_becomes_the_folders_index() -> None:
@@ -114,11 +114,11 @@ def test_what_is_a_file_and_a_folder_becomes_the_folders_index() -> None:
     files = planned([held("http://a.cz/blog"), held("http://a.cz/blog/")])
     assert files["http://a.cz/blog/"] == ("a.cz/blog/index.html", "")
     assert files["http://a.cz/blog"] == (
-        name.marked("a.cz/blog/index.html", "http://a.cz/blog"),
+        names.marked("a.cz/blog/index.html", "http://a.cz/blog"),
         "folder",
     )
     files = planned([held("http://a.cz/Blog"), held("http://a.cz/blog/index.html/x")])
-    assert files["http://a.cz/Blog"][0] == name.marked("a.cz/Blog/index.html", "http://a.cz/Blog")
+    assert files["http://a.cz/Blog"][0] == names.marked("a.cz/Blog/index.html", "http://a.cz/Blog")
 
 
 HOSTS = st.sampled_from(["a.cz", "A.cz", "www.a.cz", "a.cz:8080"])
@@ -144,13 +144,13 @@ def test_places_are_apart_whatever_the_order(
     found: list[Held], dice: object, extended: bool
 ) -> None:
     files = planned(found, extended=extended)
-    folds = [name.folded(path) for path, _ in files.values()]
+    folds = [names.folded(path) for path, _ in files.values()]
     assert len(set(folds)) == len(folds)
-    above = {name.folded(a) for path, _ in files.values() for a in name.above(path)}
+    above = {names.folded(a) for path, _ in files.values() for a in names.above(path)}
     assert not above & set(folds)
-    assert {name.identity(url) for url in files} == {name.identity(one.url) for one in found}
+    assert {names.identity(url) for url in files} == {names.identity(one.url) for one in found}
     for url, (path, why) in files.items():
-        assert bool(why) or path == name.natural(url, "text/html" if extended else "").path
+        assert bool(why) or path == names.natural(url, "text/html" if extended else "").path
     mixed = list(found) + found[:5]
     dice.shuffle(mixed)  # type: ignore[attr-defined]
     assert planned(mixed, extended=extended) == files

@@ -13,19 +13,19 @@ from typing import Any
 
 import pytest
 
-from builder.rebuild import moment, status
-from builder.rebuild.account import Account
-from builder.rebuild.errors import Missing
-from builder.rebuild.folder import Folder
-from builder.rebuild.manifest import Entries
-from builder.rebuild.plan import Plan
-from builder.rebuild.seam import Choice
-from builder.rebuild.session import Order, Session
+from builder.restore import selection, status
+from builder.restore.errors import Missing
+from builder.restore.folder import Folder
+from builder.restore.manifest import Entries
+from builder.restore.plan import Plan
+from builder.restore.protocols import Choice
+from builder.restore.report import Account
+from builder.restore.session import Order, Session
 from functions.snapshot.errors import SheafError, StoreUnavailable
 
 from .holding import Breaking, Holding, held
 
-ALL = Choice(None, (), moment.LAST)
+ALL = Choice(None, (), selection.LAST)
 
 
 def restore(source: Holding, target: Path, order: Order | None = None, **told: Any) -> Account:

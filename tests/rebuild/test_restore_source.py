@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from builder.context import Context
-from builder.rebuild import moment, opening
-from builder.rebuild.errors import Missing
-from builder.rebuild.seam import Choice, Held, Source
+from builder.restore import selection, sources
+from builder.restore.errors import Missing
+from builder.restore.protocols import Choice, Held, Source
 
 from ..whole.conftest import make_home
 from .shelf import FILES, PAGE, Shelf, fill
 
-ALL = Choice(None, (), moment.LAST)
+ALL = Choice(None, (), selection.LAST)
 
 
 @pytest.fixture(scope="module")
@@ -37,14 +37,14 @@ def source(request: pytest.FixtureRequest, shelf: Shelf) -> Iterator[Source]:
 
 def opened(shelf: Shelf, address: str) -> Source:
     arguments = argparse.Namespace(store=str(shelf.store), config=str(shelf.home.config))
-    return opening.source(Context(arguments, dict(os.environ)), address)
+    return sources.source(Context(arguments, dict(os.environ)), address)
 
 
 def told(found: Iterator[Held]) -> list[tuple[str, str]]:
     return sorted({(one.url, one.stamp) for one in found})
 
 
-def choice(*urls: str, set_: str | None = None, until: str = moment.LAST) -> Choice:
+def choice(*urls: str, set_: str | None = None, until: str = selection.LAST) -> Choice:
     return Choice(set_, urls, until)
 
 
@@ -96,12 +96,12 @@ def test_choices(source: Source, asked: Choice, urls: int) -> None:
 
 
 def test_the_captures_of_one_url(source: Source) -> None:
-    assert told(source.of_url("http://www.a.cz/", moment.LAST)) == [
+    assert told(source.of_url("http://www.a.cz/", selection.LAST)) == [
         ("http://www.a.cz/", "20080430204826"),
         ("http://www.a.cz/", "20100102030405"),
     ]
     assert len(told(source.of_url("http://www.a.cz/", "20091231235959"))) == 1
-    assert told(source.of_url("http://www.a.cz/none", moment.LAST)) == []
+    assert told(source.of_url("http://www.a.cz/none", selection.LAST)) == []
 
 
 def body(source: Source, url: str, stamp: str = "2") -> tuple[bytes, dict[str, str]]:

@@ -11,7 +11,7 @@ from builder.obi import log
 from builder.obi.key import key
 from builder.obi.row import Incidence, Row, Version
 from builder.obi.run import history
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 
 from ..whole.conftest import Home, Result
 from .samples import ARCHIVE, PAPER, SERIES

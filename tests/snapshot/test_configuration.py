@@ -2,7 +2,7 @@ import tomllib
 
 import pytest
 
-from functions.snapshot import configuration, keys
+from functions.config import configuration, keys
 from functions.snapshot.errors import ConfigurationError
 
 VALID = """

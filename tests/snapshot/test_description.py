@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.snapshot import configuration
+from functions.config import configuration
 from functions.snapshot.errors import ConfigurationError
 
 ICON = 'icon = "http://a.cz/i.png"'

@@ -9,7 +9,7 @@ import brotli
 import pytest
 import zstandard
 
-from builder.sources.coding import decode
+from builder.sources.content_coding import decode
 
 from .containers import PAGE, captures, codes, faults, frame, http, skippable, warc
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.sources import crawl
+from builder.sources import warcinfo
 from builder.sources.event import Crawl, Rules
 from builder.sources.webarchive import read
 
@@ -26,26 +26,26 @@ ARC = (
 
 
 def test_named_fields() -> None:
-    assert crawl.read(WARCINFO) == Crawl(
+    assert warcinfo.read(WARCINFO) == Crawl(
         "Heritrix/3.1.1 http://crawler.archive.org", "Jana \u017did", "serials-2007-11", "all of it"
     )
 
 
 def test_an_arc_version_block() -> None:
-    assert crawl.read(ARC) == Crawl("Heritrix 1.12 & more", None, "serials", "Default Profile")
+    assert warcinfo.read(ARC) == Crawl("Heritrix 1.12 & more", None, "serials", "Default Profile")
 
 
 @pytest.mark.parametrize(
     "block", [b"", b"1 0 x\n", b"<arcmetadata/>", b"software:\r\n", b"\xff\xfe"]
 )
 def test_what_says_nothing(block: bytes) -> None:
-    assert crawl.read(block) is None
+    assert warcinfo.read(block) is None
 
 
 @given(st.binary(max_size=200), st.booleans())
 def test_whatever_a_block_holds(noise: bytes, xml: bool) -> None:
     block = b"<arcmetadata><operator>" + noise + b"</operator>" if xml else b"operator: " + noise
-    found = crawl.read(block)
+    found = warcinfo.read(block)
     text = (found and found.operator) or ""
     assert text == " ".join(text.split())
     assert not any(ord(c) < 32 or c in "\ufffe\uffff" for c in text)

@@ -2,9 +2,11 @@
 
 import pytest
 
-from builder.sources import address, charset, domain, html, instant, mime
+from builder.sources import address, charset, domain, html, mime
+from builder.sources import date as instant
 from functions.archive import digest
-from functions.snapshot import setspec, surt
+from functions.snapshot import setspec
+from functions.url import surt
 
 
 @pytest.mark.parametrize(

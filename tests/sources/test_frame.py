@@ -12,7 +12,7 @@ import zstandard
 from builder.sources.event import Capture, Skipped
 from builder.sources.recognise import beginning, recognise
 from functions.archive import zstd
-from functions.archive.frame import Frames
+from functions.archive.zstd_frames import Frames
 
 from .containers import (
     URL,

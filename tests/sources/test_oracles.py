@@ -22,7 +22,7 @@ from builder.sources import address
 from builder.sources.event import Capture, Fault, Skipped
 from builder.sources.webarchive import read
 from functions.archive import arc, warc
-from functions.archive.tape import Tape
+from functions.archive.stream import Tape
 
 from .containers import ALL
 

@@ -11,7 +11,7 @@ from builder.sources.exchange import NEAR
 from builder.sources.request import MOST, Request, read
 from builder.sources.webarchive import read as read_archive
 from functions.archive.record import Held
-from functions.snapshot import surt
+from functions.url import surt
 
 from .containers import ALL, captures, codes, frames, http, members, skips, warc
 

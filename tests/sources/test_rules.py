@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from builder.sources.event import Rules
-from builder.sources.rule import SetRule
-from functions.snapshot import rule
+from builder.sources.set_rule import SetRule
+from functions.config import set_rules
 
 from .containers import ALL, PAGE, captures, http, warc
 
 
 def sets(*tables, url=b"http://www.a.cz/news/1", header=b"", body=PAGE, collections=()):
     for table in tables:
-        assert rule.problem([table]) is None
+        assert set_rules.problem([table]) is None
     rules = Rules(
         domain_sets=False,
         mime_sets=False,

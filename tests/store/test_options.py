@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from functions.snapshot import address, configuration
+from functions.config import configuration
+from functions.snapshot import address
 from functions.snapshot.address import Address
 from functions.snapshot.errors import ConfigurationError, StoreError
 from functions.store.connection import Connection, options_of

@@ -11,7 +11,7 @@ from tests.sources.containers import captures
 
 
 class Shelf:
-    """Implements functions.content.seam.Archives over bytes by name."""
+    """Implements functions.content.protocols.Archives over bytes by name."""
 
     def __init__(self, **files: bytes) -> None:
         self.files = {name.replace("_", "."): data for name, data in files.items()}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.wacz.cut import cut
+from builder.export.wacz.record_copy import cut
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
 from tests.sources.containers import (

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.wacz import lines as module
-from builder.wacz.lines import Lines
+from builder.export.wacz import lines as module
+from builder.export.wacz.lines import Lines
 
 texts = st.lists(st.binary(max_size=12).filter(lambda b: b"\n" not in b), max_size=60)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.wacz import cut as module
-from builder.wacz.choice import Chosen
-from builder.wacz.cut import cut
-from builder.wacz.package import About
-from builder.wacz.parcel import Parcel
+from builder.export.wacz import record_copy as module
+from builder.export.wacz.package import About
+from builder.export.wacz.parcel import Parcel
+from builder.export.wacz.record_copy import cut
+from builder.export.wacz.selection import Chosen
 from tests.sources.containers import captures, http, members, warc
 from tests.wacz.shelf import Shelf
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.bundle import PART
+from builder.zip import PART
 from tests.sources.containers import arc, filedesc, http, members, warc
 from tests.whole.conftest import ARCHIVES, make_home
 

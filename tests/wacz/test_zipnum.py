@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 
-from builder.wacz import zipnum
+from builder.export.wacz import zipnum
 
 
 def test_the_second_index_leads_to_each_member() -> None:

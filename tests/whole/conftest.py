@@ -14,11 +14,11 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from builder.cli import main
-from builder.server import LocalServer
-from builder.store import FolderStore
-from functions.oai.duck import DuckRepository
+from builder.serve.server import LocalServer
+from builder.store.folder import FolderStore
+from functions.config import configuration
 from functions.oai.handler import Application
-from functions.snapshot import configuration
+from functions.oai.repository_duckdb.repository import DuckRepository
 
 from ..clock import CLOCK, surrounded
 

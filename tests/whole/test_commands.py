@@ -21,8 +21,8 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from builder import views
-from functions.oai import engine
+from builder.snapshot import views
+from functions.database import engine
 from functions.snapshot.manifest import UNSTAMPED, Manifest
 from functions.snapshot.version import VERSION
 

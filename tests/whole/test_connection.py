@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from builder.server import LocalServer
+from builder.serve.server import LocalServer
 from tests.patience import in_real_time
 
 SECONDS = 20

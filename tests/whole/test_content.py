@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from functions.content import assembly
-from functions.oai.instance import Instance
+from functions.oai.lambda_instance import Instance
 from tests.bucket import administrator, fresh
 from tests.oai.client import event
 

@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
-from functions.oai.duck import DuckRepository
+from functions.config import configuration
 from functions.oai.handler import Application
-from functions.snapshot import configuration, layout
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import layout
 from functions.store import mirror
 from functions.store.bucket import BucketReader
 from functions.store.connection import Connection

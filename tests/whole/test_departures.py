@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder import listing
-from builder.expire import retire
-from builder.restore import restore
-from builder.selection import Selection as Chosen
-from builder.withdraw import withdraw
+from builder.snapshot import set_listings
+from builder.snapshot.expiry import retire
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection as Chosen
+from builder.withdraw.withdraw import withdraw
 from functions.oai.repository import Repository, Selection
 from functions.snapshot import identifier, layout
 from functions.snapshot.manifest import Manifest, Span
@@ -37,8 +37,8 @@ def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(layout, "GROUP_ROWS", 4)
     monkeypatch.setattr(layout, "FILE_GROUPS", 2)
     monkeypatch.setattr(layout, "LEAF_FILES", 2)
-    monkeypatch.setattr(listing, "SPREAD", request.param)
-    monkeypatch.setattr(listing, "_SLACK", request.param // 2)
+    monkeypatch.setattr(set_listings, "SPREAD", request.param)
+    monkeypatch.setattr(set_listings, "_SLACK", request.param // 2)
 
 
 def name(number: int) -> str:

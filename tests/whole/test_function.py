@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from functions.oai import assembly, engine
-from functions.oai.instance import MARGIN, Instance, Shares
+from functions.database import engine
+from functions.oai import assembly
+from functions.oai.lambda_instance import MARGIN, Instance, Shares
 from functions.snapshot import layout
 from tests.bucket import Bucket, fresh
 from tests.oai.client import content

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from builder import pool, stretch
-from builder.reading import Reading
+from builder.ingest import pool, splits
+from builder.ingest.split_reader import Reading
 from tests.bucket import Bucket
 
 from ..builder.indexes import line
@@ -38,7 +38,7 @@ def ended(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> No
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    monkeypatch.setattr(stretch, "TOGETHER", 1)
+    monkeypatch.setattr(splits, "TOGETHER", 1)
     return [warc(tmp_path / f"{n}.warc.gz", PAGES) for n in range(3)]
 
 
@@ -121,7 +121,7 @@ def test_the_same_command_while_it_is_at_work(home: Home, tmp_path: Path) -> Non
 def test_files_that_are_read_in_one_piece_are_named(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stretch, "LEAST", 500)
+    monkeypatch.setattr(splits, "LEAST", 500)
     pair = gzip.compress(record(http()) + record(http(), url=b"http://b.cz/"), mtime=0)
     path = tmp_path / "pairs.warc.gz"
     path.write_bytes(pair * 12)
@@ -188,7 +188,7 @@ def test_links_to_folders_are_followed_and_each_is_read_once(tmp_path: Path) -> 
         (source / name).symlink_to(away)
     (away / "back").symlink_to(source)
     (away / "deep" / "again").symlink_to(away)
-    found = [str(path.relative_to(source)) for path in stretch.find([str(source)])]
+    found = [str(path.relative_to(source)) for path in splits.find([str(source)])]
     assert found == ["b-link/deep/x.warc", "real/x.warc"]
 
 
@@ -199,14 +199,14 @@ def test_a_file_that_is_gone_once_it_was_found(
     crawls.mkdir()
     warc(crawls / "one.warc.gz", PAGES)
     gone = warc(crawls / "two.warc.gz", PAGES)
-    real = stretch.find
+    real = splits.find
 
     def renaming(sources: Sequence[str]) -> list[Path]:
         found = real(sources)
         gone.rename(crawls / "three.warc.gz")
         return found
 
-    monkeypatch.setattr(stretch, "find", renaming)
+    monkeypatch.setattr(splits, "find", renaming)
     result = home("ingest", "--jobs", "1", "--json", crawls)
     assert (result.code, result.json["failed"]) == (1, 1)
     assert [s["codes"] for s in result.json["sources"]] == [{}, {"unreadable": 1}]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from functions.oai import assembly
-from functions.oai.instance import Instance
+from functions.oai.lambda_instance import Instance
 from functions.snapshot import instant, layout
 from functions.store.catalog import Catalogue
 from functions.store.folder import FolderReader

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from builder import remote
-from builder.stretch import File
+from builder.ingest import inputs
+from builder.ingest.splits import File
 from functions.snapshot.address import Address
 from functions.snapshot.errors import StoreError
 from functions.store import plain
@@ -215,7 +215,7 @@ def test_the_process_ends_in_good_order(home: Home, bucket: Bucket, go: int) -> 
 def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path) -> None:
     data = (tmp_path / "a.warc.gz").read_bytes()
     connection = Connection(endpoint=bucket.endpoint, part=7000)
-    (file,) = remote.find(f"s3://{bucket.bucket}/other.warc", connection, bucket.environment)
+    (file,) = inputs.find(f"s3://{bucket.bucket}/other.warc", connection, bucket.environment)
     assert file == File(
         Path("other.warc"),
         file.address,
@@ -223,7 +223,7 @@ def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path
         file.modified,
         f"s3://{bucket.bucket}/other.warc",
     )
-    with remote.opened(file, connection, bucket.environment) as stream:
+    with inputs.opened(file, connection, bucket.environment) as stream:
         assert stream.read() == data
         assert stream.read() == b""
         for place in (0, len(data) - 10, 6999, 7001, len(data) + 5):
@@ -236,16 +236,16 @@ def test_an_object_that_is_replaced_or_removed_meanwhile(bucket: Bucket) -> None
     client = administrator(bucket.endpoint)
     connection = Connection(endpoint=bucket.endpoint, part=1 << 16)
     place = f"s3://{bucket.bucket}/other.warc"
-    (file,) = remote.find(place, connection, bucket.environment)
-    with remote.opened(file, connection, bucket.environment) as stream:
+    (file,) = inputs.find(place, connection, bucket.environment)
+    with inputs.opened(file, connection, bucket.environment) as stream:
         client.put_object(Bucket=bucket.bucket, Key="other.warc", Body=os.urandom(file.bytes))
         with pytest.raises(OSError, match="removed or replaced meanwhile"):
             stream.read()
-    (other,) = remote.find(place, connection, bucket.environment)
+    (other,) = inputs.find(place, connection, bucket.environment)
     assert other != file
     client.delete_object(Bucket=bucket.bucket, Key="other.warc")
     with pytest.raises(OSError, match="removed or replaced meanwhile"):
-        remote.opened(file, connection, bucket.environment)
+        inputs.opened(file, connection, bucket.environment)
 
 
 def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
@@ -257,20 +257,20 @@ def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
     place = f"s3://{bucket.bucket}/other.warc"
     with proxied(bucket.endpoint) as proxy:
         monkeypatch.setenv("SHEAF_STORE_ENDPOINT", proxy.url)
-        monkeypatch.setattr("builder.stretch.TOGETHER", 1)
-        found = remote.find
+        monkeypatch.setattr("builder.ingest.splits.TOGETHER", 1)
+        found = inputs.find
 
         def outage(*given: object) -> list[File]:
             files = found(*given)  # type: ignore[arg-type]
             _break(proxy)
             return files
 
-        monkeypatch.setattr(remote, "find", outage)
+        monkeypatch.setattr(inputs, "find", outage)
         failed = home("ingest", "--jobs", "1", local, place)
         assert failed.code == 2
         assert "the server is busy or out of order" in one_line(failed.err)
     monkeypatch.setenv("SHEAF_STORE_ENDPOINT", bucket.endpoint)
-    monkeypatch.setattr(remote, "find", found)
+    monkeypatch.setattr(inputs, "find", found)
     again = home("ingest", "--json", "--jobs", "1", local, place)
     assert again.code == 0, again.err
     assert "going on: 1 of 2 files were read before" in again.err

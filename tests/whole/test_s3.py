@@ -17,10 +17,11 @@ from urllib.parse import quote
 
 import pytest
 
-from builder import question
-from functions.oai.duck import DuckRepository
+from builder.snapshot import query as question
+from functions.config import configuration
 from functions.oai.handler import Application
-from functions.snapshot import configuration, layout
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import layout
 from functions.snapshot.errors import StoreError
 from functions.snapshot.pointer import Pointer
 from functions.snapshot.witness import Witness

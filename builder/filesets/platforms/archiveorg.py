@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from builder.filesets import document
 from builder.filesets.item import (
     Description,
     FilesetManifestFile,
@@ -18,10 +17,11 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
-from builder.filesets.licence import licences
-from builder.filesets.person import inverted
-from builder.filesets.prose import plain
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.licence import licences
+from builder.filesets.metadata.person import inverted
+from builder.filesets.metadata.prose import plain
+from builder.filesets.protocols import Api, FilesetError
 
 NAME = "archiveorg"
 DOMAIN = "archive.org"
@@ -75,8 +75,8 @@ class ArchiveOrg:
 
     def match_request(self, request: Request, resource: Resource) -> bool:
         """Tell whether it is an item of archive.org; the Wayback Machine has another host."""
-        known = document.host(resource.url) in _HOSTS
-        return known and _ITEM.fullmatch(document.path(resource.url)) is not None
+        known = json_document.host(resource.url) in _HOSTS
+        return known and _ITEM.fullmatch(json_document.path(resource.url)) is not None
 
     def process_request(
         self, request: Request, resource: Resource, api: Api
@@ -86,11 +86,11 @@ class ArchiveOrg:
         answer = api.document(f"https://{DOMAIN}/metadata/{quote(name)}")
         if not answer:
             raise FilesetError("platform-404", f"archive.org has no item {name}")
-        item = document.mapping(answer, "the item")
+        item = json_document.mapping(answer, "the item")
         if item.get("is_dark") is True:
             raise FilesetError("platform-gone", "the item is dark")
-        metadata = document.mapping(item.get("metadata"), "the item's metadata")
-        kind = document.text(metadata.get("mediatype"))
+        metadata = json_document.mapping(item.get("metadata"), "the item's metadata")
+        kind = json_document.text(metadata.get("mediatype"))
         if kind in _NOT_ONE:
             code = "collection" if kind == "collection" else "no-dataset"
             raise FilesetError("platform-scope", f"it is {_NOT_ONE[kind]}", code=code)
@@ -99,7 +99,7 @@ class ArchiveOrg:
 
 def _asked(resource: Resource) -> str:
     """Return the name of the item. Raises FilesetError (platform-scope, bad-identifier)."""
-    found = _ITEM.fullmatch(document.path(resource.url))
+    found = _ITEM.fullmatch(json_document.path(resource.url))
     name = unquote(found["id"]) if found else ""
     if found is None or name.startswith("@"):
         raise FilesetError("platform-scope", f"{resource.url} is no item", code="no-dataset")
@@ -111,8 +111,8 @@ def _asked(resource: Resource) -> str:
 
 
 def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> FilesetPlatformItem:
-    files = document.listed(item.get("files"), "the list of files")
-    count = document.size(item.get("files_count"))
+    files = json_document.listed(item.get("files"), "the list of files")
+    count = json_document.size(item.get("files_count"))
     if count is not None and len(files) < count:
         raise FilesetError(
             "incomplete-manifest", f"{len(files)} files are listed, of {count} that it has"
@@ -127,8 +127,8 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
         manifest=tuple(_file(name, file) for file in files if _put(name, file)),
         archiveorg_item_name=name,
         archiveorg_item_meta={
-            "collection": list(document.texts(metadata.get("collection"))),
-            "mediatype": document.text(metadata.get("mediatype")),
+            "collection": list(json_document.texts(metadata.get("collection"))),
+            "mediatype": json_document.text(metadata.get("mediatype")),
         },
         web_base_url=page,
         detail="its files are lent, not given" if restricted else "",
@@ -138,7 +138,7 @@ def _item(name: str, item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Fi
 
 def _put(item: str, file: Mapping[str, Any]) -> bool:
     """Tell whether a file was put into the item, not made there of others or about them."""
-    name = document.name(file.get("name"), "a file of the item")
+    name = json_document.name(file.get("name"), "a file of the item")
     if file.get("source") != "original" or _true(file.get("old_version")):
         return False
     if name.startswith("__ia_") or name in {item + end for end in _MADE}:
@@ -148,14 +148,14 @@ def _put(item: str, file: Mapping[str, Any]) -> bool:
 
 
 def _file(item: str, file: Mapping[str, Any]) -> FilesetManifestFile:
-    name = document.name(file.get("name"), "a file of the item")
-    kind = document.text(file.get("format"))
+    name = json_document.name(file.get("name"), "a file of the item")
+    kind = json_document.text(file.get("format"))
     return FilesetManifestFile(
         path=name,
-        size=document.size(file.get("size")),
-        md5=document.digest(file.get("md5"), "md5"),
-        sha1=document.digest(file.get("sha1"), "sha1"),
-        crc32=document.digest(file.get("crc32"), "crc32"),
+        size=json_document.size(file.get("size")),
+        md5=json_document.digest(file.get("md5"), "md5"),
+        sha1=json_document.digest(file.get("sha1"), "sha1"),
+        crc32=json_document.digest(file.get("crc32"), "crc32"),
         mimetype=_MEDIA.get(kind or ""),
         extra={"format": kind} if kind else {},
         status="withheld" if _true(file.get("private")) else None,
@@ -164,23 +164,23 @@ def _file(item: str, file: Mapping[str, Any]) -> FilesetManifestFile:
 
 
 def _true(value: object) -> bool:
-    return value is True or document.text(value) in ("true", "1")
+    return value is True or json_document.text(value) in ("true", "1")
 
 
 def _describe(metadata: Mapping[str, Any], page: str) -> Description:
-    creators = (inverted(plain(name)) for name in document.texts(metadata.get("creator")))
-    helpers = (inverted(plain(name)) for name in document.texts(metadata.get("contributor")))
+    creators = (inverted(plain(name)) for name in json_document.texts(metadata.get("creator")))
+    helpers = (inverted(plain(name)) for name in json_document.texts(metadata.get("contributor")))
     rights = plain(metadata.get("rights"))
     return Description(
         title=plain(_first(metadata.get("title"))),
         creators=tuple(person for person in creators if person),
         contributors=tuple(_other(person) for person in helpers if person),
         publisher=plain(_first(metadata.get("publisher"))) or "Internet Archive",
-        published=document.day(_first(metadata.get("date")))
-        or document.day(_first(metadata.get("publicdate"))),
-        type=_TYPES.get(document.text(metadata.get("mediatype")) or "", "Other"),
-        abstract=plain("\n".join(document.texts(metadata.get("description")))),
-        subjects=document.texts(metadata.get("subject"), apart=";"),
+        published=json_document.day(_first(metadata.get("date")))
+        or json_document.day(_first(metadata.get("publicdate"))),
+        type=_TYPES.get(json_document.text(metadata.get("mediatype")) or "", "Other"),
+        abstract=plain("\n".join(json_document.texts(metadata.get("description")))),
+        subjects=json_document.texts(metadata.get("subject"), apart=";"),
         language=_first(metadata.get("language")),
         licences=licences(name=rights, url=_first(metadata.get("licenseurl"))),
         doi=next(_dois(metadata), None),
@@ -189,7 +189,7 @@ def _describe(metadata: Mapping[str, Any], page: str) -> Description:
 
 
 def _first(value: object) -> str | None:
-    return next(iter(document.texts(value)), None)
+    return next(iter(json_document.texts(value)), None)
 
 
 def _other(person: Person) -> Person:
@@ -197,8 +197,11 @@ def _other(person: Person) -> Person:
 
 
 def _dois(metadata: Mapping[str, Any]) -> Iterator[str]:
-    told = (*document.texts(metadata.get("doi")), *document.texts(metadata.get("identifier-doi")))
-    for value in (*told, *document.texts(metadata.get("external-identifier"))):
-        found = document.doi(value.removeprefix("urn:"))
+    told = (
+        *json_document.texts(metadata.get("doi")),
+        *json_document.texts(metadata.get("identifier-doi")),
+    )
+    for value in (*told, *json_document.texts(metadata.get("external-identifier"))):
+        found = json_document.doi(value.removeprefix("urn:"))
         if found:
             yield found

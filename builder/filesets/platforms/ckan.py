@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from builder.filesets import document
 from builder.filesets.item import (
     Description,
     FilesetManifestFile,
@@ -20,11 +19,12 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
-from builder.filesets.licence import licences
-from builder.filesets.person import inverted
-from builder.filesets.prose import plain
-from builder.filesets.relation import related
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.licence import licences
+from builder.filesets.metadata.person import inverted
+from builder.filesets.metadata.prose import plain
+from builder.filesets.metadata.relation import related
+from builder.filesets.protocols import Api, FilesetError
 
 NAME = "ckan"
 _HOSTS = frozenset(
@@ -69,9 +69,9 @@ class Ckan:
 
     def match_request(self, request: Request, resource: Resource) -> bool:
         """Tell whether it is CKAN: by host, or by what the page tells that made it."""
-        if not _DATASET.fullmatch(document.path(resource.url)):
+        if not _DATASET.fullmatch(json_document.path(resource.url)):
             return False
-        known = document.host(resource.url) in _HOSTS
+        known = json_document.host(resource.url) in _HOSTS
         return known or _GENERATOR.search(resource.body or b"") is not None
 
     def process_request(
@@ -80,16 +80,16 @@ class Ckan:
         """Return the dataset as CKAN has it. Raises FilesetError."""
         asked = _asked(resource)
         url = f"{asked.root}/api/3/action/package_show?id={quote(asked.id, safe='')}"
-        answer = document.mapping(api.document(url), "the answer")
+        answer = json_document.mapping(api.document(url), "the answer")
         if answer.get("success") is not True:
             raise FilesetError("platform-error", "CKAN tells no success")
-        dataset = document.mapping(answer.get("result"), "the dataset")
+        dataset = json_document.mapping(answer.get("result"), "the dataset")
         return _item(dataset, asked, resource)
 
 
 def _asked(resource: Resource) -> _Asked:
     """Return what is asked for. Raises FilesetError (platform-scope) for what is no dataset."""
-    found = _DATASET.fullmatch(document.path(resource.url))
+    found = _DATASET.fullmatch(json_document.path(resource.url))
     if found is None:
         raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
     if _RESOURCE.fullmatch(found["rest"] or ""):
@@ -99,10 +99,10 @@ def _asked(resource: Resource) -> _Asked:
 
 
 def _item(dataset: Mapping[str, Any], asked: _Asked, resource: Resource) -> FilesetPlatformItem:
-    id_ = document.text(dataset.get("id"))
+    id_ = json_document.text(dataset.get("id"))
     if id_ is None:
         raise FilesetError("platform-bad-response", "the dataset has no id")
-    if asked.id.lower() not in (id_, (document.text(dataset.get("name")) or "").lower()):
+    if asked.id.lower() not in (id_, (json_document.text(dataset.get("name")) or "").lower()):
         raise FilesetError("platform-error", f"{asked.id} was asked for, and {id_} came")
     status, detail = _refused(dataset)
     resources = _resources(dataset)
@@ -110,16 +110,16 @@ def _item(dataset: Mapping[str, Any], asked: _Asked, resource: Resource) -> File
     links = [one for one in resources if not _is_file(one)]
     if status == "success" and links and not files:
         status, detail = "metadata-only", "it links to pages and services alone"
-    page = f"{asked.root}/dataset/{document.text(dataset.get('name')) or id_}"
-    ids = [document.text(one.get("id")) or str(at) for at, one in enumerate(files)]
+    page = f"{asked.root}/dataset/{json_document.text(dataset.get('name')) or id_}"
+    ids = [json_document.text(one.get("id")) or str(at) for at, one in enumerate(files)]
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status=status,
-        platform_domain=document.host(resource.url),
+        platform_domain=json_document.host(resource.url),
         platform_id=id_,
-        manifest=document.apart([_file(one) for one in files], ids),
+        manifest=json_document.apart([_file(one) for one in files], ids),
         web_base_url=page,
-        version=document.text(dataset.get("version")),
+        version=json_document.text(dataset.get("version")),
         detail=detail,
         description=_describe(dataset, links, page),
     )
@@ -127,7 +127,7 @@ def _item(dataset: Mapping[str, Any], asked: _Asked, resource: Resource) -> File
 
 def _refused(dataset: Mapping[str, Any]) -> tuple[str, str]:
     """Return a status and words for it; success if nothing is against it. Raises FilesetError."""
-    state, kind = document.text(dataset.get("state")), document.text(dataset.get("type"))
+    state, kind = json_document.text(dataset.get("state")), json_document.text(dataset.get("type"))
     if kind in _NO_DATASET:
         raise FilesetError("platform-scope", f"it is a {kind}", code="no-dataset")
     if state == "draft":
@@ -141,46 +141,46 @@ def _refused(dataset: Mapping[str, Any]) -> tuple[str, str]:
 
 def _resources(dataset: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """Return what a dataset has. Raises FilesetError (incomplete-manifest) if some of it lacks."""
-    found = document.listed(dataset.get("resources"), "the list of resources")
-    count = document.size(dataset.get("num_resources"))
+    found = json_document.listed(dataset.get("resources"), "the list of resources")
+    count = json_document.size(dataset.get("num_resources"))
     if count is not None and len(found) < count:
         raise FilesetError(
             "incomplete-manifest", f"{len(found)} resources are listed, of {count} that it has"
         )
-    return [one for one in found if document.text(one.get("state")) in (None, "active")]
+    return [one for one in found if json_document.text(one.get("state")) in (None, "active")]
 
 
 def _kept(resource: Mapping[str, Any]) -> bool:
     """Tell whether CKAN keeps it itself."""
-    return document.text(resource.get("url_type")) == "upload"
+    return json_document.text(resource.get("url_type")) == "upload"
 
 
 def _is_file(resource: Mapping[str, Any]) -> bool:
-    kind = (document.text(resource.get("format")) or "").lower()
+    kind = (json_document.text(resource.get("format")) or "").lower()
     return _kept(resource) or kind not in _NO_FILES
 
 
 def _file(resource: Mapping[str, Any]) -> FilesetManifestFile:
-    url = document.web(resource.get("url"))
+    url = json_document.web(resource.get("url"))
     made = FilesetManifestFile(
         path=_path(resource, url),
-        mimetype=document.text(resource.get("mimetype")),
+        mimetype=json_document.text(resource.get("mimetype")),
         extra={
             field: resource[field]
             for field in ("id", "name", "format")
-            if document.text(resource.get(field))
+            if json_document.text(resource.get(field))
         },
         status=None if url else "withheld",
         platform_url=url,
     )
     if not _kept(resource):
         return made
-    told = (document.text(resource.get("hash")) or "").rpartition(":")[2]
+    told = (json_document.text(resource.get("hash")) or "").rpartition(":")[2]
     kind = _BY_LENGTH.get(len(told))
-    digest = document.digest(told, kind) if kind else None
+    digest = json_document.digest(told, kind) if kind else None
     return replace(
         made,
-        size=document.size(resource.get("size")),
+        size=json_document.size(resource.get("size")),
         md5=digest if kind == "md5" else None,
         sha1=digest if kind == "sha1" else None,
         sha256=digest if kind == "sha256" else None,
@@ -193,12 +193,12 @@ def _path(resource: Mapping[str, Any], url: str | None) -> str:
 
     A label may be any text: what would make a path of it becomes a hyphen.
     """
-    leaf = unquote(document.path(url or "").rpartition("/")[2])
+    leaf = unquote(json_document.path(url or "").rpartition("/")[2])
     if _DOTTED.fullmatch(leaf):
         return leaf
-    given = plain(resource.get("name")) or document.text(resource.get("id"))
-    label = _NO_LABEL.sub("-", document.name(given, "a resource"))
-    kind = (document.text(resource.get("format")) or "").removeprefix(".").lower()
+    given = plain(resource.get("name")) or json_document.text(resource.get("id"))
+    label = _NO_LABEL.sub("-", json_document.name(given, "a resource"))
+    kind = (json_document.text(resource.get("format")) or "").removeprefix(".").lower()
     if not _FORMAT.fullmatch(kind) or label.lower().endswith(f".{kind}"):
         return label
     return f"{label}.{kind}"
@@ -208,28 +208,29 @@ def _describe(
     dataset: Mapping[str, Any], links: Sequence[Mapping[str, Any]], page: str
 ) -> Description:
     extras = {
-        document.text(one.get("key")) or "": one.get("value")
-        for one in document.entries(dataset.get("extras"))
+        json_document.text(one.get("key")) or "": one.get("value")
+        for one in json_document.entries(dataset.get("extras"))
     }
-    body = plain(document.inner(dataset, "organization").get("title"))
+    body = plain(json_document.inner(dataset, "organization").get("title"))
     author = inverted(plain(dataset.get("author")))
     group = Person(name=body, organisation=True) if body else None
     tags = (
-        document.text(tag.get("display_name")) or document.text(tag.get("name"))
-        for tag in document.entries(dataset.get("tags"))
+        json_document.text(tag.get("display_name")) or json_document.text(tag.get("name"))
+        for tag in json_document.entries(dataset.get("tags"))
     )
     return Description(
-        title=plain(dataset.get("title")) or document.text(dataset.get("name")),
+        title=plain(dataset.get("title")) or json_document.text(dataset.get("name")),
         creators=tuple(one for one in (author or group,) if one),
-        publisher=body or plain(dataset.get("maintainer")) or document.host(page),
-        published=document.day(extras.get("issued"))
-        or document.day(dataset.get("metadata_created")),
+        publisher=body or plain(dataset.get("maintainer")) or json_document.host(page),
+        published=json_document.day(extras.get("issued"))
+        or json_document.day(dataset.get("metadata_created")),
         abstract=plain(dataset.get("notes")),
         subjects=tuple(dict.fromkeys(tag for tag in tags if tag)),
-        language=document.text(dataset.get("language")) or document.text(extras.get("language")),
+        language=json_document.text(dataset.get("language"))
+        or json_document.text(extras.get("language")),
         licences=licences(name=dataset.get("license_title"), url=dataset.get("license_url")),
-        version=document.text(dataset.get("version")),
-        doi=document.doi(dataset.get("doi")) or document.doi(extras.get("doi")),
+        version=json_document.text(dataset.get("version")),
+        doi=json_document.doi(dataset.get("doi")) or json_document.doi(extras.get("doi")),
         url=page,
         related=tuple(dict.fromkeys(_related(links))),
     )

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from builder.filesets import origin
-from builder.filesets.citation import described
-from builder.filesets.datafile import manifest
-from builder.filesets.document import host, inner, mapping, text
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem, Request, Resource
-from builder.filesets.persistent import Persistent, persistent
-from builder.filesets.seam import Api, FilesetError
-from builder.surroundings import Clock
+from builder.filesets.metadata import origin
+from builder.filesets.metadata.json_document import host, inner, mapping, text
+from builder.filesets.platforms.dataverse_citation import described
+from builder.filesets.platforms.dataverse_datafile import manifest
+from builder.filesets.platforms.dataverse_persistent import Persistent, persistent
+from builder.filesets.protocols import Api, FilesetError
+from builder.runtime import Clock
 
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote
 
-from builder.filesets import document
 from builder.filesets.item import (
     Description,
     FilesetManifestFile,
@@ -20,12 +19,13 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
-from builder.filesets.licence import licences
-from builder.filesets.paging import pages
-from builder.filesets.person import named
-from builder.filesets.prose import plain
-from builder.filesets.relation import related
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.licence import licences
+from builder.filesets.metadata.paging import pages
+from builder.filesets.metadata.person import named
+from builder.filesets.metadata.prose import plain
+from builder.filesets.metadata.relation import related
+from builder.filesets.protocols import Api, FilesetError
 
 NAME = "dryad"
 DOMAIN = "datadryad.org"
@@ -63,7 +63,7 @@ class Dryad:
 
     def match_request(self, request: Request, resource: Resource) -> bool:
         """Tell whether it is Dryad, by host or DOI."""
-        known = document.host(resource.url) in _HOSTS
+        known = json_document.host(resource.url) in _HOSTS
         return known or (resource.doi or "").startswith(_PREFIX)
 
     def process_request(
@@ -72,7 +72,7 @@ class Dryad:
         """Return the newest version of the dataset. Raises FilesetError."""
         doi = _asked(resource)
         url = f"{_ROOT}datasets/{quote(f'doi:{doi}', safe='')}"
-        dataset = document.mapping(api.document(url), "the dataset")
+        dataset = json_document.mapping(api.document(url), "the dataset")
         item = _item(doi, dataset)
         if item.platform_status != "success":
             return item
@@ -93,9 +93,9 @@ class Dryad:
 
 def _asked(resource: Resource) -> str:
     """Return the DOI of the dataset. Raises FilesetError (platform-scope)."""
-    path = unquote(document.path(resource.url))
-    found = _DATASET.fullmatch(path) if document.host(resource.url) in _HOSTS else None
-    doi = document.doi(found["doi"]) if found else resource.doi
+    path = unquote(json_document.path(resource.url))
+    found = _DATASET.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
+    doi = json_document.doi(found["doi"]) if found else resource.doi
     if doi:
         return doi
     if _FILE.fullmatch(path):
@@ -104,34 +104,34 @@ def _asked(resource: Resource) -> str:
 
 
 def _link(holder: Mapping[str, Any], name: str) -> str | None:
-    return document.joined(_ROOT, document.inner(holder, "_links", name).get("href"))
+    return json_document.joined(_ROOT, json_document.inner(holder, "_links", name).get("href"))
 
 
 def _refused(dataset: Mapping[str, Any]) -> tuple[str, str | None, str]:
     """Return a status, the day until which it holds, and words for it; success if none holds."""
-    curation = (document.text(dataset.get("curationStatus")) or "").lower()
+    curation = (json_document.text(dataset.get("curationStatus")) or "").lower()
     if curation == "withdrawn":
         return "platform-gone", None, "it was withdrawn"
     if curation == "embargoed":
-        until = document.day(dataset.get("embargoEndDate")) or document.day(
+        until = json_document.day(dataset.get("embargoEndDate")) or json_document.day(
             dataset.get("publicationDate")
         )
         return ("platform-embargoed" if until else "platform-restricted"), until, "embargoed"
     message = plain(dataset.get("message"))
-    if message and document.text(dataset.get("title")) is None:
+    if message and json_document.text(dataset.get("title")) is None:
         return "platform-restricted", None, message
-    if document.text(dataset.get("visibility")) == "restricted":
+    if json_document.text(dataset.get("visibility")) == "restricted":
         return "platform-restricted", None, f"it is restricted: {curation or 'not published'}"
     return "success", None, ""
 
 
 def _item(doi: str, dataset: Mapping[str, Any]) -> FilesetPlatformItem:
-    told = document.doi(dataset.get("identifier"))
+    told = json_document.doi(dataset.get("identifier"))
     if told != doi:
         raise FilesetError("platform-error", f"{doi} was asked for, and {told} came")
     status, until, detail = _refused(dataset)
-    version = document.text(dataset.get("versionNumber"))
-    page = document.web(dataset.get("sharingLink")) or f"https://{DOMAIN}/dataset/doi:{doi}"
+    version = json_document.text(dataset.get("versionNumber"))
+    page = json_document.web(dataset.get("sharingLink")) or f"https://{DOMAIN}/dataset/doi:{doi}"
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status=status,
@@ -155,33 +155,33 @@ def _files(api: Api, version: str) -> Iterator[FilesetManifestFile]:
     total: int | None = None
     first = f"{version.rstrip('/')}/files?per_page={_PER_PAGE}"
     for page in pages(api, first, (DOMAIN,), following):
-        embedded = document.inner(page, "_embedded").get("stash:files")
-        found += document.listed(embedded, "the list of files")
-        total = document.size(page.get("total"))
+        embedded = json_document.inner(page, "_embedded").get("stash:files")
+        found += json_document.listed(embedded, "the list of files")
+        total = json_document.size(page.get("total"))
     if total is None:
         raise FilesetError("platform-bad-response", "the list of files does not tell its length")
     if len(found) != total:
         raise FilesetError("incomplete-manifest", f"{len(found)} files are listed, of {total}")
     for file in found:
-        if document.text(file.get("status")) != "deleted":
+        if json_document.text(file.get("status")) != "deleted":
             yield _file(file)
 
 
 def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
     url = _link(file, "stash:download")
-    kind = _DIGESTS.get((document.text(file.get("digestType")) or "").lower())
+    kind = _DIGESTS.get((json_document.text(file.get("digestType")) or "").lower())
 
     def told(name: str) -> str | None:
-        return document.digest(file.get("digest"), name) if kind == name else None
+        return json_document.digest(file.get("digest"), name) if kind == name else None
 
     return FilesetManifestFile(
-        path=document.name(file.get("path"), "a file"),
-        size=document.size(file.get("size")),
+        path=json_document.name(file.get("path"), "a file"),
+        size=json_document.size(file.get("size")),
         md5=told("md5"),
         sha1=told("sha1"),
         sha256=told("sha256"),
         sha512=told("sha512"),
-        mimetype=document.text(file.get("mimeType")),
+        mimetype=json_document.text(file.get("mimeType")),
         # Without this link a file may not be had, though it is listed.
         status=None if url else "withheld",
         platform_url=url,
@@ -192,25 +192,25 @@ def _describe(dataset: Mapping[str, Any], doi: str, version: str | None, page: s
     licence = dataset.get("license")
     return Description(
         title=plain(dataset.get("title")),
-        creators=tuple(_creators(document.entries(dataset.get("authors")))),
+        creators=tuple(_creators(json_document.entries(dataset.get("authors")))),
         publisher="Dryad",
-        published=document.day(dataset.get("publicationDate")),
+        published=json_document.day(dataset.get("publicationDate")),
         abstract=plain(dataset.get("abstract")),
-        subjects=document.texts(dataset.get("keywords")),
+        subjects=json_document.texts(dataset.get("keywords")),
         licences=licences(url=licence),
         version=version,
         doi=doi,
         url=page,
-        related=tuple(dict.fromkeys(_related(document.entries(dataset.get("relatedWorks"))))),
+        related=tuple(dict.fromkeys(_related(json_document.entries(dataset.get("relatedWorks"))))),
     )
 
 
 def _creators(authors: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
     for author in authors:
-        places = document.texts(author.get("affiliation")) + tuple(
+        places = json_document.texts(author.get("affiliation")) + tuple(
             name
-            for place in document.entries(author.get("affiliations"))
-            for name in document.texts(place.get("name"))
+            for place in json_document.entries(author.get("affiliations"))
+            for name in json_document.texts(place.get("name"))
         )
         person = named(
             author.get("firstName"),
@@ -224,7 +224,7 @@ def _creators(authors: Sequence[Mapping[str, Any]]) -> Iterator[Person]:
 
 def _related(works: Sequence[Mapping[str, Any]]) -> Iterator[Related]:
     for work in works:
-        kind = document.text(work.get("relationship")) or ""
+        kind = json_document.text(work.get("relationship")) or ""
         found = related(work.get("identifier"), _RELATIONS.get(kind.lower()))
         if found:
             yield found

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from builder.filesets import document
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
-from builder.filesets.paging import edition, part
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.paging import edition, part
+from builder.filesets.metadata.prose import plain
 from builder.filesets.platforms.figshare_article import TYPES, describe, manifest
-from builder.filesets.prose import plain
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.protocols import Api, FilesetError
 
 NAME = "figshare"
 _API = "https://api.figshare.com/v2"
@@ -65,7 +65,7 @@ class Figshare:
 
     def match_request(self, request: Request, resource: Resource) -> bool:
         """Tell whether it is Figshare: by host, by DOI, or by the form of an article's URL."""
-        host, path = document.host(resource.url), document.path(resource.url)
+        host, path = json_document.host(resource.url), json_document.path(resource.url)
         if _is_listed(host):
             return True
         if (resource.doi or "").split("/")[0] in _PREFIXES:
@@ -81,7 +81,7 @@ class Figshare:
         asked = _asked(resource)
         whole = f"{_root(resource)}/articles/{asked.id}"
         where = f"{whole}/versions/{asked.version}" if asked.version else whole
-        article = document.mapping(edition(api, whole, where, asked.version), "the article")
+        article = json_document.mapping(edition(api, whole, where, asked.version), "the article")
         _check(article, asked)
         _is_there(article, resource)
         item = _item(article, asked, resource)
@@ -104,23 +104,23 @@ def _is_there(article: Mapping[str, Any], resource: Resource) -> None:
 
     Many sites have articles with numbers, and each number is an article of Figshare's as well.
     """
-    host, doi = document.host(resource.url), document.doi(article.get("doi"))
-    pages = [document.text(article.get(name)) for name in ("url_public_html", "figshare_url")]
+    host, doi = json_document.host(resource.url), json_document.doi(article.get("doi"))
+    pages = [json_document.text(article.get(name)) for name in ("url_public_html", "figshare_url")]
     named = doi is not None and (resource.doi or "").partition(".v")[0] == doi.partition(".v")[0]
     known = _is_listed(host) or (resource.doi or "").split("/")[0] in _PREFIXES
-    if not (known or named or host in (document.host(page) for page in pages if page)):
-        detail = f"article {document.text(article.get('id'))} of Figshare is not at {host}"
+    if not (known or named or host in (json_document.host(page) for page in pages if page)):
+        detail = f"article {json_document.text(article.get('id'))} of Figshare is not at {host}"
         raise FilesetError("no-platform-match", detail)
 
 
 def _root(resource: Resource) -> str:
     prefix = (resource.doi or "").split("/")[0]
-    return _SITES.get(document.host(resource.url)) or _PREFIXES.get(prefix, _API)
+    return _SITES.get(json_document.host(resource.url)) or _PREFIXES.get(prefix, _API)
 
 
 def _asked(resource: Resource) -> _Asked:
     """Return what is asked for. Raises FilesetError (platform-scope) for what is no article."""
-    path = document.path(resource.url)
+    path = json_document.path(resource.url)
     if _GROUP.match(path) or _GROUP_DOI.fullmatch(resource.doi or ""):
         raise FilesetError("platform-scope", "it is a collection of articles", code="collection")
     if _FILE.match(path):
@@ -137,12 +137,12 @@ def _asked(resource: Resource) -> _Asked:
 
 def _check(article: Mapping[str, Any], asked: _Asked) -> None:
     """Raise FilesetError where it is not the article, or the version of it, that was asked for."""
-    ids = {document.text(article.get("id")), document.text(article.get("uuid"))} - {None}
+    ids = {json_document.text(article.get("id")), json_document.text(article.get("uuid"))} - {None}
     if not ids:
         raise FilesetError("platform-bad-response", "the article has no id")
     if asked.id not in ids:
         raise FilesetError("platform-error", f"article {asked.id} was asked for, not {ids}")
-    version = document.text(article.get("version"))
+    version = json_document.text(article.get("version"))
     if asked.version and version and version != asked.version:
         raise FilesetError(
             "platform-scope",
@@ -161,7 +161,7 @@ def _refused(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
         return "platform-restricted", None, plain(article.get("confidential_reason")) or ""
     if article.get("is_embargoed") is True:
         reason = plain(article.get("embargo_reason")) or plain(article.get("embargo_title")) or ""
-        until = document.day(article.get("embargo_date"))
+        until = json_document.day(article.get("embargo_date"))
         # An embargo without a day is one that Figshare calls permanent.
         return ("platform-embargoed" if until else "platform-restricted"), until, reason
     if article.get("is_public") is False:
@@ -173,13 +173,15 @@ def _refused(article: Mapping[str, Any]) -> tuple[str, str | None, str]:
 
 def _item(article: Mapping[str, Any], asked: _Asked, resource: Resource) -> FilesetPlatformItem:
     status, until, detail = _refused(article)
-    version = document.text(article.get("version"))
-    page = document.web(article.get("url_public_html")) or document.web(article.get("figshare_url"))
+    version = json_document.text(article.get("version"))
+    page = json_document.web(article.get("url_public_html")) or json_document.web(
+        article.get("figshare_url")
+    )
     bundle = f"https://ndownloader.figshare.com/articles/{asked.id}/versions/{version}"
     return FilesetPlatformItem(
         platform_name=NAME,
         platform_status=status,
-        platform_domain=document.host(page or resource.url),
+        platform_domain=json_document.host(page or resource.url),
         platform_id=asked.id,
         version=version,
         until=until,
@@ -194,13 +196,13 @@ def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping
     """Return all files of an article. Raises FilesetError (incomplete-manifest) if some lack."""
     given = article.get("files")
     if given is not None:
-        files = document.listed(given, "the list of files")
+        files = json_document.listed(given, "the list of files")
         if _complete(article, files):
             return files
     found: list[Mapping[str, Any]] = []
     for page in range(1, _PAGES + 1):
         url = f"{where}/files?page={page}&page_size={_PAGE}"
-        more = document.listed(part(api, url), "the list of files")
+        more = json_document.listed(part(api, url), "the list of files")
         found += more
         if len(more) < _PAGE:
             break
@@ -208,19 +210,19 @@ def _files(api: Api, where: str, article: Mapping[str, Any]) -> Sequence[Mapping
         raise FilesetError(
             "incomplete-manifest",
             f"{len(found)} files of {_total(found)} bytes in all are listed, "
-            f"of {document.size(article.get('size'))} bytes that it has",
+            f"of {json_document.size(article.get('size'))} bytes that it has",
         )
     return found
 
 
 def _total(files: Sequence[Mapping[str, Any]]) -> int | None:
     """Return the bytes of files in all; None if one does not tell."""
-    sizes = [document.size(file.get("size")) for file in files]
+    sizes = [json_document.size(file.get("size")) for file in files]
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
 
 
 def _complete(article: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> bool:
     """Tell whether files are as large as their article, as far as both tell."""
-    total, found = document.size(article.get("size")), _total(files)
+    total, found = json_document.size(article.get("size")), _total(files)
     return total is None or found is None or found == total

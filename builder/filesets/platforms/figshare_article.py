@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from builder.filesets import document
 from builder.filesets.item import Description, FilesetManifestFile, Person, Related
-from builder.filesets.licence import licences
-from builder.filesets.person import named, orcid
-from builder.filesets.prose import plain
-from builder.filesets.relation import related
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.licence import licences
+from builder.filesets.metadata.person import named, orcid
+from builder.filesets.metadata.prose import plain
+from builder.filesets.metadata.relation import related
 
 TYPES = {
     "book": "Book",
@@ -43,23 +43,23 @@ _PUBLISHER = re.compile(r"[.\s]*(?P<publisher>.+?)\.\s+[A-Z][A-Za-z ]*\.\s+https
 
 def manifest(files: Sequence[Mapping[str, Any]]) -> tuple[FilesetManifestFile, ...]:
     """Return the files of an article; two of one name are put into folders named by their ids."""
-    ids = [document.text(file.get("id")) or "" for file in files]
-    return document.apart([_file(file) for file in files], ids)
+    ids = [json_document.text(file.get("id")) or "" for file in files]
+    return json_document.apart([_file(file) for file in files], ids)
 
 
 def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
     """Return a file. Its MD5 is the platform's own, or else what was told on handing it in."""
-    computed = document.digest(file.get("computed_md5"), "md5")
-    supplied = document.digest(file.get("supplied_md5"), "md5")
-    link, url = file.get("is_link_only") is True, document.web(file.get("download_url"))
-    extra: dict[str, Any] = {"id": file["id"]} if document.text(file.get("id")) else {}
+    computed = json_document.digest(file.get("computed_md5"), "md5")
+    supplied = json_document.digest(file.get("supplied_md5"), "md5")
+    link, url = file.get("is_link_only") is True, json_document.web(file.get("download_url"))
+    extra: dict[str, Any] = {"id": file["id"]} if json_document.text(file.get("id")) else {}
     if computed or supplied:
         extra["md5_from"] = "computed_md5" if computed else "supplied_md5"
     return FilesetManifestFile(
-        path=document.name(file.get("name"), "a file"),
-        size=None if link else document.size(file.get("size")),
+        path=json_document.name(file.get("name"), "a file"),
+        size=None if link else json_document.size(file.get("size")),
         md5=computed or supplied,
-        mimetype=document.text(file.get("mimetype")),
+        mimetype=json_document.text(file.get("mimetype")),
         extra={**extra, "link_only": True} if link else extra,
         status="withheld" if link or url is None else None,
         platform_url=url,
@@ -68,31 +68,31 @@ def _file(file: Mapping[str, Any]) -> FilesetManifestFile:
 
 def describe(article: Mapping[str, Any], version: str | None, url: str) -> Description:
     """Return what an article says of itself; `url` is its page."""
-    licence = document.inner(article, "license")
+    licence = json_document.inner(article, "license")
     return Description(
         title=plain(article.get("title")),
         creators=tuple(_creators(article)),
         publisher=_publisher(article),
-        published=document.day(article.get("published_date"))
-        or document.day(document.inner(article, "timeline").get("posted")),
+        published=json_document.day(article.get("published_date"))
+        or json_document.day(json_document.inner(article, "timeline").get("posted")),
         type=_type(article),
         abstract=plain(article.get("description")),
         subjects=_subjects(article),
         licences=licences(name=licence.get("name"), url=licence.get("url")),
         version=version,
-        doi=document.doi(article.get("doi")),
+        doi=json_document.doi(article.get("doi")),
         url=url,
         related=tuple(dict.fromkeys(_related(article))),
     )
 
 
 def _type(article: Mapping[str, Any]) -> str:
-    given = document.text(article.get("defined_type_name")) or "dataset"
+    given = json_document.text(article.get("defined_type_name")) or "dataset"
     return TYPES.get(given.lower().replace("_", " "), "Other")
 
 
 def _creators(article: Mapping[str, Any]) -> Iterator[Person]:
-    for author in document.entries(article.get("authors")):
+    for author in json_document.entries(article.get("authors")):
         name = plain(author.get("full_name"))
         person = named(
             author.get("first_name"), author.get("last_name"), iri=author.get("orcid_id")
@@ -114,23 +114,24 @@ def _publisher(article: Mapping[str, Any]) -> str:
 
 
 def _subjects(article: Mapping[str, Any]) -> tuple[str, ...]:
-    tags = document.texts(article.get("tags")) + document.texts(article.get("keywords"))
+    tags = json_document.texts(article.get("tags")) + json_document.texts(article.get("keywords"))
     categories = (
-        plain(category.get("title")) for category in document.entries(article.get("categories"))
+        plain(category.get("title"))
+        for category in json_document.entries(article.get("categories"))
     )
     return tuple(dict.fromkeys((*tags, *(title for title in categories if title))))
 
 
 def _related(article: Mapping[str, Any]) -> Iterator[Related]:
     paper = related(article.get("resource_doi"), "IsSupplementTo")
-    if paper and paper.identifier != document.doi(article.get("doi")):
+    if paper and paper.identifier != json_document.doi(article.get("doi")):
         yield paper
     told: list[tuple[object, object]] = [
-        (reference, "References") for reference in document.texts(article.get("references"))
+        (reference, "References") for reference in json_document.texts(article.get("references"))
     ]
     told += [
         (material.get("identifier") or material.get("link"), material.get("relation"))
-        for material in document.entries(article.get("related_materials"))
+        for material in json_document.entries(article.get("related_materials"))
     ]
     for identifier, relation in told:
         found = related(identifier, relation)

@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from builder.filesets import origin, rdm
-from builder.filesets.document import host
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.metadata import origin
+from builder.filesets.metadata.json_document import host
+from builder.filesets.platforms import invenio_rdm
+from builder.filesets.protocols import Api, FilesetError
 
 _RECORD = re.compile(
     r"/(?:api/)?records?/(?P<id>[A-Za-z0-9-]+)(?P<file>/files/.+)?"
@@ -39,4 +40,6 @@ class InvenioRDM:
         if record["file"]:
             raise FilesetError("platform-scope", f"{path} is one file", code="file-level")
         base, latest = origin.base(resource.url), bool(record["latest"])
-        return rdm.item(rdm.Asked(self.name, base, record["id"], latest=latest), api)
+        return invenio_rdm.item(
+            invenio_rdm.Asked(self.name, base, record["id"], latest=latest), api
+        )

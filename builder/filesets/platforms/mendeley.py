@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from builder.filesets import document
 from builder.filesets.item import (
     Description,
     FilesetManifestFile,
@@ -16,12 +15,13 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
-from builder.filesets.licence import licences
-from builder.filesets.paging import edition, part
-from builder.filesets.person import named
-from builder.filesets.prose import plain
-from builder.filesets.relation import related
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.licence import licences
+from builder.filesets.metadata.paging import edition, part
+from builder.filesets.metadata.person import named
+from builder.filesets.metadata.prose import plain
+from builder.filesets.metadata.relation import related
+from builder.filesets.protocols import Api, FilesetError
 
 NAME = "mendeley"
 DOMAIN = "data.mendeley.com"
@@ -47,7 +47,7 @@ class Mendeley:
 
     def match_request(self, request: Request, resource: Resource) -> bool:
         """Tell whether it is Mendeley Data, by host or DOI."""
-        known = document.host(resource.url) == DOMAIN
+        known = json_document.host(resource.url) == DOMAIN
         return known or _DOI.fullmatch(resource.doi or "") is not None
 
     def process_request(
@@ -57,7 +57,7 @@ class Mendeley:
         asked = _asked(resource)
         where = f"{_ROOT}/{asked.id}"
         snapshot = f"{where}/snapshot/{asked.version}"
-        dataset = document.mapping(edition(api, where, snapshot, asked.version), "the dataset")
+        dataset = json_document.mapping(edition(api, where, snapshot, asked.version), "the dataset")
         version = _check(dataset, asked)
         item = _item(dataset, asked, version)
         if item.platform_status != "success":
@@ -69,8 +69,8 @@ def _asked(resource: Resource) -> _Asked:
     """Return what is asked for. Raises FilesetError (platform-scope) for what is no dataset."""
     by_doi = _DOI.fullmatch(resource.doi or "")
     by_url = None
-    if document.host(resource.url) == DOMAIN:
-        by_url = _DATASET.fullmatch(document.path(resource.url))
+    if json_document.host(resource.url) == DOMAIN:
+        by_url = _DATASET.fullmatch(json_document.path(resource.url))
     found = by_url or by_doi
     if found is None:
         raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
@@ -82,10 +82,10 @@ def _asked(resource: Resource) -> _Asked:
 
 def _check(dataset: Mapping[str, Any], asked: _Asked) -> str:
     """Return the dataset's version. Raises FilesetError where it is not what was asked for."""
-    told = document.text(dataset.get("id"))
+    told = json_document.text(dataset.get("id"))
     if told != asked.id:
         raise FilesetError("platform-error", f"{asked.id} was asked for, and {told} came")
-    version = document.text(dataset.get("version"))
+    version = json_document.text(dataset.get("version"))
     if version is None:
         raise FilesetError("platform-bad-response", "the dataset does not tell its version")
     if asked.version and version != asked.version:
@@ -117,23 +117,26 @@ def _files(
     api: Api, where: str, version: str, dataset: Mapping[str, Any]
 ) -> Iterator[FilesetManifestFile]:
     """Yield the files of all folders. Raises FilesetError (incomplete-manifest) if some lack."""
-    folders = document.listed(part(api, f"{where}/folders/{version}"), "the list of folders")
+    folders = json_document.listed(part(api, f"{where}/folders/{version}"), "the list of folders")
     if len(folders) > _FOLDERS:
         raise FilesetError("platform-error", f"it has {len(folders)} folders")
     seen: set[str] = set()
     for id_, place in (("root", ""), *_places(folders)):
         url = f"{where}/files?folder_id={quote(id_, safe='')}&version={version}"
-        for file in document.listed(part(api, url), "the list of files"):
-            seen.add(document.text(file.get("id")) or "")
+        for file in json_document.listed(part(api, url), "the list of files"):
+            seen.add(json_document.text(file.get("id")) or "")
             yield _file(file, place)
-    told = {document.text(file.get("id")) or "" for file in document.entries(dataset.get("files"))}
+    told = {
+        json_document.text(file.get("id")) or ""
+        for file in json_document.entries(dataset.get("files"))
+    }
     if told - seen:
         raise FilesetError("incomplete-manifest", f"{len(told - seen)} files are in no folder")
 
 
 def _places(folders: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield the id of each folder, and its path with a slash at its end. Raises FilesetError."""
-    by_id = {document.text(folder.get("id")) or "": folder for folder in folders}
+    by_id = {json_document.text(folder.get("id")) or "": folder for folder in folders}
     for id_ in by_id:
         parts: list[str] = []
         at, passed = id_, set[str]()
@@ -141,51 +144,52 @@ def _places(folders: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             if at in passed:
                 raise FilesetError("platform-error", "a folder lies within itself")
             passed.add(at)
-            parts.insert(0, document.name(by_id[at].get("name"), "a folder"))
+            parts.insert(0, json_document.name(by_id[at].get("name"), "a folder"))
             folder = by_id[at]
-            at = document.text(folder.get("parent_id") or folder.get("parent_folder_id")) or ""
+            at = json_document.text(folder.get("parent_id") or folder.get("parent_folder_id")) or ""
         yield id_, "/".join((*parts, ""))
 
 
 def _file(file: Mapping[str, Any], place: str) -> FilesetManifestFile:
-    about = document.inner(file, "content_details")
-    url = document.web(about.get("download_url"))
-    size = document.size(about.get("size"))
+    about = json_document.inner(file, "content_details")
+    url = json_document.web(about.get("download_url"))
+    size = json_document.size(about.get("size"))
     return FilesetManifestFile(
-        path=place + document.name(file.get("filename"), "a file"),
-        size=document.size(file.get("size")) if size is None else size,
-        sha1=document.digest(about.get("sha1_hash"), "sha1"),
-        sha256=document.digest(about.get("sha256_hash"), "sha256"),
-        mimetype=document.text(about.get("content_type")),
+        path=place + json_document.name(file.get("filename"), "a file"),
+        size=json_document.size(file.get("size")) if size is None else size,
+        sha1=json_document.digest(about.get("sha1_hash"), "sha1"),
+        sha256=json_document.digest(about.get("sha256_hash"), "sha256"),
+        mimetype=json_document.text(about.get("content_type")),
         status=None if url else "withheld",
         platform_url=url,
     )
 
 
 def _describe(dataset: Mapping[str, Any], version: str, page: str) -> Description:
-    licence = document.inner(dataset, "data_licence")
+    licence = json_document.inner(dataset, "data_licence")
     name = licence.get("short_name") or licence.get("full_name")
     titles = (
-        plain(category.get("label")) for category in document.entries(dataset.get("categories"))
+        plain(category.get("label"))
+        for category in json_document.entries(dataset.get("categories"))
     )
     return Description(
         title=plain(dataset.get("name")),
         creators=tuple(_creators(dataset)),
         publisher="Mendeley Data",
-        published=document.day(dataset.get("publish_date")),
+        published=json_document.day(dataset.get("publish_date")),
         abstract=plain(dataset.get("description")),
         subjects=tuple(dict.fromkeys(title for title in titles if title)),
         licences=licences(name=name, url=licence.get("url")),
         version=version,
-        doi=document.doi(document.inner(dataset, "doi").get("id") or dataset.get("doi")),
+        doi=json_document.doi(json_document.inner(dataset, "doi").get("id") or dataset.get("doi")),
         url=page,
         related=tuple(dict.fromkeys(_related(dataset))),
     )
 
 
 def _creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
-    for one in document.entries(dataset.get("contributors")):
-        institution = document.texts(document.inner(one, "institution").get("name"))
+    for one in json_document.entries(dataset.get("contributors")):
+        institution = json_document.texts(json_document.inner(one, "institution").get("name"))
         person = named(
             one.get("first_name"),
             one.get("last_name"),
@@ -197,11 +201,11 @@ def _creators(dataset: Mapping[str, Any]) -> Iterator[Person]:
 
 
 def _related(dataset: Mapping[str, Any]) -> Iterator[Related]:
-    for article in document.entries(dataset.get("articles")):
+    for article in json_document.entries(dataset.get("articles")):
         found = related(article.get("doi"), "IsSupplementTo")
         if found:
             yield found
-    for link in document.entries(dataset.get("related_links")):
+    for link in json_document.entries(dataset.get("related_links")):
         found = related(link.get("href"), "References")
         if found:
             yield found

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from builder.filesets import document
 from builder.filesets.item import (
     Description,
     FilesetManifestFile,
@@ -19,11 +18,12 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
-from builder.filesets.licence import licences
-from builder.filesets.paging import pages, part
-from builder.filesets.person import named
-from builder.filesets.prose import plain
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.licence import licences
+from builder.filesets.metadata.paging import pages, part
+from builder.filesets.metadata.person import named
+from builder.filesets.metadata.prose import plain
+from builder.filesets.protocols import Api, FilesetError
 
 NAME = "osf"
 DOMAIN = "osf.io"
@@ -50,7 +50,7 @@ class Osf:
 
     def match_request(self, request: Request, resource: Resource) -> bool:
         """Tell whether it is OSF, by host or DOI."""
-        known = document.host(resource.url) in _HOSTS
+        known = json_document.host(resource.url) in _HOSTS
         return known or _DOI.fullmatch(resource.doi or "") is not None
 
     def process_request(
@@ -72,8 +72,8 @@ class Osf:
 
 def _asked(resource: Resource) -> str:
     """Return the id of what is asked for. Raises FilesetError (platform-scope)."""
-    path = document.path(resource.url)
-    if document.host(resource.url) in _HOSTS:
+    path = json_document.path(resource.url)
+    if json_document.host(resource.url) in _HOSTS:
         if _PREPRINT.fullmatch(path):
             raise FilesetError("platform-scope", "it is a preprint", code="no-dataset")
         found = _REGISTRY.fullmatch(path) or _GUID.fullmatch(path)
@@ -90,14 +90,14 @@ def _asked(resource: Resource) -> str:
 def _node(api: Api, guid: str) -> tuple[str, Mapping[str, Any]]:
     """Return what an id is of (nodes or registrations) and its document. Raises FilesetError."""
     answer = api.document(f"https://{_API}/v2/guids/{quote(guid)}/")
-    data = document.mapping(document.inner(answer, "data"), "the answer's data")
-    kind = document.text(data.get("type")) or ""
+    data = json_document.mapping(json_document.inner(answer, "data"), "the answer's data")
+    kind = json_document.text(data.get("type")) or ""
     if kind not in _KINDS:
         code = _OTHERS.get(kind, "no-dataset")
         raise FilesetError("platform-scope", f"{guid} is of {kind or 'no kind'}", code=code)
     full = part(api, f"https://{_API}/v2/{kind}/{quote(guid)}/?{_EMBEDS}")
-    node = document.mapping(document.inner(full, "data"), "the project")
-    if document.text(node.get("id")) != guid:
+    node = json_document.mapping(json_document.inner(full, "data"), "the project")
+    if json_document.text(node.get("id")) != guid:
         raise FilesetError("platform-error", f"{guid} was asked for, and {node.get('id')} came")
     return kind, node
 
@@ -107,7 +107,7 @@ def _refused(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
     if about.get("withdrawn") is True:
         return "platform-gone", None, plain(about.get("withdrawal_justification")) or "withdrawn"
     if about.get("embargoed") is True:
-        until = document.day(about.get("embargo_end_date"))
+        until = json_document.day(about.get("embargo_end_date"))
         return ("platform-embargoed" if until else "platform-restricted"), until, "embargoed"
     if about.get("public") is False:
         return "platform-restricted", None, "it is not public"
@@ -115,7 +115,7 @@ def _refused(about: Mapping[str, Any]) -> tuple[str, str | None, str]:
 
 
 def _item(guid: str, kind: str, node: Mapping[str, Any]) -> FilesetPlatformItem:
-    about = document.inner(node, "attributes")
+    about = json_document.inner(node, "attributes")
     status, until, detail = _refused(about)
     page = f"https://{DOMAIN}/{guid}/"
     return FilesetPlatformItem(
@@ -143,12 +143,12 @@ def _walk(api: Api, first: str) -> Iterator[FilesetManifestFile]:
     waiting, seen = [first], {first}
     while waiting:
         for entry in _entries(api, waiting.pop()):
-            about = document.inner(entry, "attributes")
-            if document.text(about.get("kind")) == "file":
+            about = json_document.inner(entry, "attributes")
+            if json_document.text(about.get("kind")) == "file":
                 yield _file(entry, about)
                 continue
-            url = document.text(
-                document.inner(entry, "relationships", "files", "links", "related").get("href")
+            url = json_document.text(
+                json_document.inner(entry, "relationships", "files", "links", "related").get("href")
             )
             if url is None or url in seen or len(seen) > _DEPTH:
                 raise FilesetError("platform-error", "a folder leads nowhere, or back")
@@ -160,31 +160,31 @@ def _entries(api: Api, url: str) -> Iterator[Mapping[str, Any]]:
     """Yield what is in a folder. Raises FilesetError (incomplete-manifest) if some lacks."""
 
     def following(page: Mapping[str, Any]) -> str | None:
-        return document.text(document.inner(page, "links").get("next"))
+        return json_document.text(json_document.inner(page, "links").get("next"))
 
     found, total = 0, None
     joint = "&" if "?" in url else "?"
     for page in pages(api, f"{url}{joint}page%5Bsize%5D=100", (_API,), following):
-        data = document.listed(page.get("data"), "the list of files")
+        data = json_document.listed(page.get("data"), "the list of files")
         found += len(data)
         yield from data
-        meta = document.inner(page, "links", "meta") or document.inner(page, "meta")
-        total = document.size(meta.get("total"))
+        meta = json_document.inner(page, "links", "meta") or json_document.inner(page, "meta")
+        total = json_document.size(meta.get("total"))
     if total is not None and found != total:
         raise FilesetError("incomplete-manifest", f"{found} of {total} entries are listed at {url}")
 
 
 def _file(entry: Mapping[str, Any], about: Mapping[str, Any]) -> FilesetManifestFile:
-    provider = document.text(about.get("provider")) or _OWN
-    place = document.name(about.get("materialized_path"), "a file").removeprefix("/")
-    hashes = document.inner(about, "extra", "hashes")
-    url = document.web(document.inner(entry, "links").get("download"))
-    version = document.text(about.get("current_version"))
+    provider = json_document.text(about.get("provider")) or _OWN
+    place = json_document.name(about.get("materialized_path"), "a file").removeprefix("/")
+    hashes = json_document.inner(about, "extra", "hashes")
+    url = json_document.web(json_document.inner(entry, "links").get("download"))
+    version = json_document.text(about.get("current_version"))
     return FilesetManifestFile(
         path=place if provider == _OWN else f"{provider}/{place}",
-        size=document.size(about.get("size")),
-        md5=document.digest(hashes.get("md5"), "md5"),
-        sha256=document.digest(hashes.get("sha256"), "sha256"),
+        size=json_document.size(about.get("size")),
+        md5=json_document.digest(hashes.get("md5"), "md5"),
+        sha256=json_document.digest(hashes.get("sha256"), "sha256"),
         extra={"provider": provider, **({"version": version} if version else {})},
         status=None if url else "withheld",
         platform_url=url,
@@ -192,9 +192,9 @@ def _file(entry: Mapping[str, Any], about: Mapping[str, Any]) -> FilesetManifest
 
 
 def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
-    about = document.inner(node, "attributes")
-    licence = document.inner(node, "embeds", "license", "data", "attributes")
-    published = document.day(about.get("date_registered")) or document.day(
+    about = json_document.inner(node, "attributes")
+    licence = json_document.inner(node, "embeds", "license", "data", "attributes")
+    published = json_document.day(about.get("date_registered")) or json_document.day(
         about.get("date_created")
     )
     return Description(
@@ -202,9 +202,9 @@ def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
         creators=tuple(_creators(node)),
         publisher="OSF",
         published=published,
-        type=_CATEGORIES.get(document.text(about.get("category")) or "", _KINDS[kind]),
+        type=_CATEGORIES.get(json_document.text(about.get("category")) or "", _KINDS[kind]),
         abstract=plain(about.get("description")),
-        subjects=document.texts(about.get("tags")),
+        subjects=json_document.texts(about.get("tags")),
         licences=licences(name=licence.get("name"), url=licence.get("url")),
         doi=next(_dois(node), None),
         url=page,
@@ -212,14 +212,16 @@ def _describe(node: Mapping[str, Any], kind: str, page: str) -> Description:
 
 
 def _creators(node: Mapping[str, Any]) -> Iterator[Person]:
-    for one in document.entries(document.inner(node, "embeds", "contributors").get("data")):
-        if document.inner(one, "attributes").get("bibliographic") is False:
+    for one in json_document.entries(
+        json_document.inner(node, "embeds", "contributors").get("data")
+    ):
+        if json_document.inner(one, "attributes").get("bibliographic") is False:
             continue
-        user = document.inner(one, "embeds", "users", "data", "attributes")
-        social = document.inner(user, "social")
+        user = json_document.inner(one, "embeds", "users", "data", "attributes")
+        social = json_document.inner(user, "social")
         person = named(user.get("given_name"), user.get("family_name"), iri=social.get("orcid"))
         name = plain(user.get("full_name")) or plain(
-            document.inner(one, "attributes").get("unregistered_contributor")
+            json_document.inner(one, "attributes").get("unregistered_contributor")
         )
         if person and person.given:
             yield person
@@ -228,9 +230,9 @@ def _creators(node: Mapping[str, Any]) -> Iterator[Person]:
 
 
 def _dois(node: Mapping[str, Any]) -> Iterator[str]:
-    told = document.inner(node, "embeds", "identifiers").get("data")
-    for one in document.entries(told):
-        about = document.inner(one, "attributes")
-        found = document.doi(about.get("value"))
+    told = json_document.inner(node, "embeds", "identifiers").get("data")
+    for one in json_document.entries(told):
+        about = json_document.inner(one, "attributes")
+        found = json_document.doi(about.get("value"))
         if about.get("category") == "doi" and found:
             yield found

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote
 
-from builder.filesets import document
 from builder.filesets.item import (
     Description,
     FilesetManifestFile,
@@ -19,12 +18,13 @@ from builder.filesets.item import (
     Request,
     Resource,
 )
-from builder.filesets.licence import licences
-from builder.filesets.paging import parts
-from builder.filesets.person import named, orcid
-from builder.filesets.prose import plain
-from builder.filesets.relation import related
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.metadata import json_document
+from builder.filesets.metadata.licence import licences
+from builder.filesets.metadata.paging import parts
+from builder.filesets.metadata.person import named, orcid
+from builder.filesets.metadata.prose import plain
+from builder.filesets.metadata.relation import related
+from builder.filesets.protocols import Api, FilesetError
 
 NAME = "pangaea"
 DOMAIN = "doi.pangaea.de"
@@ -45,7 +45,7 @@ class Pangaea:
 
     def match_request(self, request: Request, resource: Resource) -> bool:
         """Tell whether it is PANGAEA, by host or DOI."""
-        known = document.host(resource.url) in _HOSTS
+        known = json_document.host(resource.url) in _HOSTS
         return known or (resource.doi or "").startswith(_PREFIX)
 
     def process_request(
@@ -54,13 +54,13 @@ class Pangaea:
         """Return the dataset with its table or its files. Raises FilesetError."""
         id_ = _asked(resource)
         page = f"https://{DOMAIN}/10.1594/PANGAEA.{id_}"
-        about = document.mapping(
+        about = json_document.mapping(
             api.document(f"{page}?format=metadata_jsonld"), "the dataset's metadata"
         )
-        told = document.doi(about.get("identifier")) or document.doi(about.get("@id"))
+        told = json_document.doi(about.get("identifier")) or json_document.doi(about.get("@id"))
         if told != f"{_PREFIX}{id_}":
             raise FilesetError("platform-error", f"{_PREFIX}{id_} was asked for, and {told} came")
-        if document.text(document.inner(about, "size").get("unitText")) == _SERIES:
+        if json_document.text(json_document.inner(about, "size").get("unitText")) == _SERIES:
             raise FilesetError("platform-scope", "it is a series of datasets", code="collection")
         refused = _refused(about)
         return FilesetPlatformItem(
@@ -77,8 +77,8 @@ class Pangaea:
 
 def _asked(resource: Resource) -> str:
     """Return the number of the dataset. Raises FilesetError (platform-scope)."""
-    path = unquote(document.path(resource.url))
-    found = _ID.fullmatch(path) if document.host(resource.url) in _HOSTS else None
+    path = unquote(json_document.path(resource.url))
+    found = _ID.fullmatch(path) if json_document.host(resource.url) in _HOSTS else None
     found = found or _ID.fullmatch(resource.doi or "")
     if found is None:
         raise FilesetError("platform-scope", f"{resource.url} is no dataset", code="no-dataset")
@@ -87,7 +87,7 @@ def _asked(resource: Resource) -> str:
 
 def _refused(about: Mapping[str, Any]) -> str:
     """Return in which way it is not open; empty if it is."""
-    access = document.text(about.get("conditionsOfAccess")) or ""
+    access = json_document.text(about.get("conditionsOfAccess")) or ""
     if about.get("isAccessibleForFree") is False or access.lower() not in ("", "unrestricted"):
         return f"its access is told to be {access or 'not free'}"
     return ""
@@ -96,9 +96,9 @@ def _refused(about: Mapping[str, Any]) -> str:
 def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetManifestFile]:
     """Yield the files, or the table as one. Raises FilesetError."""
     given = [
-        (url, document.text(one.get("encodingFormat")))
-        for one in document.entries(about.get("distribution"))
-        if (url := document.web(one.get("contentUrl")))
+        (url, json_document.text(one.get("encodingFormat")))
+        for one in json_document.entries(about.get("distribution"))
+        if (url := json_document.web(one.get("contentUrl")))
     ]
     table = next((url for url, _ in given if "format=textfile" in url), None)
     if table is None:
@@ -118,16 +118,18 @@ def _files(api: Api, id_: str, about: Mapping[str, Any]) -> Iterator[FilesetMani
 
 def _given(id_: str, url: str, kind: str | None) -> FilesetManifestFile:
     """Return a file that is given as it is, named by its URL, or as the zip of the dataset."""
-    name = unquote(document.path(url).rpartition("/")[2])
+    name = unquote(json_document.path(url).rpartition("/")[2])
     if "format=zip" in url:
         name = f"PANGAEA.{id_}.zip"
-    return FilesetManifestFile(path=document.name(name, "a file"), mimetype=kind, platform_url=url)
+    return FilesetManifestFile(
+        path=json_document.name(name, "a file"), mimetype=kind, platform_url=url
+    )
 
 
 def _lists_files(about: Mapping[str, Any]) -> bool:
     """Tell whether the table may be one of files: one of its parameters is a file."""
-    measured = document.entries(about.get("variableMeasured"))
-    names = [(document.text(one.get("name")) or "").lower() for one in measured]
+    measured = json_document.entries(about.get("variableMeasured"))
+    names = [(json_document.text(one.get("name")) or "").lower() for one in measured]
     return not names or any(name.startswith(("binary", "file content")) for name in names)
 
 
@@ -153,7 +155,7 @@ def _listed(api: Api, table: str) -> Sequence[tuple[str, str | None]] | None:
     at, of = columns.index(_NAMED), columns.index(_HASH) if _HASH in columns else None
     rows = [row for row in (line.split("\t") for line in lines) if len(row) == len(columns)]
     return [
-        (row[at].strip(), document.digest(row[of], "md5") if of is not None else None)
+        (row[at].strip(), json_document.digest(row[of], "md5") if of is not None else None)
         for row in rows
         if row[at].strip()
     ]
@@ -163,11 +165,12 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
     return Description(
         title=plain(about.get("name")),
         creators=tuple(_creators(about)),
-        publisher=document.text(document.inner(about, "publisher").get("name")) or "PANGAEA",
-        published=document.day(about.get("datePublished")),
+        publisher=json_document.text(json_document.inner(about, "publisher").get("name"))
+        or "PANGAEA",
+        published=json_document.day(about.get("datePublished")),
         abstract=plain(about.get("abstract")) or plain(about.get("description")),
-        subjects=document.texts(about.get("keywords"), apart=";"),
-        language=document.text(about.get("inLanguage")),
+        subjects=json_document.texts(about.get("keywords"), apart=";"),
+        language=json_document.text(about.get("inLanguage")),
         licences=licences(url=about.get("license")),
         doi=doi,
         url=page,
@@ -176,7 +179,7 @@ def _describe(about: Mapping[str, Any], doi: str, page: str) -> Description:
 
 
 def _creators(about: Mapping[str, Any]) -> Iterator[Person]:
-    for one in document.entries(about.get("creator")):
+    for one in json_document.entries(about.get("creator")):
         person = named(one.get("givenName"), one.get("familyName"), iri=one.get("@id"))
         name = plain(one.get("name"))
         if person and person.given:
@@ -188,7 +191,7 @@ def _creators(about: Mapping[str, Any]) -> Iterator[Person]:
 
 def _related(about: Mapping[str, Any]) -> Iterator[Related]:
     for field, relation in (("citation", "References"), ("isPartOf", "IsPartOf")):
-        for one in document.entries(about.get(field)):
+        for one in json_document.entries(about.get(field)):
             found = related(one.get("@id") or one.get("url"), relation)
             if found:
                 yield found

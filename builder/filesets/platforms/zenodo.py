@@ -4,10 +4,11 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from builder.filesets import origin, rdm
-from builder.filesets.document import host
 from builder.filesets.item import FilesetPlatformItem, Request, Resource
-from builder.filesets.seam import Api, FilesetError
+from builder.filesets.metadata import origin
+from builder.filesets.metadata.json_document import host
+from builder.filesets.platforms import invenio_rdm
+from builder.filesets.protocols import Api, FilesetError
 
 _RECORD = re.compile(
     r"/(?:api/)?records?/(?P<id>[0-9]+)(?P<file>/(?:preview|files/.+))?"
@@ -49,4 +50,6 @@ class Zenodo:
         domain = host(resource.url) if path else "zenodo.org"
         base = f"https://{domain.removeprefix('www.')}"
         latest = bool(named.groupdict().get("latest"))
-        return rdm.item(rdm.Asked(self.name, base, named["id"], "Zenodo", latest), api)
+        return invenio_rdm.item(
+            invenio_rdm.Asked(self.name, base, named["id"], "Zenodo", latest), api
+        )

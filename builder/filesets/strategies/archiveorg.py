@@ -12,10 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from builder.filesets import file as files
-from builder.filesets import holding, record
-from builder.filesets.archive import Archive, Contents, Stored
-from builder.filesets.choice import ARCHIVEORG, Settings
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FileMeta,
@@ -23,10 +19,14 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.packing import ZIP, Packing, Spoilt
-from builder.filesets.place import BUNDLE, place
-from builder.filesets.record import Record
-from builder.filesets.seam import Downloader, FilesetError
+from builder.filesets.protocols import Downloader, FilesetError
+from builder.filesets.strategies import archiveorg_item, record
+from builder.filesets.strategies import file as files
+from builder.filesets.strategies.archiveorg_client import Archive, Contents, Stored
+from builder.filesets.strategies.choice import ARCHIVEORG, Settings
+from builder.filesets.strategies.keys import BUNDLE, place
+from builder.filesets.strategies.packing import ZIP, Packing, Spoilt
+from builder.filesets.strategies.record import Record
 from functions.snapshot.store import Writer
 
 FILE, FILESET, BUNDLED = "archiveorg-file", "archiveorg-fileset", "archiveorg-fileset-bundled"
@@ -56,7 +56,7 @@ class Items:
             if not known.archived.ingest_strategy.startswith(ARCHIVEORG):
                 check = self.settings["fileset.check"]
                 return record.existing(self.store, place(item), item, check=check, go_on=self.go_on)
-        return _existing(known, self.archive.contents(holding.name(item)), item)
+        return _existing(known, self.archive.contents(archiveorg_item.name(item)), item)
 
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Keep the item's files at archive.org. Raises FilesetError."""
@@ -116,7 +116,7 @@ class _Run:
     def __init__(self, asked: Items, item: FilesetPlatformItem, known: Record | None) -> None:
         self._asked = asked
         self._item = item
-        self._name = holding.name(item)
+        self._name = archiveorg_item.name(item)
         self._known = {f.path: f for f in known.archived.manifest} if known else {}
         self._left: int = asked.settings["fileset.max_bytes"]
         self._terminal: Terminal | None = None
@@ -196,7 +196,9 @@ class _Run:
             return
         archive, item = self._asked.archive, self._item
         hint = sum(one.size or 0 for one in item.files)
-        archive.put(self._name, file.path, path, holding.metadata(item), max(hint, file.size or 0))
+        archive.put(
+            self._name, file.path, path, archiveorg_item.metadata(item), max(hint, file.size or 0)
+        )
         if _is(file, archive.contents(self._name).files.get(file.path)) is False:
             detail = f"archive.org has another {file.path} than was put there"
             raise FilesetError("error-store-verify", detail, item=item)

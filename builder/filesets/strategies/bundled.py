@@ -3,10 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from builder.filesets import file as files
-from builder.filesets import record
-from builder.filesets.choice import Settings
-from builder.filesets.contents import reconciled
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FileMeta,
@@ -14,11 +10,15 @@ from builder.filesets.item import (
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.packing import ZIP, Packing, Spoilt
-from builder.filesets.place import BUNDLE, place
-from builder.filesets.record import Kept, Record
-from builder.filesets.seam import Downloader, FilesetError
-from builder.filesets.zip import Ranges, directory, read
+from builder.filesets.protocols import Downloader, FilesetError
+from builder.filesets.strategies import file as files
+from builder.filesets.strategies import record
+from builder.filesets.strategies.choice import Settings
+from builder.filesets.strategies.contents import reconciled
+from builder.filesets.strategies.keys import BUNDLE, place
+from builder.filesets.strategies.packing import ZIP, Packing, Spoilt
+from builder.filesets.strategies.record import Kept, Record
+from builder.filesets.strategies.zip_reader import Ranges, directory, read
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
 

@@ -3,19 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from builder.filesets import file as files
-from builder.filesets import record
-from builder.filesets.choice import Settings
 from builder.filesets.item import (
     ArchiveStrategyResult,
     FilesetManifestFile,
     FilesetPlatformItem,
     Terminal,
 )
-from builder.filesets.place import files as keys_of
-from builder.filesets.place import place
-from builder.filesets.record import Kept, Record
-from builder.filesets.seam import Downloader, FilesetError
+from builder.filesets.protocols import Downloader, FilesetError
+from builder.filesets.strategies import file as files
+from builder.filesets.strategies import record
+from builder.filesets.strategies.choice import Settings
+from builder.filesets.strategies.keys import files as keys_of
+from builder.filesets.strategies.keys import place
+from builder.filesets.strategies.record import Kept, Record
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
 

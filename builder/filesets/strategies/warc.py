@@ -15,7 +15,7 @@ from importlib import metadata
 from itertools import chain
 
 from builder.filesets.item import Cdx, FileMeta
-from builder.filesets.seam import Received, Sink
+from builder.filesets.protocols import Received, Sink
 from builder.sources import address
 from functions.snapshot import instant
 

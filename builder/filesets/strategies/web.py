@@ -7,24 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from builder.filesets import file as files
-from builder.filesets import record, zip
-from builder.filesets.choice import Settings
-from builder.filesets.contents import reconciled
-from builder.filesets.download import instant
+from builder.filesets.download.download import instant
 from builder.filesets.item import (
     ArchiveStrategyResult,
     Cdx,
     FilesetManifestFile,
     FilesetPlatformItem,
 )
-from builder.filesets.place import BUNDLE, RECORD, place
-from builder.filesets.place import warc as key_of
-from builder.filesets.record import Kept, Record
-from builder.filesets.seam import Downloader, FilesetError, Received, Sink
-from builder.filesets.strategies import warc
+from builder.filesets.protocols import Downloader, FilesetError, Received, Sink
+from builder.filesets.strategies import file as files
+from builder.filesets.strategies import record, warc, zip_reader
+from builder.filesets.strategies.choice import Settings
+from builder.filesets.strategies.contents import reconciled
+from builder.filesets.strategies.keys import BUNDLE, RECORD, place
+from builder.filesets.strategies.keys import warc as key_of
+from builder.filesets.strategies.record import Kept, Record
 from builder.filesets.strategies.warc import Placed, Records
-from builder.intake import writing
+from builder.intake.intake import writing
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
 
@@ -180,9 +179,9 @@ class _Run:
         stream: Any = spool
         try:
             stream.seek(0)
-            entries = zip.directory(stream, most)
+            entries = zip_reader.directory(stream, most)
             stream.seek(0)
-            members = list(zip.read(entries, stream, self._asked.go_on))
+            members = list(zip_reader.read(entries, stream, self._asked.go_on))
         except FilesetError as error:
             raise FilesetError(error.status, error.detail, item=self._item) from error
         return reconciled(self._item, members, self.key)

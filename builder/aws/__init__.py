@@ -1,0 +1,1 @@
+"""Lambda functions of the builder: the publisher and the worker for filesets."""

@@ -1,0 +1,143 @@
+"""The Lambda function that archives datasets (builder.aws.fileset_worker.handler).
+
+It is the command `sheaf fileset --queue` over the store that SHEAF_STORE_URI names. Lambda receives
+the messages of a queue, some at a time, and removes those that this does not give back; what is
+given back comes again, until SQS moves it to the queue of dead letters. Files that were archived
+before the time was up are not fetched again.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from builder.aws.invocation import context_of, scratch_in
+from builder.context import Context
+from builder.filesets import status, wiring
+from builder.filesets.item import Outcome, Request
+from builder.filesets.request import BadLine, parsed, refused
+from builder.filesets.results import is_kept
+from builder.filesets.run import Results
+from builder.filesets.session import Session
+from builder.filesets.strategies.table import Materials
+from builder.store.s3 import BucketStore
+from functions.snapshot.errors import SheafError
+
+_ROOT = Path(__file__).parents[2]
+_SCRATCH = "sheaf-filesets"
+_REST = 45.0
+"""Seconds that are left for results when no request may go on any more."""
+
+
+class Clocked(Protocol):
+    """What Lambda tells of an invocation."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return the milliseconds that are left."""
+        ...
+
+
+def handler(event: Mapping[str, Any], context: Clocked) -> dict[str, object]:
+    """Carry out the requests of an SQS event, and return which are to come again.
+
+    Raises SheafError where results could not be kept: then all come again.
+    """
+    root = Path(os.environ.get("LAMBDA_TASK_ROOT") or _ROOT)
+    seconds = context.get_remaining_time_in_millis() / 1000
+    return run(event["Records"], dict(os.environ), root, Path(tempfile.gettempdir()), seconds)
+
+
+def run(
+    records: Sequence[Mapping[str, Any]],
+    environment: Mapping[str, str],
+    root: Path,
+    temporary: Path,
+    seconds: float,
+) -> dict[str, object]:
+    """Carry out requests, one a message, for at most so many seconds.
+
+    A sheaf.toml may lie in the folder `root`. What it needs on disk goes into a folder below
+    `temporary`. Each request has a line on standard output, what is wrong one on standard error.
+    Raises SheafError.
+    """
+    until = time.monotonic() + max(0.0, seconds - _REST)
+    asked = [_asked(record["messageId"], record["body"]) for record in records]
+    with scratch_in(temporary, _SCRATCH) as scratch:
+        context = context_of(environment, root)
+        try:
+            found = _carried_out(context, [one.request for one in asked], scratch, until)
+        except SheafError as error:
+            print(f"sheaf: {error}", file=sys.stderr, flush=True)
+            raise
+    again = [one.message for one in asked if _comes_again(found.get(id(one.request)))]
+    return {"batchItemFailures": [{"itemIdentifier": message} for message in again]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    message: str
+    request: Request
+
+
+def _asked(message: str, text: str) -> _Asked:
+    try:
+        return _Asked(message, parsed(text))
+    except BadLine as error:
+        return _Asked(message, refused(f"message {message}: {error}", text))
+
+
+def _comes_again(outcome: Outcome | None) -> bool:
+    return outcome is None or status.of(outcome.status).retryable
+
+
+def _carried_out(
+    context: Context, requests: Sequence[Request], scratch: Path, until: float
+) -> dict[int, Outcome]:
+    """Return the outcomes by request; all are in a run of the intake, but those cut short.
+
+    One end is for all, for requests that wait for a thread begin late. It is of time.monotonic.
+    """
+    settings, store = context.configuration, context.store
+    stop = threading.Event()
+    found: dict[int, Outcome] = {}
+    try:
+        materials = Materials(
+            store=store,
+            settings=settings,
+            ways=wiring.ways(settings, stop, scratch, context.now),
+            environment=context.environment,
+            clock=context.now,
+            scratch=scratch,
+        )
+        ingest = wiring.ingest(materials, stop, settings["fileset.request_seconds"], until)
+        results = Results(store, scratch / "rows", context.now)
+        session = Session(ingest.process, settings["fileset.concurrent"], stop)
+        for outcome in session.outcomes(requests):
+            found[id(outcome.request)] = outcome
+            if is_kept(outcome):
+                results.add(outcome)
+            print(json.dumps(_told(outcome)), flush=True)
+        results.commit()
+    finally:
+        if isinstance(store, BucketStore):
+            store.close()
+    return found
+
+
+def _told(outcome: Outcome) -> dict[str, object]:
+    """Return what the log says of an outcome; the manifest would be too long for it."""
+    item = outcome.item
+    return {
+        "status": outcome.status,
+        "base_url": outcome.request.base_url,
+        "detail": outcome.detail,
+        "platform": item and [item.platform_name, item.platform_domain, item.platform_id],
+        "strategy": outcome.archived.ingest_strategy if outcome.archived else outcome.strategy,
+        "files": len(outcome.archived.manifest) if outcome.archived else None,
+    }

@@ -1,0 +1,138 @@
+"""Bags (BagIt 1.0, RFC 8493): a run of the obi store with all that it stored, for sending away.
+
+In the payload lie the run's own files and the bytes of its versions under their keys, but with `=`
+where these have `%`: RFC 8493 wants a percent sign escaped in manifests and the reference
+implementation in Python does not know that, so only a name without one means the same to all. No
+key has a `=`, so the way back is as plain.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date
+from importlib import metadata
+from pathlib import Path
+
+from builder.errors import UsageError
+from builder.export import staging
+from builder.runtime import Advance
+
+_ALGORITHMS = ("sha256", "sha512")
+_DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Bagged:
+    """What was put into bags: how many bags, payload files and their bytes.
+
+    `there` were made by an earlier export.
+    """
+
+    bags: int
+    files: int
+    bytes: int
+    there: int
+
+
+Payload = Iterable[tuple[str, Iterable[bytes]]]
+"""Keys with the bytes that lie there, in parts, each read before the next key is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """A bag to be made: its name, what its `bag-info.txt` says, and how its payload is opened.
+
+    `mark` is a key in the payload with its SHA-256, by which one that was made is known.
+    """
+
+    name: str
+    info: Mapping[str, str]
+    payload: Callable[[], Payload]
+    mark: tuple[str, str]
+
+
+def export(bags: Sequence[Bag], target: Path, today: date, advance: Advance) -> Bagged:
+    """Make those of `bags` that the folder `target` does not have yet.
+
+    Each has another name until it is whole and on disk. `advance` is told of bags. Raises what
+    opening and reading the payload raises, UsageError and StoreError.
+    """
+    made = files = size = 0
+    with staging.beside(target) as scratch:
+        target.mkdir(exist_ok=True)
+        for bag in bags:
+            advance(1)
+            if (target / bag.name).exists():
+                _check(bag, target / bag.name)
+                continue
+            counted = _made(bag, scratch / bag.name, today)
+            staging.sync()
+            (scratch / bag.name).rename(target / bag.name)
+            made, files, size = made + 1, files + counted[0], size + counted[1]
+        staging.sync()
+    return Bagged(made, files, size, len(bags) - made)
+
+
+def _check(bag: Bag, folder: Path) -> None:
+    """Raise UsageError if the bag that is there is another."""
+    key, digest = bag.mark
+    try:
+        found = hashlib.sha256((folder / _path(key)).read_bytes()).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
+        found = ""
+    if found != digest:
+        raise UsageError(f"{folder} is there, and is no bag of this run: name another folder")
+
+
+def _path(key: str) -> str:
+    return f"data/{key.replace('%', '=')}"
+
+
+def _made(bag: Bag, folder: Path, today: date) -> tuple[int, int]:
+    """Make a bag in `folder`; return how many files its payload has, and how many bytes."""
+    folder.mkdir()
+    files = size = 0
+    with ExitStack() as stack:
+        manifests = {
+            name: stack.enter_context((folder / f"manifest-{name}.txt").open("w", encoding="utf-8"))
+            for name in _ALGORITHMS
+        }
+        for key, parts in bag.payload():
+            path = _path(key)
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            digests, length = _written(parts, folder / path)
+            for name, digest in digests.items():
+                manifests[name].write(f"{digest}  {path}\n")
+            files, size = files + 1, size + length
+    info = {
+        "Bag-Software-Agent": f"Sheaf {metadata.version('sheaf')}",
+        "Bagging-Date": today.isoformat(),
+        "Payload-Oxum": f"{size}.{files}",
+    } | dict(bag.info)
+    (folder / "bagit.txt").write_bytes(_DECLARATION)
+    lines = (f"{name}: {' '.join(text.split())}\n" for name, text in info.items())
+    (folder / "bag-info.txt").write_text("".join(lines), "utf-8")
+    _write_tag_manifests(folder)
+    return files, size
+
+
+def _write_tag_manifests(folder: Path) -> None:
+    tags = sorted(path for path in folder.iterdir() if path.is_file())
+    for name in _ALGORITHMS:
+        lines = []
+        for path in tags:
+            with path.open("rb") as file:
+                lines.append(f"{hashlib.file_digest(file, name).hexdigest()}  {path.name}\n")
+        (folder / f"tagmanifest-{name}.txt").write_text("".join(lines), "utf-8")
+
+
+def _written(parts: Iterable[bytes], path: Path) -> tuple[dict[str, str], int]:
+    hashes = {name: hashlib.new(name) for name in _ALGORITHMS}
+    size = 0
+    with path.open("xb") as out:
+        for part in parts:
+            for some in hashes.values():
+                some.update(part)
+            size += out.write(part)
+    return {name: some.hexdigest() for name, some in hashes.items()}, size

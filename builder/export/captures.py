@@ -1,0 +1,187 @@
+"""An excerpt: a part of the archive that an operator describes, as a WACZ file or as an index."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from builder.context import Context
+from builder.display import tally
+from builder.errors import UsageError
+from builder.export.staging import beside
+from builder.export.wacz import export, parcel
+from builder.export.wacz.export import Exported, Means, Missing
+from builder.export.wacz.package import About
+from builder.export.wacz.selection import Choice, choose
+from builder.progress import Phase
+from builder.withdraw import criteria
+from builder.withdraw.selection import Selection
+from functions.content import wiring
+from functions.content.protocols import Archives
+from functions.database import engine
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import setspec
+
+_TOLD = 20
+"""Captures that are missing which are told of one by one."""
+_LISTED = 1000
+"""Likewise with --json."""
+_OPTIONS = ("set", "url", "as_of", "where")
+_CODES = {
+    "undated": "no date, which an index needs",
+    "unplaced": "no place of their own in an archive file",
+    "not-at-hand": "their archive file is not there",
+    "damaged": "the archive file holds something else, or is damaged",
+}
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments that describe a part of the archive."""
+    which = parser.add_argument_group("which captures, of --wacz and --cdxj (all has to be met)")
+    which.add_argument("--set", metavar="SPEC", help="those of a set, with all sets below it")
+    which.add_argument(
+        "--url", metavar="PREFIX", help="those whose URL begins like that, from http:// on"
+    )
+    which.add_argument(
+        "--as-of", metavar="DATE", help="of each URL the last one up to this date, as 2007-11-05"
+    )
+    which.add_argument(
+        "--where", metavar="SQL", help="those that meet a condition over the view `captures`"
+    )
+    parser.add_argument("--title", metavar="TEXT", help="--wacz: what the file is called")
+
+
+def is_described(arguments: argparse.Namespace) -> bool:
+    """Tell whether any of these arguments is given."""
+    return any(getattr(arguments, name) is not None for name in (*_OPTIONS, "title"))
+
+
+def run(context: Context, target: Path) -> int:
+    """Write what is described to `target`; 1 where captures of it could not be had.
+
+    Raises UsageError, NothingPublished and StoreError.
+    """
+    arguments = context.arguments
+    if arguments.title is not None and arguments.wacz is None:
+        raise UsageError("--title goes with --wacz alone")
+    choice = _choice(arguments)
+    if target.exists():
+        raise UsageError(f"{target} is there already: name another file")
+    missing: list[Missing] = []
+    with beside(target) as scratch:
+        memory = context.configuration["publish.memory"]
+        threads = os.cpu_count() or 1
+        database = engine.connect(threads=threads, memory_megabytes=memory, scratch=scratch)
+        with closing(database) as connection:
+            whole = arguments.wacz is not None
+            count = choose(connection, context.store, choice, originals=whole)
+            if not count:
+                raise UsageError("no capture is like that")
+            with (
+                _archives(context) as archives,
+                _written(scratch / "made", target) as out,
+                Phase("exporting", count, " captures") as advance,
+            ):
+                means = Means(archives, scratch, _telling(missing), advance)
+                if whole:
+                    done = export.wacz(connection, out, _about(context, choice), means)
+                else:
+                    packed = target.name.endswith(".gz")
+                    done = export.cdxj(connection, out, means, packed=packed)
+    _account(context, target, done, missing)
+    return 1 if done.missing else 0
+
+
+def _choice(arguments: argparse.Namespace) -> Choice:
+    if arguments.set is not None and not setspec.is_valid(arguments.set):
+        raise UsageError(f"--set {arguments.set}: no set specification can be like that")
+    end = prefix = None
+    try:
+        if arguments.url is not None:
+            prefix = criteria.url_prefix(arguments.url)
+    except ValueError as error:
+        raise UsageError(f"--url {arguments.url}: {error}") from None
+    try:
+        if arguments.as_of is not None:
+            end = criteria.date(arguments.as_of)
+    except ValueError as error:
+        raise UsageError(f"--as-of {arguments.as_of}: {error}") from None
+    selection = Selection(set=arguments.set, url_prefix=prefix, end=end)
+    return Choice(selection, arguments.where, latest=end is not None)
+
+
+@contextmanager
+def _archives(context: Context) -> Iterator[Archives]:
+    """Give what reads the archive files of the store."""
+    repository = DuckRepository(context.reader)
+    settings, base = context.configuration, context.configuration_path.parent
+    try:
+        yield wiring.archives(
+            repository, context.reader.address, base, settings, context.environment
+        )
+    finally:
+        repository.close()
+
+
+@contextmanager
+def _written(made: Path, target: Path) -> Iterator[BinaryIO]:
+    """Give a file that takes the target's name once the block ends and it is on disk."""
+    with made.open("xb") as out:
+        yield out
+        out.flush()
+        os.fsync(out.fileno())
+    made.rename(target)
+
+
+def _telling(missing: list[Missing]) -> export.Tell:
+    def tell(one: Missing) -> None:
+        if len(missing) < _LISTED:
+            missing.append(one)
+
+    return tell
+
+
+def _about(context: Context, choice: Choice) -> About:
+    """Return what a WACZ file says of itself."""
+    arguments = context.arguments
+    asked = [
+        f"{name.replace('_', '-')} {getattr(arguments, name)}"
+        for name in _OPTIONS
+        if getattr(arguments, name) is not None
+    ]
+    of = str(context.configuration["repository.name"])
+    return About(
+        title=arguments.title or of,
+        description=f"Captures of {of}" + (f": {', '.join(asked)}" if asked else ""),
+        software=parcel.software(),
+        created=context.now(),
+        main=choice.selection.url_prefix,
+    )
+
+
+def _account(context: Context, target: Path, done: Exported, missing: list[Missing]) -> None:
+    what = tally(done.captures, "capture")
+    if done.originals:
+        what += f" and {tally(done.originals, 'original')} of revisits"
+    if context.arguments.wacz is not None:
+        what += f", {tally(done.pages, 'page')}"
+    lines = [f"{target}: {what} ({tally(done.bytes, 'byte')})"]
+    for code, count in sorted(done.missing.items()):
+        lines.append(f"  {tally(count, 'capture')} left out: {_CODES.get(code, code)}")
+    lines += [f"    {one.detail}" for one in missing[:_TOLD]]
+    if (more := done.missing.total() - _TOLD) > 0:
+        lines.append(f"    … and {more:,} more")
+    document: dict[str, Any] = {
+        "store": context.store.address,
+        "file": str(target),
+        "captures": done.captures,
+        "originals": done.originals,
+        "pages": done.pages,
+        "bytes": done.bytes,
+        "missing": dict(sorted(done.missing.items())),
+        "told": [asdict(one) for one in missing],
+    }
+    context.result("\n".join(lines), document)

@@ -1,0 +1,101 @@
+"""What an obi store holds, object by object, out of the fold over the logs of its runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from builder.obi.row import FILE, Version
+from functions.database import engine
+
+_MEMBERS = [field.name for field in fields(Version)]
+_VERSIONS = (
+    f"SELECT version.tist, CASE WHEN what IS NULL THEN 'noted' WHEN again THEN what || ' again' "
+    f"ELSE what END, {', '.join(f'version.{name}' for name in _MEMBERS)} "
+    "FROM version LEFT JOIN incidence USING (tist, id, kind) ORDER BY version.id, kind, tist"
+)
+_ROWS = 1024  # fetched at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A version with the run that noted it and what happened then, in a word or two."""
+
+    tist: int
+    what: str
+    version: Version
+
+    @property
+    def when(self) -> datetime:
+        """The run's time, in UTC."""
+        return datetime.fromtimestamp(self.tist, UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An object with all its versions, the oldest first."""
+
+    id: str
+    kind: str
+    versions: tuple[Noted, ...]
+
+
+def count(connection: engine.Connection) -> int:
+    """Return how many objects the fold in `connection` has."""
+    row = connection.execute("SELECT count(DISTINCT (id, kind)) FROM version").fetchone()
+    return int(row[0]) if row else 0
+
+
+def objects(connection: engine.Connection) -> Iterator[Held]:
+    """Yield the objects of the fold in `connection`, by id and class."""
+    noted = map(_of, _fetched(connection, _VERSIONS))
+    for (identifier, kind), versions in groupby(noted, lambda n: (n.version.id, n.version.kind)):
+        yield Held(identifier, kind, tuple(versions))
+
+
+def stored(connection: engine.Connection, run: int) -> Iterator[tuple[str, str | None]]:
+    """Yield the keys of what a run stored, each with its SHA-256, which a redirect has not."""
+    statement = (
+        "SELECT key, sha256 FROM version WHERE tist = $run UNION ALL "
+        "SELECT key, NULL FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
+    )
+    yield from _fetched(connection, statement, {"run": run})
+
+
+def gathered(connection: engine.Connection) -> set[int]:
+    """Return the runs that found a file behind a URL."""
+    statement = " UNION ".join(
+        f"SELECT tist FROM {table} WHERE kind = $kind" for table in ("version", "seen")
+    )
+    return {run for (run,) in _fetched(connection, statement, {"kind": FILE})}
+
+
+def sightings(connection: engine.Connection, run: int) -> Iterator[Noted]:
+    """Yield the file behind each URL that a run found there, by URL, as it was noted last by then.
+
+    Its own `tist` is that of the run or, of one that was as before, of an earlier one.
+    """
+    columns = ", ".join(f"v.{name}" for name in _MEMBERS)
+    statement = (
+        f"SELECT v.tist, '', {columns} FROM version v JOIN ("
+        "SELECT id FROM version WHERE kind = $kind AND tist = $run "
+        "UNION SELECT id FROM seen WHERE kind = $kind AND tist = $run) s ON s.id = v.id "
+        "WHERE v.kind = $kind AND v.tist <= $run "
+        "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
+    )
+    yield from map(_of, _fetched(connection, statement, {"kind": FILE, "run": run}))
+
+
+def _fetched(
+    connection: engine.Connection, statement: str, given: dict[str, Any] | None = None
+) -> Iterator[tuple[Any, ...]]:
+    with engine.reading("what the logs of the runs come to"):
+        cursor = connection.cursor().execute(statement, given or {})
+        while rows := cursor.fetchmany(_ROWS):
+            yield from rows
+
+
+def _of(row: tuple[Any, ...]) -> Noted:
+    held = dict(zip(_MEMBERS, row[2:], strict=True))
+    return Noted(row[0], row[1], Version(**held | {"flags": tuple(held["flags"] or ())}))

@@ -1,0 +1,299 @@
+"""Export: a store is copied to another place, as it is by one value of its pointer.
+
+The runs of the obi store go first and what is kept of datasets, then data files, leaves, views,
+manifests, and the pointer last, by a conditional write, so the target holds a whole store or none
+at any time. Numbers, positions and instants stay, so that harvests go on at the copy. What the
+target has already, in its right size, is not copied again.
+"""
+
+import hashlib
+import io
+import tempfile
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+from builder.filesets.strategies import replicate as filesets
+from builder.obi import key as obi
+from builder.obi.replicate import Carriage
+from builder.runtime import Advance, Progress, Surroundings
+from builder.snapshot import consistency, identity, recovery, views
+from builder.snapshot.expiry import completed, retire, snapshots
+from builder.store.reading import chunks
+from functions.snapshot import instant, layout
+from functions.snapshot.errors import (
+    Conflict,
+    DamagedStore,
+    MissingObject,
+    NothingPublished,
+    StoreError,
+)
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.pointer import Pointer, spans
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_TRIES = 8
+_SPOOLED = 32 << 20  # bytes of an object that are held in memory
+_SETTLING = timedelta(seconds=10)
+"""How long a publish may take to tell that it was in time, before it is taken for dead."""
+_POLL = 0.5  # seconds
+
+
+class ForeignTarget(StoreError):
+    """The target holds something else than an earlier state of the source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export did: the snapshots of the copy, and objects and bytes that were copied.
+
+    `there` counts the objects that the target had; `retired` are snapshots that the source has
+    retired and that were retired at the target as well.
+    """
+
+    snapshots: tuple[int, ...]
+    objects: int
+    bytes: int
+    there: int
+    retired: tuple[int, ...]
+
+
+def export(
+    source: Writer,
+    target: Writer,
+    outside: Surroundings,
+    *,
+    newest_only: bool = False,
+    progress: Progress = lambda total: nullcontext(lambda count: None),
+) -> Exported:
+    """Copy the kept snapshots of `source`, or just the newest one, to `target`.
+
+    `progress` is given how many bytes there are to copy. What the target holds beside the copy in
+    the places of a store is removed.
+    Raises NothingPublished, ForeignTarget, DamagedStore for what the source lacks or has another
+    content than its name says, Conflict if either store was changed every time, and StoreError.
+    """
+    if source.address == target.address:
+        raise ForeignTarget(f"{target.address} is the store itself: name another place")
+    for _ in range(_TRIES):
+        pointer, now = settled(source, outside)
+        try:
+            return _Copy(source, target, outside, (pointer, now), newest_only)(progress)
+        except MissingObject as error:
+            if Catalogue(source).pointer() == pointer:
+                raise DamagedStore(f"{error}; `sheaf verify` tells what else is wrong") from error
+            outside.say("snapshots of the source were expired meanwhile; starting over")
+        except Conflict as error:
+            outside.say(f"the target was changed meanwhile ({error}); starting over")
+    raise Conflict(f"the stores were changed {_TRIES} times meanwhile; run again")
+
+
+def settled(store: Writer, outside: Surroundings) -> tuple[Pointer, datetime]:
+    """Return the pointer once its newest snapshot took effect in time, and when the store had it.
+
+    Raises NothingPublished, and StoreError where a publish died before it knew.
+    """
+    while True:
+        now = outside.clock()
+        pointer, _ = recovery.current(store)
+        newest = pointer.newest()
+        if newest is None:
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        when = instant.to_text(newest.effective)
+        if newest.effective > now:
+            outside.say(f"waiting for snapshot {newest.snapshot}, in effect from {when} on")
+            outside.sleep((newest.effective - now).total_seconds())
+        elif pointer.settled:
+            return pointer, now
+        elif now > newest.effective + _SETTLING:
+            raise StoreError(
+                f"snapshot {newest.snapshot} may have come too late for its instant, {when}: "
+                "run `sheaf publish`, then export again"
+            )
+        else:
+            outside.sleep(_POLL)
+
+
+class _Copy:
+    """One attempt to copy what one value of the source's pointer names."""
+
+    def __init__(
+        self,
+        source: Writer,
+        target: Writer,
+        outside: Surroundings,
+        read: tuple[Pointer, datetime],
+        newest_only: bool,
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._outside = outside
+        pointer, now = read
+        copied = now if pointer.copied is None else pointer.copied
+        stands = pointer if pointer.expiry is None else pointer.expired()
+        self._pointer = replace(stands.trimmed(now), copied=copied)
+        newest = self._pointer.entries[-1]
+        if newest_only:
+            self._pointer = replace(self._pointer, entries=(newest,))
+        self._catalogue = Catalogue(source)
+        self._newest = self._catalogue.manifest(newest.snapshot)
+        kept = consistency.kept(self._pointer, self._newest.skipped)
+        self._numbers = [newest.snapshot] if newest_only else kept
+        self._expected = set(kept)
+        self._objects = self._bytes = 0
+
+    def __call__(self, progress: Progress) -> Exported:
+        """Copy. Raises MissingObject where the source was expired, Conflict if the target moved."""
+        earlier, tag = completed(self._target, self._outside)
+        if tag is not None:
+            recovery.check(self._target, earlier, tag)
+        kept = self._earlier(earlier)
+        both = (self._source, self._target)
+        carriages = (Carriage(*both), filesets.Carriage(*both))
+        manifests = [self._catalogue.manifest(number) for number in self._numbers]
+        leaves = {r.key for m in manifests for some in m.tables.values() for r in some}
+        files = {
+            file.key: file.bytes
+            for manifest in manifests
+            for table in manifest.tables
+            for file in self._catalogue.files(manifest, table)
+        }
+        there = {e.key: e.bytes for p in _PREFIXES for e in self._target.entries(p)}
+        wanted = {key: size for key, size in files.items() if there.get(key) != size}
+        with progress(sum(wanted.values()) + sum(c.bytes for c in carriages)) as advance:
+            for carriage in carriages:
+                carriage(advance)
+                self._objects += carriage.objects
+                self._bytes += carriage.bytes
+            for key in sorted(wanted):
+                self._put(key, key in there, advance)
+        for key in sorted(leaves):
+            self._put_leaf(key, there.get(key))
+        for number in self._numbers:
+            self._put_views(number)
+            self._create(layout.manifest_key(number))
+        final = self._moved(kept)
+        if final.store:
+            identity.prepare(self._target, final.store, earlier)
+        if final != earlier:
+            self._target.replace(layout.POINTER, final.to_json(), tag)
+        identity.attest(self._target, final)
+        # What is written beside a snapshot tells of a pointer, so that has to be there before.
+        marks = [k for k in map(layout.settled_key, self._numbers) if self._source.tag(k)]
+        for key in marks:
+            self._create(key)
+        # What the source has purged may lie here without a name, left by an export that died.
+        retired = retire(self._target, self._outside, kept - self._expected).snapshots
+        count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
+        count += sum(c.objects + c.there for c in carriages)
+        return Exported(
+            tuple(sorted(kept.union(self._numbers) - set(retired))),
+            self._objects,
+            self._bytes,
+            count - self._objects,
+            retired,
+        )
+
+    def _earlier(self, pointer: Pointer) -> set[int]:
+        """Return the snapshots that the target keeps. Raises ForeignTarget if not the source's."""
+        newest, address = pointer.newest(), self._target.address
+        if newest is None:
+            for key in self._target.keys(""):
+                if not key.startswith((*_PREFIXES, *filesets.PREFIXES, obi.ROOT, layout.POINTER)):
+                    raise ForeignTarget(f"{address} holds {key}: name an empty place")
+            if recovery.has_published(self._target):
+                raise ForeignTarget(
+                    f"{address} holds a store that lost its pointer: name an empty place, or put "
+                    "back the pointer (docs/operating.md says how)"
+                )
+            return set()
+        manifest = Catalogue(self._target).manifest(newest.snapshot)
+        if newest.snapshot > self._newest.snapshot:
+            raise ForeignTarget(
+                f"{address} has snapshot {newest.snapshot}, the store only "
+                f"{self._newest.snapshot}: what was published there would be lost"
+            )
+        if not self._follows(manifest):
+            raise ForeignTarget(f"{address} holds another store: name an empty place")
+        there = set(snapshots(self._target)) - set(manifest.skipped)
+        return {n for n in there if n <= newest.snapshot and not pointer.is_retired(n)}
+
+    def _follows(self, earlier: Manifest) -> bool:
+        """Tell whether the source is of the same store, in that state or a later one."""
+        if earlier.snapshot == self._newest.snapshot:
+            return earlier == self._newest
+        skipped = earlier.snapshot in self._newest.skipped
+        return not skipped and not list(consistency.succession(earlier, self._newest))
+
+    def _moved(self, kept: set[int]) -> Pointer:
+        """Return the target's pointer; what it does not hold counts as retired."""
+        holds = kept.union(self._numbers, self._newest.skipped)
+        absent = [n for n in range(1, self._newest.snapshot) if n not in holds]
+        return replace(self._pointer, settled=True, expiry=None, retired=spans(absent))
+
+    def _put(self, key: str, replaced: bool, advance: Advance) -> None:
+        """Copy an object that is named by its content, once that is known to be right."""
+        digest, size = hashlib.sha256(), 0
+        with tempfile.SpooledTemporaryFile(_SPOOLED) as spool:
+            with self._source.open(key) as source:
+                for chunk in chunks(source, key):
+                    digest.update(chunk)
+                    spool.write(chunk)
+                    size += len(chunk)
+                    advance(len(chunk))
+            if digest.hexdigest()[:32] != layout.digest_of(key):
+                raise DamagedStore(
+                    f"{key} of {self._source.address} is not what it is named by: "
+                    "`sheaf verify` tells what else is wrong"
+                )
+            if replaced:
+                self._target.remove(key)  # of another size, so it is damaged there
+            spool.seek(0)
+            self._target.put(key, spool)  # type: ignore[arg-type]
+        self._objects += 1
+        self._bytes += size
+
+    def _put_leaf(self, key: str, size: int | None) -> None:
+        data = self._source.read(key)
+        if not consistency.is_named_by(data, key):
+            raise DamagedStore(f"{key} of {self._source.address} is not what it is named by")
+        if size != len(data):
+            if size is not None:
+                self._target.remove(key)
+            self._target.put(key, io.BytesIO(data))
+            self._objects += 1
+            self._bytes += len(data)
+
+    def _put_views(self, number: int) -> None:
+        """Copy the views of a snapshot, unless the target has right ones."""
+        key, manifest = layout.views_key(number), self._catalogue.manifest(number)
+        expected = partial(views.stored, self._catalogue, manifest)
+        data = self._source.read(key)
+        if problem := views.fault(manifest, data, expected):
+            raise DamagedStore(f"{key}: {problem}; `sheaf verify --repair` writes it anew")
+        tag = self._target.tag(key)
+        if tag is None:
+            self._create(key)
+        elif views.fault(manifest, self._target.read(key), expected):
+            self._create(layout.manifest_key(number))  # refuses another store's place
+            self._target.replace(key, data, tag)
+            self._objects += 1
+            self._bytes += len(data)
+
+    def _create(self, key: str) -> None:
+        data = self._source.read(key)
+        try:
+            self._target.create(key, data)
+        except Conflict:
+            if self._target.read(key) != data:
+                raise ForeignTarget(
+                    f"{self._target.address} has another {key}: name an empty place"
+                ) from None
+        else:
+            self._objects += 1
+            self._bytes += len(data)
+
+
+_PREFIXES = (layout.RECORDS, layout.SNAPSHOTS)

@@ -1,0 +1,122 @@
+"""The export: what was chosen, as a WACZ file or as an index in CDXJ, each one file."""
+
+import gzip
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.export.wacz.line import line, of
+from builder.export.wacz.lines import Lines
+from builder.export.wacz.package import About
+from builder.export.wacz.parcel import Parcel
+from builder.export.wacz.record_copy import cut, cut_request
+from builder.export.wacz.selection import chosen
+from builder.runtime import Advance
+from functions.content.capture import Capture
+from functions.content.errors import ContentError
+from functions.content.protocols import Archives
+from functions.database import engine
+
+_LEVEL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A capture that was meant and is not there: why, by a code of ContentError, and in words.
+
+    Or `undated`: no index can name what has no date.
+    """
+
+    identifier: str
+    url: str
+    code: str
+    detail: str
+
+
+Tell = Callable[[Missing], None]
+"""Told of each capture that is missing, as it is found to be."""
+
+
+@dataclass(slots=True)
+class Exported:
+    """What was written: captures that were meant, originals besides, pages, bytes, and missing."""
+
+    captures: int = 0
+    originals: int = 0
+    pages: int = 0
+    bytes: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Where archive files are read, a folder for what is large, and who is told of what."""
+
+    archives: Archives
+    scratch: Path
+    tell: Tell
+    advance: Advance
+
+
+def wacz(connection: engine.Connection, out: BinaryIO, about: About, means: Means) -> Exported:
+    """Write what is in the table `chosen` as a WACZ file. Raises StoreError and OSError."""
+    parcel = Parcel(out, means.scratch, about)
+    done = Exported()
+    for one in chosen(connection):
+        means.advance(1)
+        if not _is_dated(one.capture, done, means.tell):
+            continue
+        try:
+            with (
+                cut(means.archives, one.capture, means.scratch) as record,
+                cut_request(means.archives, one.capture, means.scratch) as request,
+            ):
+                parcel.add(one, record, request)
+        except ContentError as error:
+            _miss(one.capture, error.code, str(error), done, means.tell)
+        else:
+            done.originals += one.besides
+            done.captures += not one.besides
+    parcel.end()
+    done.pages, done.bytes = parcel.pages, parcel.size
+    return done
+
+
+def cdxj(
+    connection: engine.Connection, out: BinaryIO, means: Means, *, packed: bool = False
+) -> Exported:
+    """Write what is in the table `chosen` as an index of the archive's own files, sorted by bytes.
+
+    `packed`: as gzip. No archive file is read. Raises StoreError and OSError.
+    """
+    done = Exported()
+    folder = means.scratch / "lines"
+    folder.mkdir()
+    lines = Lines(folder)
+    for one in chosen(connection):
+        means.advance(1)
+        if _is_dated(one.capture, done, means.tell):
+            lines.add(line(one, of(one.capture)))
+            done.captures += 1
+    if packed:
+        with gzip.GzipFile("", "wb", _LEVEL, out, 0) as packer:
+            packer.writelines(lines)
+    else:
+        out.writelines(lines)
+    done.bytes = out.tell()
+    return done
+
+
+def _is_dated(capture: Capture, done: Exported, tell: Tell) -> bool:
+    """Tell whether a capture has a date, and tell of one that has none as missing."""
+    if not capture.stamp:
+        detail = f"{capture.identifier} ({capture.url}) has no date"
+        _miss(capture, "undated", detail, done, tell)
+    return bool(capture.stamp)
+
+
+def _miss(capture: Capture, code: str, detail: str, done: Exported, tell: Tell) -> None:
+    done.missing[code] += 1
+    tell(Missing(capture.identifier, capture.url, code, detail))

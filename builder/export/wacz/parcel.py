@@ -1,0 +1,181 @@
+"""A parcel: the zip that a WACZ file is, written forwards, and what has to be told of its files."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.export.wacz import package, page, record_copy, zipnum
+from builder.export.wacz.line import Lying, line
+from builder.export.wacz.lines import Lines
+from builder.export.wacz.package import About, Resource
+from builder.export.wacz.selection import Chosen
+from builder.zip import Bundle, Open, Sink
+from functions.snapshot import instant
+
+LARGEST = 1 << 30
+"""Bytes at which a WARC file ends and the next one begins, as archives have them."""
+
+_INDEX, _SECOND, _PAGES = "indexes/index.cdx.gz", "indexes/index.idx", "pages/pages.jsonl"
+_STEP = 1 << 18
+
+
+class _File:
+    """Takes a file of the zip, and keeps its size and digest."""
+
+    def __init__(self, to: Open) -> None:
+        self._to = to
+        self._sha256 = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Take some more."""
+        self._to.write(data)
+        self._sha256.update(data)
+        self.size += len(data)
+
+    def resource(self, path: str) -> Resource:
+        """Return what is to be told of it."""
+        return Resource(path, self._sha256.hexdigest(), self.size)
+
+
+class Parcel:
+    """Writes a WACZ file to a sink: record after record, and then `end`.
+
+    `folder` is there for it alone: it has what does not fit into memory of the index. A WARC file
+    of it ends where it has `largest` bytes.
+    """
+
+    def __init__(self, sink: Sink, folder: Path, about: About, largest: int = LARGEST) -> None:
+        self._bundle = Bundle(sink)
+        self._about = about
+        self._largest = largest
+        self._resources: list[Resource] = []
+        self._open = ExitStack()
+        self._file: _File | None = None
+        self._archives = 0
+        self._index = Lines(_made(folder / "index"))
+        self._pages = Lines(_made(folder / "pages"))
+        self._main: str | None = None
+        self.pages = 0
+
+    def add(self, one: Chosen, record: BinaryIO, request: BinaryIO | None = None) -> None:
+        """Write the record of a capture, a gzip member from where the stream is to its end.
+
+        The `request` that it answers comes beside it, before or behind as it was, so that who
+        reads the file alone joins the two.
+        """
+        file = self._archive()
+        is_before = (one.capture.request or 0) < (one.capture.offset or 0)
+        if request is not None and is_before:
+            _copy(request, file)
+        offset = file.size
+        digest = hashlib.sha256()
+        while piece := record.read(_STEP):
+            file.write(piece)
+            digest.update(piece)
+        told = f"sha256:{digest.hexdigest()}"
+        lying = Lying(_name(self._archives), offset, file.size - offset, told)
+        if request is not None and not is_before:
+            _copy(request, file)
+        self._index.add(line(one, lying))
+        if page.is_page(one):
+            # Sorted by what its line begins with in the index, which is cut off again.
+            key = f"{one.capture.surt} {one.capture.stamp}\t".encode("ascii")
+            self._pages.add(key + page.line(one))
+            self.pages += 1
+            if one.capture.url == self._about.main:
+                self._main = max(self._main or "", page.moment(one.capture))
+
+    def end(self) -> None:
+        """Write all that tells of the records, and the end of the zip."""
+        if self._file is None:
+            self._archive()  # a WACZ has one at least
+        self._open.close()
+        second = [zipnum.heading(_INDEX.rpartition("/")[2])]
+        with self._member(_INDEX) as out:
+            for key, block in zipnum.blocks(self._index):
+                second.append(zipnum.entry(key, out.size, block))
+                out.write(block)
+        self._write(_SECOND, second)
+        self._write(_PAGES, self._listed())
+        told = package.document(self._about, self._resources, self._main)
+        for path, data in ((package.NAME, told), (package.DIGEST_NAME, package.digest(told))):
+            with self._bundle.member(path) as out_:
+                out_.write(data)
+        self._bundle.end()
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return self._bundle.size
+
+    def _listed(self) -> Iterator[bytes]:
+        yield page.HEADING
+        for one in self._pages:
+            yield one.partition(b"\t")[2]
+
+    def _archive(self) -> _File:
+        """Return the WARC file that the next record goes to."""
+        if self._file is None or self._file.size >= self._largest:
+            self._open.close()
+            self._archives += 1
+            name = _name(self._archives)
+            self._file = self._open.enter_context(self._member(f"archive/{name}"))
+            for piece in _info(name, self._about):
+                self._file.write(piece)
+        return self._file
+
+    def _write(self, path: str, pieces: Iterable[bytes]) -> None:
+        with self._member(path) as out:
+            for piece in pieces:
+                out.write(piece)
+
+    @contextmanager
+    def _member(self, path: str) -> Iterator[_File]:
+        with self._bundle.member(path) as taking:
+            file = _File(taking)
+            yield file
+            self._resources.append(file.resource(path))
+
+
+def _copy(record: BinaryIO, file: _File) -> None:
+    while piece := record.read(_STEP):
+        file.write(piece)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _name(number: int) -> str:
+    return f"data-{number:05}.warc.gz"
+
+
+def _info(name: str, about: About) -> Iterator[bytes]:
+    """Yield the first record of a WARC file, which says what it is (ISO 28500, section 6.2)."""
+    told = {
+        "software": about.software,
+        "format": "WARC File Format 1.1",
+        "isPartOf": about.title,
+        "description": about.description,
+    }
+    body = "".join(f"{key}: {value}\r\n" for key, value in told.items() if value).encode()
+    date = instant.to_text(about.created)
+    fields = (
+        ("WARC-Type", b"warcinfo"),
+        ("WARC-Date", date.encode("ascii")),
+        ("WARC-Record-ID", record_copy.name(name, date, about.title)),
+        ("WARC-Filename", name.encode("ascii")),
+        ("Content-Type", b"application/warc-fields"),
+        ("Content-Length", b"%d" % len(body)),
+    )
+    return record_copy.member((record_copy.header(fields), body, record_copy.END))
+
+
+def software() -> str:
+    """Return what made the file, as it tells it."""
+    return f"Sheaf {metadata.version('sheaf')}"

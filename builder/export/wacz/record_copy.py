@@ -1,0 +1,274 @@
+"""Cutting a capture's record out of its archive file, as a gzip member that holds nothing else.
+
+A WARC record that has a gzip member of its own is copied as it is. Any other is packed anew: one of
+a plain file or of zstd, one that shares its member, and one of an ARC file, which becomes a WARC
+record. What comes of it is read as an ingest would read it, and has to be the capture that was
+asked for.
+"""
+
+import os
+import re
+import tempfile
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from builder.sources import date as instant
+from builder.sources import event, request
+from builder.sources.event import Rules
+from builder.sources.recognise import beginning, recognise
+from builder.sources.webarchive import read
+from functions.archive import arc, document, warc
+from functions.archive.message import read_message
+from functions.archive.record import Block, Held, Record
+from functions.archive.section import CUT
+from functions.archive.start import ARC_LINE, HEAD
+from functions.archive.stream import Tape
+from functions.content.capture import Capture
+from functions.content.errors import ContentError
+from functions.content.protocols import Archives
+from functions.content.record import dictionary, worst
+from functions.url import authority
+
+HELD = 8 << 20
+"""Bytes of a record that are in memory; of a larger one they lie on the disk."""
+
+END = b"\r\n\r\n"
+"""What stands behind a record's block."""
+
+_LARGEST_REQUEST = 2 << 20
+"""Bytes that are read for a request, whose length nothing tells."""
+_HEADER_END = re.compile(rb"\n\r?\n")
+_HEADER_LIMIT = 1 << 20
+_ADDRESS = re.compile(rb"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
+_STATUS_LINE = 64
+_STEP = 1 << 18
+_ALL = Rules(redirects=True, errors=True, titles=False, domain_sets=False, mime_sets=False)
+_GZIP = 31
+_SECOND = len("2026-11-22T10:00:00")
+
+
+@contextmanager
+def cut(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryIO]:
+    """Give the member with the record of a capture, at its beginning.
+
+    `scratch` is a folder for what is large. The files that may have it are tried one after the
+    other. Raises ContentError (unplaced, not-at-hand, undecodable, and damaged where a file holds
+    another record there), StoreError, and OSError for a full disk.
+    """
+    if capture.damaged:
+        detail = f"its compressed member is damaged ({capture.damaged})"
+        raise ContentError("damaged", f"{_name(capture)}: {detail}")
+    if capture.offset is None or not capture.filename:
+        raise ContentError("unplaced", f"{_name(capture)} has no place of its own in a file")
+    failures: list[ContentError] = []
+    for address in archives.candidates(capture.filename):
+        with _spool(scratch) as raw, _spool(scratch) as made:
+            try:
+                member = _member(archives, address, capture, raw, made)
+            except ContentError as error:
+                failures.append(error)
+                continue
+            member.seek(0)
+            yield member
+            return
+    raise worst(failures, capture)
+
+
+@contextmanager
+def cut_request(archives: Archives, capture: Capture, scratch: Path) -> Iterator[BinaryIO | None]:
+    """Give the member with the request that a capture answers; None where it is not there.
+
+    An index knows no place of it, and it may be larger than is read. Raises StoreError, OSError.
+    """
+    if capture.request is None or not capture.filename:
+        yield None
+        return
+    for address in archives.candidates(capture.filename):
+        with _spool(scratch) as made:
+            if _asked(archives, address, capture, made):
+                made.seek(0)
+                yield made
+                return
+    yield None
+
+
+def _asked(archives: Archives, address: str, capture: Capture, made: BinaryIO) -> bool:
+    """Write the member of a capture's request; False unless that very one lies there."""
+    try:
+        with archives.open(address, capture.request or 0, _LARGEST_REQUEST) as stream:
+            tape, _ = document.opened(stream, lambda: dictionary(archives, address))
+            for piece in _of_warc(tape):
+                made.write(piece)
+    except (ContentError, document.NoDocument, document.Unread):
+        return False
+    made.seek(0)
+    tape, _ = document.opened(made)
+    record, _ = warc.read_header(tape)
+    if record is None or record.type != "request" or authority.text(record.url) != capture.url:
+        return False
+    block = Block(tape, record.length or 0)
+    found = request.read(block, None)
+    block.drain()
+    return found is not None and found.method == capture.method and not block.missing
+
+
+def member(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the gzip member of a record: its header with the empty line, its block, and END."""
+    packer = zlib.compressobj(wbits=_GZIP)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()
+
+
+def header(fields: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return the header of a record of WARC/1.1, with the empty line (ISO 28500, section 4)."""
+    lines = b"".join(b"%b: %b\r\n" % (name.encode("ascii"), value) for name, value in fields)
+    return b"WARC/1.1\r\n" + lines + b"\r\n"
+
+
+def name(*of: object) -> bytes:
+    """Return the id of a record, which is the same whenever it is made of the same."""
+    made = uuid.uuid5(uuid.NAMESPACE_URL, " ".join(map(str, of)))
+    return f"<urn:uuid:{made}>".encode("ascii")
+
+
+def _spool(scratch: Path) -> BinaryIO:
+    return cast(BinaryIO, tempfile.SpooledTemporaryFile(HELD, dir=os.fspath(scratch)))
+
+
+def _name(capture: Capture) -> str:
+    return f"{capture.identifier} ({capture.url})"
+
+
+def _member(
+    archives: Archives, address: str, capture: Capture, raw: BinaryIO, made: BinaryIO
+) -> BinaryIO:
+    """Return what has the member: `raw`, with the bytes of the file, or what is `made` of them."""
+    with archives.open(address, capture.offset or 0, capture.stored) as stream:
+        while piece := stream.read(_STEP):
+            raw.write(piece)
+    if _is_alone(raw, capture):
+        return raw
+    of_warc = False
+    raw.seek(0)
+    try:
+        tape, _ = document.opened(raw, lambda: dictionary(archives, address))
+        of_warc = tape.peek(5).upper() == b"WARC/"
+        first = tape.member()
+        for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
+            made.write(piece)
+        tape.close_record(None)
+        # A cut member gives a record that is told to be truncated, as it is in the archive.
+        if tape.damage(first, tape.last_member) not in (None, CUT):
+            raise document.NoDocument("the record's compressed member is damaged")
+    except document.NoDocument as error:
+        raise ContentError("damaged", f"{_name(capture)}: {address}: {error}") from error
+    except document.Unread as error:
+        raise ContentError("undecodable", f"{_name(capture)}: {address}: {error}") from error
+    if not _is_alone(made, capture, declared=of_warc):
+        raise ContentError("damaged", f"{_name(capture)}: {address} has another record there")
+    return made
+
+
+def _is_alone(stream: BinaryIO, capture: Capture, *, declared: bool = True) -> bool:
+    """Tell whether a gzip member of WARC has the record of this capture and nothing besides.
+
+    The capture may be known by the digest that the record has `declared`, as indexes have it.
+    """
+    stream.seek(0)
+    if recognise(beginning(stream)) != "warc.gz":
+        return False
+    stream.seek(0)
+    found = list(_events(stream))
+    if len(found) != 1 or not isinstance(found[0], event.Capture):
+        return False
+    if found[0].content_damaged:
+        return False
+    return _agrees(found[0], capture, declared=declared)
+
+
+def _events(stream: BinaryIO) -> Iterator[event.Event]:
+    """Yield what an ingest makes of it: two events at most, and no faults of a record alone."""
+    count = 0
+    for one in read(stream, "record.warc.gz", _ALL):
+        if isinstance(one, event.Fault) and not one.code.startswith(("gzip-", "header-")):
+            continue
+        yield one
+        count += 1
+        if count == 2:
+            return
+
+
+def _agrees(found: event.Capture, capture: Capture, *, declared: bool) -> bool:
+    """Tell whether what was read is what the snapshot says of it, as far as it can be compared."""
+    dates = (found.fetch_date or "", capture.date or "")
+    many = min(_SECOND, *map(len, dates))
+    if found.url != capture.url or len({date[:many] for date in dates}) > 1:
+        return False
+    own = found.content_digest
+    said = found.content_digest_declared if declared else None
+    if capture.digest is None or capture.digest in (own, said):
+        return True
+    # An index may have known it by a digest that neither the record nor an ingest has.
+    labels = {(digest or "").rpartition(":")[0] for digest in (own, said)}
+    return capture.digest.rpartition(":")[0] not in {"", *labels}
+
+
+def _of_warc(tape: Tape) -> Iterator[bytes]:
+    head, _ = tape.take_through(_HEADER_END, _HEADER_LIMIT)
+    declared = warc.named_fields(head).get(b"content-length", b"")
+    block = Block(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
+    yield from member(chain((head,), _pieces(block)))
+
+
+def _of_arc(tape: Tape, capture: Capture) -> Iterator[bytes]:
+    line = ARC_LINE.match(tape.peek(HEAD))
+    record, _ = arc.read_header(tape, 2)
+    if record is None:
+        raise document.NoDocument("a record begins there whose header cannot be read")
+    block = Block(tape, record.length or 0)
+    with tempfile.SpooledTemporaryFile(HELD) as body:
+        size = 0
+        while piece := block.take():
+            size += body.write(piece)
+        body.seek(0)
+        start = body.read(_STATUS_LINE)
+        body.seek(0)
+        fields = _fields(record, capture, size, start, short=bool(block.missing))
+        peer = [("WARC-IP-Address", line[2])] if line and _ADDRESS.fullmatch(line[2]) else []
+        head = header(chain(fields, peer))
+        yield from member(chain((head,), iter(lambda: body.read(_STEP), b""), (END,)))
+
+
+def _pieces(block: Block) -> Iterator[bytes]:
+    """Yield a block, and what stands behind it unless it is short: that would fill it up."""
+    while piece := block.take():
+        yield piece
+    if not block.missing:
+        yield END
+
+
+def _fields(
+    record: Record, capture: Capture, size: int, start: bytes, *, short: bool
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the fields of the WARC record that an ARC record becomes.
+
+    What is no answer of HTTP is a resource, which has the media type that ARC tells.
+    """
+    answer = read_message(Held(start, 0, len(start)))[0] is not None
+    yield "WARC-Type", b"response" if answer else b"resource"
+    yield "WARC-Target-URI", record.url
+    yield "WARC-Date", (instant.from_arc(record.date)[0].text or "").encode("ascii")
+    yield "WARC-Record-ID", name(capture.filename, capture.offset)
+    if capture.digest and ":" not in capture.digest:
+        yield "WARC-Payload-Digest", b"sha1:" + capture.digest.encode("ascii")
+    if short:
+        yield "WARC-Truncated", b"unspecified"
+    told = b"application/http; msgtype=response"
+    yield "Content-Type", told if answer else record.mime or b"application/octet-stream"
+    yield "Content-Length", b"%d" % size

@@ -1,0 +1,117 @@
+"""A choice of captures out of the newest snapshot, and the originals of revisits among them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from builder.errors import UsageError
+from builder.snapshot import query
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from builder.withdraw.selection import Selection
+from functions.content.capture import FIELDS, Capture
+from functions.database import engine
+
+_NAMES = ("identifier", "position", "sets", *FIELDS, "url_bytes", "title")
+_COLUMNS = ", ".join(_NAMES)
+_LIVE = "kind = 'capture' AND NOT deleted"
+_TOLD = f"SELECT {_COLUMNS} FROM records"  # of which question.prepare learns what is read
+_LATEST = (
+    "QUALIFY row_number() OVER (PARTITION BY url, fetch_method, fetch_body "
+    "ORDER BY rtrim(fetch_date, 'Z') DESC NULLS LAST, position DESC) = 1"
+)
+_ORIGINALS = (
+    f"INSERT INTO chosen SELECT {_COLUMNS}, true FROM records WHERE {_LIVE} "
+    "AND identifier IN (SELECT refers_to FROM chosen WHERE warc_record_type = 'revisit') "
+    "AND identifier NOT IN (SELECT identifier FROM chosen)"
+)
+_IN_FILES = "warc_filename, warc_record_offset, position"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which captures: those of a selection that meet a condition in SQL as well.
+
+    `where` is over the columns of the view `captures`. With `latest` of each URL there is only the
+    last one that the selection has.
+    """
+
+    selection: Selection = field(default_factory=Selection)
+    where: str | None = None
+    latest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A capture that was chosen, or that is the original of one: then it is there `besides`.
+
+    `raw` are the bytes of its URL as archived, where `url` had to differ.
+    """
+
+    capture: Capture
+    raw: bytes | None
+    title: str | None
+    besides: bool
+
+
+def choose(
+    connection: engine.Connection,
+    store: FolderStore | BucketStore,
+    choice: Choice,
+    *,
+    originals: bool,
+) -> int:
+    """Make the table `chosen` of the listed captures that are meant; return how many they are.
+
+    With `originals` those of the revisits come besides, where they are listed and were not meant.
+    Raises NothingPublished, UsageError for a condition that DuckDB refuses, and StoreError.
+    """
+    where = "true" if choice.where is None else choice.where
+    sql = f"SELECT position FROM records WHERE {_LIVE} AND (\n{where}\n)"
+    query.prepare(connection, store, f"{_TOLD} WHERE position IN ({sql})")
+    asked = ""
+    if choice.where is not None:
+        _ask(connection, sql, where)
+        asked = " AND position IN (SELECT position FROM asked)"
+    condition, values = choice.selection.condition()
+    latest = _LATEST if choice.latest else ""
+    with engine.reading("the newest snapshot"):
+        connection.execute(
+            f"CREATE TABLE chosen AS SELECT {_COLUMNS}, false AS besides FROM records "
+            f"WHERE {_LIVE} AND {condition}{asked} {latest}",
+            values,
+        )
+        if originals:
+            connection.execute(_ORIGINALS)
+        ((count,),) = connection.execute("SELECT count(*) FROM chosen").fetchall()
+    return int(count)
+
+
+def _ask(connection: engine.Connection, sql: str, where: str) -> None:
+    """Make the table `asked` of the positions that meet a person's condition."""
+    # What ends the one bracket does not end the other.
+    if not (where.strip() and engine.is_select(sql) and engine.is_select(f"SELECT [\n{where}\n]")):
+        raise UsageError(f"--where {where}: expected one condition in DuckDB's SQL")
+    try:
+        engine.query(connection, f"CREATE TABLE asked AS {sql}")
+    except engine.QueryError as error:
+        line = str(error).partition("\n")[0]
+        raise UsageError(f"--where {where}: {line}") from error
+
+
+def chosen(connection: engine.Connection) -> Iterator[Chosen]:
+    """Yield what is in `chosen`, file by file and in the order in which it lies there.
+
+    Nothing else may be asked of the connection meanwhile. Raises StoreError.
+    """
+    names = (*_NAMES, "besides")
+    sql = f"SELECT {', '.join(names)} FROM chosen ORDER BY {_IN_FILES}"
+    with engine.reading("the captures that were chosen"):
+        for rows in engine.batches(connection, sql):
+            for row in rows:
+                yield _chosen(dict(zip(names, row, strict=True)))
+
+
+def _chosen(row: dict[str, Any]) -> Chosen:
+    capture = Capture.of(row["identifier"], row["position"], tuple(row["sets"] or ()), row)
+    return Chosen(capture, row["url_bytes"], row["title"], row["besides"])

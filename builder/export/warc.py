@@ -1,0 +1,168 @@
+"""WARC/1.1: the files behind URLs as a run found them, for the tools of web archives.
+
+A version that a run noted is a resource record: the bytes are the file's, and since the header of
+the answer is not kept but for what the log says, none is made up. A file that was as before is a
+revisit record, which names the record that has its bytes.
+"""
+
+import os
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import BinaryIO
+
+from warcio.warcwriter import WARCWriter
+
+from builder.errors import UsageError
+from builder.export import staging
+from builder.export.obi_objects import Noted
+from builder.obi import content
+from builder.obi.row import Version
+from builder.runtime import Advance
+from functions.snapshot import instant
+from functions.snapshot.store import Reader
+
+_CONFORMS = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+_UNKNOWN = "application/octet-stream"
+_HTTP = "application/http"  # means that the block begins with a header, whatever a server says
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run that found files: its tist, and the files as `holding.sightings` gives them."""
+
+    tist: int
+    files: Callable[[], Iterable[Noted]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was written: WARC files, resource and revisit records; `there` files were there."""
+
+    files: int
+    resources: int
+    revisits: int
+    there: int
+
+
+def is_file(target: Path) -> bool:
+    """Tell whether the name is that of a WARC file, and not that of a folder for some."""
+    return target.name.endswith((".warc", ".warc.gz"))
+
+
+def export(store: Reader, runs: Sequence[Found], target: Path, advance: Advance) -> Recorded:
+    """Write one WARC file of all `runs` or, into a folder, one for each run that has none yet.
+
+    A file has its name only once it is whole and on disk. `advance` is told of runs. Raises
+    UsageError, DamagedStore, MissingObject and StoreError.
+    """
+    whole = is_file(target)
+    if whole and target.exists():
+        raise UsageError(f"{target} is there already: name another file, or a folder to add to")
+    files = resources = revisits = 0
+    with staging.beside(target) as scratch:
+        if not whole:
+            target.mkdir(exist_ok=True)
+        groups = [runs] if whole else [[run] for run in runs]
+        for group in groups:
+            path = target if whole else target / f"run-{group[0].tist}.warc.gz"
+            if path.exists():
+                continue
+            with (scratch / path.name).open("xb") as out:
+                records = _Records(store, out, path.name, group[-1].tist)
+                for run in group:
+                    records.add(run)
+                    advance(1)
+                out.flush()
+                os.fsync(out.fileno())
+            (scratch / path.name).rename(path)
+            files, resources = files + 1, resources + records.resources
+            revisits += records.revisits
+        staging.sync()
+    return Recorded(files, resources, revisits, len(groups) - files)
+
+
+class _Records:
+    """Writes records to a file whose name is known, after one that says what it is."""
+
+    def __init__(self, store: Reader, out: BinaryIO, name: str, last: int) -> None:
+        self._store = store
+        self._writer = WARCWriter(out, gzip=name.endswith(".gz"), warc_version="1.1")
+        self.resources = self.revisits = 0
+        about = {
+            "software": f"Sheaf {metadata.version('sheaf')}",
+            "format": "WARC File Format 1.1",
+            "conformsTo": _CONFORMS,
+            "description": "files behind the URLs of ReDIF templates",
+        }
+        record = self._writer.create_warcinfo_record(name, about)
+        record.rec_headers.replace_header("WARC-Record-ID", _name(last, name))
+        record.rec_headers.replace_header("WARC-Date", _date(last))
+        self._writer.write_record(record)
+
+    def add(self, run: Found) -> None:
+        """Write a record for each file that the run found."""
+        for noted in run.files():
+            if noted.tist == run.tist:
+                self._resource(noted)
+                self.resources += 1
+            else:
+                self._revisit(run.tist, noted)
+                self.revisits += 1
+
+    def _resource(self, noted: Noted) -> None:
+        version = noted.version
+        digest = _digest(version)
+        headers = {
+            "WARC-Record-ID": _name(noted.tist, version.id),
+            "WARC-Date": _date(noted.tist),
+            "WARC-Block-Digest": digest,
+            "WARC-Payload-Digest": digest,
+        }
+        with content.open(self._store, version) as payload:
+            record = self._writer.create_warc_record(
+                version.id,
+                "resource",
+                payload=payload,
+                length=version.bytes,
+                warc_content_type=_media_type(version),
+                warc_headers_dict=headers,
+            )
+            self._writer.write_record(record)
+
+    def _revisit(self, tist: int, noted: Noted) -> None:
+        identifier = noted.version.id
+        headers = {
+            "WARC-Record-ID": _name(tist, identifier),
+            "WARC-Date": _date(tist),
+            "WARC-Refers-To": _name(noted.tist, identifier),
+        }
+        record = self._writer.create_revisit_record(
+            identifier,
+            _digest(noted.version),
+            identifier,
+            _date(noted.tist),
+            warc_headers_dict=headers,
+        )
+        self._writer.write_record(record)
+
+
+def _name(tist: int, identifier: str) -> str:
+    """Return the id of a record, which is the same whenever it is written."""
+    return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{tist} {identifier}')}>"
+
+
+def _date(tist: int) -> str:
+    return instant.to_text(datetime.fromtimestamp(tist, UTC))
+
+
+def _digest(version: Version) -> str:
+    return f"sha256:{version.sha256}"
+
+
+def _media_type(version: Version) -> str:
+    said = " ".join((version.media_type or "").split())
+    return said if said and not said.lower().startswith(_HTTP) else _UNKNOWN

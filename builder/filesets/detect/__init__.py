@@ -1,0 +1,1 @@
+"""Which platform a dataset is at."""

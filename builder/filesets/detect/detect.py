@@ -1,0 +1,148 @@
+"""Detection: which platform a request's dataset is at, asking as little as will tell.
+
+In this order: the DOI's registry, hosts and URLs that are known, what the host's API shows, and
+last of all the landing page.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from builder.filesets.detect import landing, registry
+from builder.filesets.detect.name import Name, handle_of, parse
+from builder.filesets.detect.probe import probed
+from builder.filesets.item import Request, Resource
+from builder.filesets.platforms.known import PLATFORMS
+from builder.filesets.protocols import Api, FilesetError, FilesetPlatformHelper
+from builder.runtime import Clock
+
+Detected = tuple[Resource, FilesetPlatformHelper]
+
+
+def detect(
+    request: Request,
+    api: Api,
+    clock: Clock,
+    block: Sequence[str] = (),
+    platforms: Sequence[FilesetPlatformHelper] = PLATFORMS,
+) -> Detected:
+    """Return what is behind a request's URL or DOI, and the platform that it is at.
+
+    `block` are beginnings of URLs that are not asked for. Raises FilesetError: bad-identifier,
+    skip-url-blocklist, no-platform-match, and what the API raises for a landing page, or for a
+    document that would have told, where that may pass.
+    """
+    return _Search(api, clock, tuple(map(_bare, block)), platforms).found(parse(request.base_url))
+
+
+def _bare(url: str) -> str:
+    """Return a URL without its scheme: http and https lead to one thing."""
+    return url.partition("://")[2]
+
+
+class _Search:
+    def __init__(
+        self,
+        api: Api,
+        clock: Clock,
+        block: tuple[str, ...],
+        platforms: Sequence[FilesetPlatformHelper],
+    ) -> None:
+        self._api = api
+        self._clock = clock
+        self._block = block
+        self._platforms = platforms
+        self._unsure: list[FilesetError] = []
+
+    def found(self, name: Name) -> Detected:
+        self._allow([name.url])
+        resource, failed = self._registered(name)
+        detected = self._known(resource)
+        if detected is None and failed is not None:
+            raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
+        detected = detected or self._probed(resource)
+        if detected is None:
+            resource = self._visited_surely(resource)
+            detected = self._known(resource) or self._probed(resource) or self._cited(resource)
+        if detected is None:
+            self._be_sure()
+            raise FilesetError("no-platform-match", f"no platform is known behind {resource.url}")
+        return detected
+
+    def _registered(self, name: Name) -> tuple[Resource, FilesetError | None]:
+        """Return where a handle leads; that of the resolver where its registry did not tell."""
+        if name.handle is None:
+            return Resource(url=name.url), None
+        try:
+            target = registry.target(name.handle, self._api)
+        except FilesetError as error:
+            if error.status in registry.ENDS:
+                raise
+            return Resource(url=name.url, doi=name.doi), error
+        self._allow([target])
+        return Resource(url=target, hops=(name.url,), doi=name.doi), None
+
+    def _known(self, resource: Resource) -> Detected | None:
+        request = Request(resource.url)
+        for platform in self._platforms:
+            if platform.match_request(request, resource):
+                return resource, platform
+        return None
+
+    def _probed(self, resource: Resource) -> Detected | None:
+        name = probed(resource, self._api, failed=self._unsure.append)
+        named = [platform for platform in self._platforms if platform.name == name]
+        return (resource, named[0]) if named else None
+
+    def _be_sure(self) -> None:
+        """Raise FilesetError where what did not answer for now may be the platform."""
+        for failed in self._unsure:
+            raise FilesetError(failed.status, failed.detail, code=failed.code) from failed
+
+    def _visited_surely(self, resource: Resource) -> Resource:
+        """Return the resource with its page, whose want means nothing where its host fails."""
+        try:
+            return self._visited(resource)
+        except FilesetError as error:
+            if error.status in ("platform-404", "platform-gone"):
+                self._be_sure()
+            raise
+
+    def _visited(self, resource: Resource) -> Resource:
+        """Return the resource with its landing page."""
+        page = self._api.page(resource.url)
+        hops = (*resource.hops, *(hop for hop in page.hops if hop != page.url))
+        self._allow([*page.hops, page.url])
+        head = page.headers
+        said = landing.biblio(
+            page.body, page.url, head.get("content-type", ""), head.get("link", "")
+        )
+        return replace(
+            resource,
+            url=page.url,
+            hops=tuple(dict.fromkeys(hops)),
+            doi=resource.doi or said.get("doi"),
+            status=page.status,
+            media_type=page.media_type,
+            body=page.body,
+            html_biblio=said,
+            at=self._clock().strftime("%Y%m%d%H%M%S"),
+        )
+
+    def _cited(self, resource: Resource) -> Detected | None:
+        """Follow what the page says that it is about: one step, to what is known by its URL."""
+        links = resource.html_biblio.get("links", {})
+        for url in (*links.get("cite-as", ()), *links.get("canonical", ())):
+            self._allow([url])
+            handle = handle_of(url)
+            step, _ = self._registered(Name(url, handle))
+            if urlsplit(step.url).netloc != urlsplit(resource.url).netloc:
+                step = replace(step, hops=(*resource.hops, resource.url, *step.hops))
+                if (detected := self._known(step)) is not None:
+                    return detected
+        return None
+
+    def _allow(self, urls: Iterable[str]) -> None:
+        for url in urls:
+            if _bare(url).startswith(self._block or ("\0",)):
+                raise FilesetError("skip-url-blocklist", f"fileset.block names {url}")

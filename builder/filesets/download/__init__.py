@@ -1,0 +1,1 @@
+"""Files of datasets: downloaded, checked, resumed."""

@@ -1,0 +1,1 @@
+"""What platforms say of a dataset, in DataCite's terms."""

@@ -1,0 +1,73 @@
+"""Paging: what a dataset consists of, where its platform tells it in parts or in pages."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from builder.filesets.metadata.json_document import mapping
+from builder.filesets.protocols import Api, FilesetError
+
+PAGES = 2_000
+"""How many pages a list may have; with 100 entries each, twice the files that may be allowed."""
+
+
+@contextmanager
+def parts() -> Iterator[None]:
+    """Wrap the asking for parts of a dataset that is there.
+
+    That one is not there does not mean that the dataset was taken away (platform-404,
+    platform-gone): it is an incomplete-manifest.
+    """
+    try:
+        yield
+    except FilesetError as error:
+        if error.status not in ("platform-404", "platform-gone"):
+            raise
+        raise FilesetError("incomplete-manifest", error.detail, code=error.code) from error
+
+
+def part(api: Api, url: str, hosts: Sequence[str] = ()) -> Any:
+    """Return the document of such a part. Raises FilesetError as the API and `parts` do."""
+    with parts():
+        return api.document(url, hosts=hosts)
+
+
+def edition(api: Api, whole: str, url: str, version: str | None) -> Any:
+    """Return the document at `url` of the version that is asked for, that at `whole` if none is.
+
+    Raises FilesetError as the API does; where there is such a dataset and not such a version of it,
+    platform-scope.
+    """
+    if version is None:
+        return api.document(whole)
+    try:
+        return api.document(url)
+    except FilesetError as error:
+        if error.status != "platform-404":
+            raise
+        missing = error
+    api.document(whole)
+    detail = f"it has no version {version}"
+    raise FilesetError("platform-scope", detail, code="wrong-version") from missing
+
+
+def pages(
+    api: Api,
+    first: str,
+    hosts: Sequence[str],
+    following: Callable[[Mapping[str, Any]], str | None],
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the pages of a list; `following` tells the URL of the next out of each.
+
+    Raises FilesetError as `part` does, and platform-error for a list that leads back to itself or
+    has no end.
+    """
+    seen: set[str] = set()
+    url: str | None = first
+    while url is not None:
+        if url in seen or len(seen) >= PAGES:
+            raise FilesetError("platform-error", f"the list at {first} leads back or has no end")
+        seen.add(url)
+        page = mapping(part(api, url, hosts), f"the list at {url}")
+        yield page
+        url = following(page)

@@ -1,0 +1,162 @@
+"""Records of InvenioRDM and of Zenodo: asked for, and made a dataset of."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote
+
+from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.metadata.json_document import host, inner, mapping, text
+from builder.filesets.platforms import invenio_deposit, invenio_legacy, invenio_native
+from builder.filesets.platforms.invenio_deposit import Deposit
+from builder.filesets.protocols import Api, FilesetError
+
+_CLOSED = {
+    invenio_deposit.EMBARGOED: "platform-embargoed",
+    invenio_deposit.RESTRICTED: "platform-restricted",
+}
+_GONE = frozenset({410})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which record is asked for: of the platform called `name`, at `base`, by its id there.
+
+    `base` is what the installation's URLs begin with. `publisher` counts where the record has none.
+    `latest` asks for the newest version of the dataset that the record is a version of.
+    """
+
+    name: str
+    base: str
+    id: str
+    publisher: str | None = None
+    latest: bool = False
+
+    @property
+    def record(self) -> str:
+        """The URL of the record's API."""
+        return f"{self.base}/api/records/{quote(self.id, safe='')}"
+
+
+def item(asked: Asked, api: Api) -> FilesetPlatformItem:
+    """Return a record as a dataset. Raises FilesetError.
+
+    The platform's id is the one that all versions have, and the version is the record's own id.
+    """
+    if asked.latest:
+        asked = replace(asked, id=_latest(asked, api), latest=False)
+    try:
+        document = mapping(api.document(asked.record), "the record")
+    except FilesetError as error:
+        if error.status != "platform-gone":
+            raise
+        return _gone(asked, api)
+    if "metadata" not in document:
+        raise FilesetError("platform-bad-response", f"{asked.record} tells of no record")
+    if invenio_native.is_native(document):
+        found = invenio_native.read(document, asked.record)
+    else:
+        found = invenio_legacy.read(document, asked.record)
+    _is_asked_for(asked, found)
+    return _item(asked, found, _files(asked, found, api))
+
+
+def _latest(asked: Asked, api: Api) -> str:
+    """Return the id of the newest version. Raises FilesetError."""
+    url = f"{asked.record}/versions/latest"
+    newest = text(mapping(api.document(url), "the newest version").get("id"))
+    if newest is None:
+        raise FilesetError("platform-bad-response", f"{url} tells of no record")
+    return newest
+
+
+def _is_asked_for(asked: Asked, found: Deposit) -> None:
+    """Raise FilesetError (platform-scope) unless it is the very record, and published."""
+    if found.draft:
+        raise FilesetError("platform-scope", f"{asked.id} is a draft", code="draft")
+    if found.id == asked.id:
+        return
+    if asked.id == found.parent:
+        detail = f"{asked.id} is all versions of a dataset; the newest is {found.id}"
+        raise FilesetError("platform-scope", detail, code="work-level")
+    detail = f"{asked.id} was asked for, and {found.id} came"
+    raise FilesetError("platform-scope", detail, code="wrong-version")
+
+
+def _files(asked: Asked, found: Deposit, api: Api) -> tuple[FilesetManifestFile, ...]:
+    """Return all files, from a list of their own where the record's is short or is not there.
+
+    Raises FilesetError: incomplete-manifest where both are short.
+    """
+    if found.access != invenio_deposit.OPEN or not found.keeps:
+        return found.files or ()
+    files = found.files
+    if files is None or (found.count is not None and len(files) < found.count):
+        files = invenio_native.listed(_listing(asked, api), asked.record)
+        if files is None:
+            raise FilesetError("platform-bad-response", "the list of files has no entries")
+    sizes = [file.size for file in files if file.size is not None]
+    short = found.count is not None and len(files) < found.count
+    if short or (found.total and len(sizes) == len(files) and sum(sizes) < found.total):
+        detail = f"{len(files)} files are listed, of {found.count} with {found.total} bytes"
+        raise FilesetError("incomplete-manifest", detail)
+    return files
+
+
+def _listing(asked: Asked, api: Api) -> Mapping[str, Any]:
+    try:
+        return mapping(api.document(f"{asked.record}/files"), "the list of files")
+    except FilesetError as error:
+        if error.status != "platform-404":  # which the record is not
+            raise
+        raise FilesetError("platform-error", "the record has no list of its files") from error
+
+
+def _item(
+    asked: Asked, found: Deposit, files: tuple[FilesetManifestFile, ...]
+) -> FilesetPlatformItem:
+    status = _CLOSED.get(found.access, "success")
+    if status != "success":
+        files = tuple(replace(file, status="withheld") for file in files)
+    elif not found.keeps:
+        status = "metadata-only"
+    elif not files:
+        status = "empty-manifest"
+    elif all(file.status == "withheld" for file in files):
+        status = "platform-restricted"
+    told = found.description
+    return FilesetPlatformItem(
+        platform_name=asked.name,
+        platform_status=status,
+        platform_domain=host(asked.base),
+        platform_id=found.parent or found.id,
+        version=found.id,
+        index=found.index,
+        manifest=files,
+        until=found.until,
+        web_base_url=found.page or f"{asked.base}/records/{found.id}",
+        web_bundle_url=found.bundle if status == "success" else None,
+        description=replace(told, publisher=told.publisher or asked.publisher),
+    )
+
+
+def _gone(asked: Asked, api: Api) -> FilesetPlatformItem:
+    """Return what the tombstone of a record tells, which is not the id that all versions have."""
+    answer = api.answer(asked.record, statuses=_GONE)
+    try:
+        document = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        document = None
+    tombstone = inner(document, "tombstone")
+    said = text(tombstone.get("note")) or text(inner(tombstone, "removal_reason").get("id"))
+    message = text(document.get("message")) if isinstance(document, Mapping) else None
+    return FilesetPlatformItem(
+        platform_name=asked.name,
+        platform_status="platform-gone",
+        platform_domain=host(asked.base),
+        version=asked.id,
+        manifest=(),
+        web_base_url=f"{asked.base}/records/{asked.id}",
+        detail=said or message or "the record was deleted",
+    )

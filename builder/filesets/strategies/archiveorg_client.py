@@ -1,0 +1,180 @@
+"""The Internet Archive: items at archive.org, read and written. The only file to use its library.
+
+The library is not told the configuration of whoever runs this, and it does not try again by
+itself: it would sleep, and hear of no interrupt meanwhile.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from builder.filesets.metadata.json_document import digest, entries, inner, size, text
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies.choice import Settings
+
+T = TypeVar("T")
+GoOn = Callable[[], None]
+
+_SECONDS = 120  # of silence
+_STEP = 0.5
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_ONE_LINE = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file of an item, as archive.org tells it; digests in hexadecimal digits."""
+
+    size: int | None
+    md5: str | None
+    sha1: str | None
+    crc32: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The files of an item by path; none where there is no such item.
+
+    While archive.org is at work on an item (`busy`), files that it has may not be told yet.
+    """
+
+    files: Mapping[str, Stored] = field(default_factory=dict)
+    busy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """archive.org with somebody's keys; without them it can be read only.
+
+    A request is tried `tries` times, with `rest` seconds between, longer each time. `go_on` is
+    called meanwhile, and may raise a FilesetError. `adapters` carry requests to URLs that begin so.
+    """
+
+    access: str | None = None
+    secret: str | None = None
+    agent: str = ""
+    tries: int = 4
+    rest: float = 10.0
+    go_on: GoOn = lambda: None
+    adapters: Mapping[str, Any] = field(default_factory=dict)
+    sleep: Callable[[float], None] = time.sleep
+
+    @classmethod
+    def of(
+        cls, environment: Mapping[str, str], settings: Settings, agent: str, go_on: GoOn
+    ) -> "Archive":
+        """Return archive.org with the keys IA_ACCESS_KEY and IA_SECRET_KEY of an environment."""
+        return cls(
+            access=environment.get("IA_ACCESS_KEY"),
+            secret=environment.get("IA_SECRET_KEY"),
+            agent=agent,
+            tries=settings["fileset.tries"],
+            rest=settings["fileset.backoff_seconds"],
+            go_on=go_on,
+        )
+
+    def check(self) -> None:
+        """Raise FilesetError (not-implemented) unless items can be written."""
+        if not (self.access and self.secret):
+            detail = "to keep files at archive.org set IA_ACCESS_KEY and IA_SECRET_KEY"
+            raise FilesetError("not-implemented", detail)
+        self._session().close()
+
+    def contents(self, item: str) -> Contents:
+        """Return what an item has. Raises FilesetError (error-store-verify)."""
+
+        def ask(session: Any) -> object:
+            return session.get_metadata(item, request_kwargs={"timeout": _SECONDS})
+
+        found = self._tried(ask, "error-store-verify")
+        if not isinstance(found, Mapping):
+            return Contents()
+        files = {name: _stored(one) for one in entries(found.get("files")) if (name := _name(one))}
+        waiting = found.get("pending_tasks") is True or bool(found.get("tasks"))
+        return Contents(files, waiting)
+
+    def put(self, item: str, path: str, file: Path, metadata: Mapping[str, Any], hint: int) -> None:
+        """Put a file into an item, which is made with that metadata where there is none.
+
+        `hint` is how many bytes the item will have. archive.org refuses what has not the MD5 that
+        it is told to have. Raises FilesetError (error-store-upload).
+        """
+
+        def ask(session: Any) -> object:
+            return session.get_item(item, {"metadata": {}, "files": []}).upload_file(
+                str(file),
+                key=path,
+                metadata=dict(metadata),
+                headers={"x-archive-size-hint": str(hint), "x-archive-keep-old-version": "0"},
+                queue_derive=False,
+                verify=True,
+                request_kwargs={"timeout": _SECONDS},
+            )
+
+        self._tried(ask, "error-store-upload")
+
+    def _tried(self, ask: Callable[[Any], T], status: str) -> T:
+        """Return what archive.org answers; again where what it refuses may pass."""
+        for left in reversed(range(self.tries)):
+            self.go_on()
+            try:
+                with closing(self._session()) as session:
+                    return ask(session)
+            # The library raises other errors anew with one argument, which not all of them take.
+            except (OSError, ValueError, TypeError) as error:
+                if not left or not _passes(error):
+                    detail = f"archive.org: {_line(error)}"
+                    raise FilesetError(status, detail) from error
+            self._wait(self.rest * (self.tries - left))
+        raise AssertionError("unreachable")
+
+    def _wait(self, seconds: float) -> None:
+        while seconds > 0:
+            self.go_on()
+            self.sleep(min(_STEP, seconds))
+            seconds -= _STEP
+
+    def _session(self) -> Any:
+        try:
+            from internetarchive import ArchiveSession
+        except ImportError as error:
+            detail = "archive.org takes the extra archiveorg: pip install 'sheaf[archiveorg]'"
+            raise FilesetError("not-implemented", detail) from error
+        given = {
+            "s3": {"access": self.access, "secret": self.secret},
+            "general": {"user_agent_suffix": self.agent},
+        }
+        session = ArchiveSession(given, os.devnull, http_adapter_kwargs={"max_retries": 0})
+        session.trust_env = False
+        for start, adapter in self.adapters.items():
+            session.mount(start, adapter)
+        return session
+
+
+def _name(file: Mapping[str, Any]) -> str | None:
+    return None if text(file.get("old_version")) else text(file.get("name"))
+
+
+def _stored(file: Mapping[str, Any]) -> Stored:
+    return Stored(
+        size=size(file.get("size")),
+        md5=digest(file.get("md5"), "md5"),
+        sha1=digest(file.get("sha1"), "sha1"),
+        crc32=digest(file.get("crc32"), "crc32"),
+    )
+
+
+def _passes(error: Exception) -> bool:
+    """Tell whether it may be otherwise another time: no answer, or one that says so."""
+    code = inner({"of": vars(error)}, "of").get("response")
+    status = getattr(code, "status_code", None)
+    return status is None or status in _PASSING
+
+
+def _line(error: Exception) -> str:
+    return _ONE_LINE.sub(" ", str(error)).strip()[:300] or type(error).__name__

@@ -1,0 +1,154 @@
+"""The choice of a strategy, and the limits of what is taken: pure functions of what is listed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import path
+
+STRATEGIES = (
+    "web-file",
+    "web-fileset",
+    "web-fileset-bundled",
+    "archiveorg-file",
+    "archiveorg-fileset",
+    "archiveorg-fileset-bundled",
+    "s3-file",
+    "s3-fileset",
+    "s3-fileset-bundled",
+)
+ARCHIVEORG = "archiveorg"
+"""Name of the platform that keeps what it has for good."""
+
+
+class Settings(Protocol):
+    """The configuration, of which the keys fileset.* are asked for."""
+
+    def __getitem__(self, name: str) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A strategy, one of STRATEGIES, and why it is that one, in one line."""
+
+    strategy: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    """What counts of files: how many, of how many bytes, and of how many these are not told."""
+
+    files: int
+    bytes: int
+    largest: int
+    unknown: int
+
+    def __str__(self) -> str:
+        if self.files == 1:
+            return "1 file of unknown size" if self.unknown else f"1 file of {self.bytes:,} bytes"
+        text = f"{self.files} files of {self.bytes:,} bytes in all, {self.largest:,} the largest"
+        return f"{text}, {self.unknown} of unknown size" if self.unknown else text
+
+
+def limited(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatformItem:
+    """Return a dataset that is to be taken, its paths made safe.
+
+    Files whose size is not told count as empty here: their bytes are counted as they come. Raises
+    FilesetError with the item: platform-restricted (files are withheld, and fileset.partial
+    forbids the others, or there are no others), empty-manifest, too-many-files, too-large-size,
+    too-large-file, unsafe-path, duplicate-path.
+    """
+    given, withheld = item.files, item.withheld
+    if withheld and (not given or not settings["fileset.partial"]):
+        all_ = len(given) + len(withheld)
+        detail = f"the platform withholds {len(withheld)} of {all_} files"
+        raise FilesetError("platform-restricted", detail, item=item)
+    if not given:
+        raise FilesetError("empty-manifest", "it lists no files", item=item)
+    tally = _tally(given)
+    most, bytes_ = settings["fileset.max_files"], settings["fileset.max_bytes"]
+    largest = settings["fileset.max_file_bytes"]
+    if tally.files > most:
+        detail = f"{tally.files:,} files, and fileset.max_files is {most:,}"
+        raise FilesetError("too-many-files", detail, item=item)
+    if tally.largest > largest:
+        marked = [
+            replace(f, status="too-large-file") if (f.size or 0) > largest else f for f in given
+        ]
+        worst = max(given, key=lambda file: file.size or 0).path
+        detail = f"{worst}: {tally.largest:,} bytes, and fileset.max_file_bytes is {largest:,}"
+        raise FilesetError("too-large-file", detail, item=item, manifest=[*marked, *withheld])
+    if tally.bytes > bytes_:
+        detail = f"{tally.bytes:,} bytes, and fileset.max_bytes is {bytes_:,}"
+        raise FilesetError("too-large-size", detail, item=item)
+    try:
+        return replace(item, manifest=path.settled(item.manifest or ()))
+    except FilesetError as error:
+        raise FilesetError(
+            error.status, error.detail, item=item, manifest=error.manifest
+        ) from error
+
+
+def choose(
+    files: Sequence[FilesetManifestFile],
+    platform: str,
+    settings: Settings,
+    *,
+    bundle_url: str | None = None,
+) -> Choice:
+    """Return how the files that a platform gives, one or more, are kept.
+
+    `bundle_url` is where the platform makes one zip of them, if it does: a WARC keeps what a
+    server sent, so `web-fileset-bundled` is of such a zip alone.
+    """
+    tally = _tally(files)
+    backend, why = _backend(tally, platform, settings)
+    if tally.files == 1:
+        return Choice(f"{backend}-file", why)
+    asked = settings["fileset.bundle"]
+    many = tally.files > settings["fileset.web_files"]
+    if asked == "never" or (asked == "many" and not many):
+        return Choice(f"{backend}-fileset", why)
+    why = f"{why}; fileset.bundle is {asked}"
+    if backend != "web" or (
+        bundle_url and (settings["fileset.platform_bundle"] or settings["fileset.backend"] == "web")
+    ):
+        return Choice(f"{backend}-fileset-bundled", why)
+    none = "the platform's own zip is not asked for" if bundle_url else "the platform makes no zip"
+    if settings["fileset.backend"] == "web":
+        return Choice("web-fileset", f"{why}, but {none}")
+    return Choice(f"{settings['fileset.large_backend']}-fileset-bundled", f"{why}, and {none}")
+
+
+def _backend(tally: _Tally, platform: str, settings: Settings) -> tuple[str, str]:
+    """Return where the files are kept, and why."""
+    asked: str = settings["fileset.backend"]
+    if asked != "auto":
+        return asked, f"{tally}; fileset.backend is {asked}"
+    if platform == ARCHIVEORG:
+        return ARCHIVEORG, f"{tally}; archive.org has them already"
+    large: str = settings["fileset.large_backend"]
+    for is_so, reason in _largeness(tally, settings):
+        if is_so:
+            return large, f"{tally}: {reason}; fileset.large_backend is {large}"
+    return "web", f"{tally}: few and small"
+
+
+def _largeness(tally: _Tally, settings: Settings) -> Sequence[tuple[bool, str]]:
+    """Return what makes files many or large, and whether it is so."""
+    count, total = settings["fileset.web_files"], settings["fileset.web_bytes"]
+    one = settings["fileset.web_file_bytes"]
+    return (
+        (tally.files > count, f"more than {count:,} (fileset.web_files)"),
+        (tally.largest > one, f"one of more than {one:,} bytes (fileset.web_file_bytes)"),
+        (tally.bytes > total, f"more than {total:,} bytes (fileset.web_bytes)"),
+        (tally.unknown > 0, "they may be large"),
+    )
+
+
+def _tally(files: Sequence[FilesetManifestFile]) -> _Tally:
+    sizes = [file.size for file in files if file.size is not None]
+    return _Tally(len(files), sum(sizes), max(sizes, default=0), len(files) - len(sizes))

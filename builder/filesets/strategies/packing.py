@@ -1,0 +1,117 @@
+"""Packing: files of a platform that come into a bundle one after the other."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from builder.filesets.item import FileMeta, FilesetManifestFile
+from builder.filesets.protocols import Downloader, FilesetError, Sink
+from builder.filesets.strategies import file as files
+from builder.filesets.strategies.choice import Settings
+from builder.zip import STORED, Bundle
+
+ZIP = "application/zip"
+
+
+class Spoilt(Exception):
+    """What was written of a bundle is of no use: a large member of it comes anew."""
+
+
+class Packing:
+    """Fetches files into a bundle; `known` are the files that it had before, if it had any.
+
+    A member that is larger than a part, and comes anew from its start, spoils the bundle: Spoilt is
+    raised. If `is_last`, such a member is fetched all the same, for the status of what is wrong.
+    """
+
+    def __init__(
+        self,
+        downloader: Downloader,
+        settings: Settings,
+        sink: Sink,
+        known: Sequence[FilesetManifestFile] = (),
+        *,
+        is_last: bool = False,
+    ) -> None:
+        self._downloader = downloader
+        self._whole = _Whole(sink)
+        self._bundle = Bundle(self._whole)
+        self._known = {file.path: file for file in known}
+        self._largest: int = settings["fileset.max_file_bytes"]
+        self._left: int = settings["fileset.max_bytes"]
+        self._is_last = is_last
+        self._spoilt = False
+
+    def keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
+        """Return the file once it is in the bundle. Raises FilesetError and Spoilt."""
+        known = self._known.get(file.path)
+        wanted = files.like(file, known) if known else file
+        limit = min(self._largest, self._left)
+        received = self._downloader.download(wanted, limit, lambda: self._member(file.path))
+        if self._spoilt:
+            raise FilesetError("error-platform-download", "it broke off, each time")
+        self._left -= received.size
+        return files.arrived(file, received)
+
+    @contextmanager
+    def _member(self, path: str) -> Iterator[Sink]:
+        if self._spoilt and not self._is_last:
+            raise Spoilt
+        if self._spoilt:
+            yield _Nowhere()
+            return
+        with self._bundle.member(path) as opened:
+            whole = False
+            try:
+                yield opened
+                whole = True
+            finally:
+                self._spoilt = not whole and opened.spilt
+
+    def ended(
+        self, kept: Sequence[FilesetManifestFile], key: str
+    ) -> tuple[FilesetManifestFile, ...]:
+        """End the bundle, which is the object at `key`, and return the files with their places."""
+        members = {member.name: member for member in self._bundle.end()}
+        found = []
+        for file in kept:
+            member = members[file.path]
+            if (member.size, member.crc32) != (file.size, file.crc32):
+                raise FilesetError("error-store-verify", f"{file.path} is not what came")
+            found.append(replace(file, key=key, offset=member.offset, compression=STORED))
+        return tuple(found)
+
+    def meta(self) -> FileMeta:
+        """Return what there is to tell of the bundle, once it is ended."""
+        return self._whole.meta()
+
+
+class _Whole:
+    """Takes a bundle's bytes, and keeps its digests."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._size = 0
+        self._made = [hashlib.new(n, usedforsecurity=False) for n in ("md5", "sha1", "sha256")]
+
+    def write(self, data: bytes) -> None:
+        """Take some more."""
+        self._sink.write(data)
+        self._size += len(data)
+        for one in self._made:
+            one.update(data)
+
+    def meta(self) -> FileMeta:
+        """Return what there is to tell of it."""
+        md5, sha1, sha256 = (one.hexdigest() for one in self._made)
+        return FileMeta(
+            size_bytes=self._size, md5hex=md5, sha1hex=sha1, sha256hex=sha256, mimetype=ZIP
+        )
+
+
+class _Nowhere:
+    """Takes bytes that are of no use."""
+
+    def write(self, data: bytes) -> None:
+        """Forget them."""

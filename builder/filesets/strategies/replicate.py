@@ -1,0 +1,91 @@
+"""Carriage: what is kept of datasets is brought to another store, as it is.
+
+Of each place all objects come first, and its record last, so nobody sees a part of it there. They
+are held against the record on the way. What is unfinished stays behind.
+"""
+
+import hashlib
+from collections.abc import Iterator
+
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import record as records
+from builder.filesets.strategies.keys import FILESETS, RECORD, WARCS, of
+from builder.filesets.strategies.record import Kept, Record
+from builder.runtime import Advance
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.store import Writer
+
+PREFIXES = (FILESETS, WARCS)
+_TELLS = "`sheaf verify` tells what else is wrong"
+
+
+class Carriage:
+    """What there is to copy: `objects` and their `bytes`; the target has `there` already."""
+
+    def __init__(self, source: Writer, target: Writer) -> None:
+        """Compare the stores. Raises DamagedStore for a record that cannot be read."""
+        self._source = source
+        self._target = target
+        self._sizes = {e.key: e.bytes for prefix in PREFIXES for e in target.entries(prefix)}
+        self._lacking: list[str] = []
+        self.objects = self.bytes = self.there = 0
+        for base, record in self._places():
+            lacking = [kept for kept in record.objects if not self._has(kept)]
+            same = self._same(base)
+            self.bytes += sum(kept.bytes for kept in lacking)
+            self.objects += len(lacking) + (not same)
+            self.there += len(record.objects) - len(lacking) + same
+            if lacking or not same:
+                self._lacking.append(base)
+
+    def __call__(self, advance: Advance) -> None:
+        """Copy. Raises DamagedStore where the source has other bytes than its records say."""
+        for base in self._lacking:
+            record = self._read(base)
+            if base + RECORD in self._sizes and not self._same(base):
+                self._target.remove(base + RECORD)  # what it tells of is no longer so
+            for kept in record.objects:
+                if not self._has(kept):
+                    self._copy(kept, advance)
+            if not self._same(base):
+                self._target.create(base + RECORD, self._source.read(base + RECORD))
+
+    def _places(self) -> Iterator[tuple[str, Record]]:
+        for key in self._source.keys(FILESETS):
+            base = of(key)
+            if base is not None and key == base + RECORD:
+                yield base, self._read(base)
+
+    def _read(self, base: str) -> Record:
+        try:
+            record = records.read(self._source, base)
+        except FilesetError as error:
+            raise DamagedStore(f"{error.detail}: {_TELLS}") from error
+        if record is None:
+            raise DamagedStore(f"{self._source.address} has no {base}{RECORD} any more")
+        return record
+
+    def _has(self, kept: Kept) -> bool:
+        return self._sizes.get(kept.key) == kept.bytes
+
+    def _same(self, base: str) -> bool:
+        """Tell whether the target has that very record."""
+        key = base + RECORD
+        return self._target.tag(key) is not None and self._target.read(key) == self._source.read(
+            key
+        )
+
+    def _copy(self, kept: Kept, advance: Advance) -> None:
+        if kept.key in self._sizes:
+            self._target.remove(kept.key)  # of another size, so it is damaged there
+        digest = hashlib.sha256()
+        with self._target.creating(kept.key) as sink:
+            for chunk in records.chunks(self._source, kept.key):
+                digest.update(chunk)
+                sink.write(chunk)
+                advance(len(chunk))
+            if digest.hexdigest() != kept.sha256:
+                raise DamagedStore(
+                    f"{kept.key} of {self._source.address} is not what its record says: {_TELLS}"
+                )
+        self._sizes[kept.key] = kept.bytes

@@ -1,0 +1,82 @@
+"""Strategies by their names: the one table of what makes each of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from builder.filesets.protocols import Downloader, FilesetError, FilesetIngestStrategy
+from builder.filesets.resources import Ways
+from builder.filesets.strategies.archiveorg import Items
+from builder.filesets.strategies.archiveorg_client import Archive
+from builder.filesets.strategies.bundled import Bundled
+from builder.filesets.strategies.s3 import Objects
+from builder.filesets.strategies.web import Captured
+from functions.config.configuration import Configuration
+from functions.snapshot.store import Writer
+
+GoOn = Callable[[], None]
+"""Called now and then; raises FilesetError where a request is to end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materials:
+    """What strategies are made of.
+
+    `scratch` is a folder of this machine for what need not last. Of `environment` the keys of
+    archive.org are asked for (IA_ACCESS_KEY, IA_SECRET_KEY).
+    """
+
+    store: Writer
+    settings: Configuration
+    ways: Ways
+    environment: Mapping[str, str]
+    clock: Callable[[], datetime]
+    scratch: Path
+
+
+def strategy(materials: Materials, name: str, until: float, go_on: GoOn) -> FilesetIngestStrategy:
+    """Return the strategy of that name, which fetches nothing after `until` (the ways' clock).
+
+    Raises FilesetError (not-implemented) where this machine has not what it takes.
+    """
+    try:
+        make = MAKERS[name]
+    except KeyError:
+        raise FilesetError("not-implemented", f"there is no strategy {name}") from None
+    return make(materials, name, materials.ways.downloader(until), go_on)
+
+
+def _objects(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> FilesetIngestStrategy:
+    return Objects(name, m.store, downloader, m.settings, go_on)
+
+
+def _bundled(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> FilesetIngestStrategy:
+    return Bundled(m.store, downloader, m.settings, go_on)
+
+
+def _captured(
+    m: Materials, name: str, downloader: Downloader, go_on: GoOn
+) -> FilesetIngestStrategy:
+    def wall() -> float:
+        return m.clock().timestamp()
+
+    return Captured(name, m.store, downloader, m.settings, m.scratch, wall, go_on)
+
+
+def _items(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> FilesetIngestStrategy:
+    archive = Archive.of(m.environment, m.settings, m.ways.line.agent, go_on)
+    return Items(name, m.store, downloader, m.settings, archive, m.scratch, go_on)
+
+
+MAKERS: Mapping[str, Callable[[Materials, str, Downloader, GoOn], FilesetIngestStrategy]] = {
+    "web-file": _captured,
+    "web-fileset": _captured,
+    "web-fileset-bundled": _captured,
+    "archiveorg-file": _items,
+    "archiveorg-fileset": _items,
+    "archiveorg-fileset-bundled": _items,
+    "s3-file": _objects,
+    "s3-fileset": _objects,
+    "s3-fileset-bundled": _bundled,
+}

@@ -1,0 +1,250 @@
+"""Zips that others made: what they hold, by bounds, and every member's digests in one pass.
+
+Nothing is unpacked to a disk. What a zip says of itself is checked before any of it is inflated,
+and what comes is counted while it is.
+"""
+
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+from builder.filesets.download.digests import Digests
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import path
+from builder.filesets.strategies.file import summed
+from functions.archive.zip import DAMAGE, Sought
+
+MEMBERS = 20_000
+"""The most entries of a zip, folders among them."""
+DIRECTORY = 4 << 20
+"""Bytes of a directory that is read: some 200 for each entry of so many."""
+RATIO = 1032
+"""Bytes that one byte can inflate to: deflate has no more."""
+
+_COMPRESSIONS = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflated"}
+_ENCRYPTED, _UTF8 = 1 | 1 << 6 | 1 << 13, 1 << 11
+_UNIX = (3, 19)
+_LOCAL = struct.Struct("<4sHHHHHLLLHH")
+_STEP = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a zip's directory says of a member; `path` is safe, `raw` as it is written there."""
+
+    path: str
+    raw: bytes
+    header: int
+    packed: int
+    size: int
+    crc32: str
+    compression: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member that was read to its end: where its bytes begin, packed or not, and its digests."""
+
+    entry: Entry
+    offset: int
+    digests: Digests
+
+
+class Local(Protocol):
+    """What gives files in which spans of objects are right, as functions.snapshot.store.Reader."""
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
+        """Return such a file; it has the object's size."""
+        ...
+
+
+class Ranges(Sought):
+    """An object of a store that is read here and there, no more than DIRECTORY bytes at once."""
+
+    def __init__(self, store: Local, key: str) -> None:
+        super().__init__(store.local(key, [(0, 0)]).stat().st_size)
+        self._store, self._key = store, key
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return so many bytes, or what is left. Raises FilesetError (bundle-bomb) for too many."""
+        left = max(0, self._size - self._at)
+        many = left if size is None or size < 0 else size
+        if many > DIRECTORY:
+            raise FilesetError("bundle-bomb", f"a directory of {many:,} bytes")
+        many = min(many, left)
+        with self._store.local(self._key, [(self._at, many)]).open("rb") as stream:
+            stream.seek(self._at)
+            data = stream.read(many)
+        self._at += len(data)
+        return data
+
+
+def directory(stream: BinaryIO | Ranges, most: int, members: int = MEMBERS) -> tuple[Entry, ...]:
+    """Return the members of a zip, in the order in which they lie; folders are none.
+
+    `most` is how many bytes they may have in all once inflated. Raises FilesetError:
+    bundle-unreadable, bundle-unsafe-member, bundle-bomb.
+    """
+    try:
+        with zipfile.ZipFile(cast(Any, stream)) as archive:
+            listed, end = archive.infolist(), archive.start_dir
+    except DAMAGE as error:
+        raise FilesetError("bundle-unreadable", str(error)) from error
+    if len(listed) > members:
+        raise FilesetError("bundle-bomb", f"{len(listed):,} members, and it may have {members:,}")
+    found = [entry for info in listed if (entry := _entry(info)) is not None]
+    found.sort(key=lambda entry: entry.header)
+    _bounded(found, end, most)
+    seen: dict[str, Entry] = {}
+    for entry in found:
+        if seen.setdefault(entry.path, entry) is not entry:
+            raise FilesetError("bundle-unsafe-member", f"{entry.path!r} is in it twice")
+    return tuple(found)
+
+
+def read(
+    entries: Sequence[Entry], stream: BinaryIO, go_on: Callable[[], None] = lambda: None
+) -> Iterator[Member]:
+    """Yield the members, in the order in which they lie, of a zip that is read forwards.
+
+    Raises FilesetError: bundle-unreadable, bundle-bomb, mismatch-crc32.
+    """
+    at = 0
+    for entry in entries:
+        for skipped in _some(stream, entry.header - at):
+            at += len(skipped)
+        offset = at + _header(entry, b"".join(_some(stream, _LOCAL.size + len(entry.raw))))
+        at += _LOCAL.size + len(entry.raw)
+        for skipped in _some(stream, offset - at):
+            at += len(skipped)
+        digests = summed(inflated(entry, stream, go_on))
+        at = offset + entry.packed
+        if digests.size != entry.size:
+            detail = (
+                f"{entry.path} has {digests.size:,} bytes, and the directory says {entry.size:,}"
+            )
+            raise FilesetError("bundle-unreadable", detail)
+        if (crc := digests.of("crc32")) != entry.crc32:
+            detail = f"{entry.path} has {crc}, and the directory says {entry.crc32}"
+            raise FilesetError("mismatch-crc32", detail)
+        yield Member(entry, offset, digests)
+
+
+def inflated(
+    entry: Entry, stream: BinaryIO, go_on: Callable[[], None] = lambda: None
+) -> Iterator[bytes]:
+    """Yield a member's bytes, of a stream that is where they begin; all packed bytes are read.
+
+    Raises FilesetError: bundle-unreadable, and bundle-bomb for more bytes than the directory says.
+    """
+    if entry.compression == "stored":
+        for chunk in _some(stream, entry.packed):
+            go_on()
+            yield chunk
+        return
+    inflater = zlib.decompressobj(-15)
+    size = 0
+    try:
+        for packed in _some(stream, entry.packed):
+            for chunk in _steps(inflater, packed):
+                go_on()
+                size += len(chunk)
+                if size > entry.size:
+                    raise FilesetError("bundle-bomb", f"{entry.path} inflates to more than it says")
+                yield chunk
+    except zlib.error as error:
+        raise FilesetError("bundle-unreadable", f"{entry.path}: {error}") from error
+    if not inflater.eof:
+        raise FilesetError("bundle-unreadable", f"{entry.path} ends too early")
+
+
+def _steps(inflater: "zlib._Decompress", packed: bytes) -> Iterator[bytes]:
+    """Yield what some packed bytes inflate to, a little at a time."""
+    while not inflater.eof:
+        chunk = inflater.decompress(packed, _STEP)
+        packed = inflater.unconsumed_tail
+        if chunk:
+            yield chunk
+        if not packed and len(chunk) < _STEP:
+            return
+
+
+def _entry(info: zipfile.ZipInfo) -> Entry | None:
+    """Return what is told of a member, None for a folder. Raises FilesetError."""
+    flagged = bool(info.flag_bits & _UTF8)
+    raw = info.orig_filename.encode("utf-8" if flagged else "cp437")
+    name = info.orig_filename if flagged else _decoded(raw)
+    if name.endswith("/") and not info.file_size:
+        return None
+    if info.flag_bits & _ENCRYPTED:
+        raise FilesetError("bundle-unreadable", f"{name!r} is encrypted")
+    if info.compress_type not in _COMPRESSIONS:
+        detail = f"{name!r} is packed by zip's method {info.compress_type}"
+        raise FilesetError("bundle-unreadable", detail)
+    kind = stat.S_IFMT(info.external_attr >> 16) if info.create_system in _UNIX else 0
+    if kind not in (0, stat.S_IFREG):
+        detail = f"{name!r} is a link" if kind == stat.S_IFLNK else f"{name!r} is no file"
+        raise FilesetError("bundle-unsafe-member", detail)
+    try:
+        safe = path.safe(name)
+    except FilesetError as error:
+        raise FilesetError("bundle-unsafe-member", error.detail) from error
+    return Entry(
+        safe,
+        raw,
+        info.header_offset,
+        info.compress_size,
+        info.file_size,
+        f"{info.CRC:08x}",
+        _COMPRESSIONS[info.compress_type],
+    )
+
+
+def _decoded(raw: bytes) -> str:
+    """Return a name that is not flagged as UTF-8; many are."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("cp437")
+
+
+def _bounded(entries: Sequence[Entry], end: int, most: int) -> None:
+    """See that members lie one behind the other, before the directory, and are not too large."""
+    total = 0
+    ends = [*(entry.header for entry in entries[1:]), end]
+    for entry, following in zip(entries, ends, strict=False):
+        total += entry.size
+        if entry.header < 0:
+            raise FilesetError("bundle-unreadable", f"{entry.path} lies before the zip")
+        if entry.header + _LOCAL.size + len(entry.raw) + entry.packed > following:
+            raise FilesetError("bundle-bomb", f"{entry.path} overlaps with what follows it")
+        if entry.compression == "stored" and entry.size != entry.packed:
+            raise FilesetError("bundle-unreadable", f"{entry.path} is stored and has two sizes")
+        if entry.size > RATIO * entry.packed + _STEP:
+            raise FilesetError("bundle-bomb", f"{entry.path} inflates to {entry.size:,} bytes")
+    if total > most:
+        raise FilesetError("bundle-bomb", f"it inflates to {total:,} bytes, and {most:,} may come")
+
+
+def _header(entry: Entry, data: bytes) -> int:
+    """Return how many bytes lie between a member's header and its bytes, header included."""
+    if len(data) == _LOCAL.size + len(entry.raw):
+        mark, *_, name, extra = _LOCAL.unpack_from(data)
+        if mark == b"PK\3\4" and name == len(entry.raw) and data[_LOCAL.size :] == entry.raw:
+            return _LOCAL.size + int(name) + int(extra)
+    raise FilesetError("bundle-unreadable", f"{entry.path} has another header than it says")
+
+
+def _some(stream: BinaryIO, many: int) -> Iterator[bytes]:
+    """Yield the next bytes, `many` in all. Raises FilesetError where it ends before."""
+    while many > 0:
+        chunk = stream.read(min(many, _STEP))
+        if not chunk:
+            raise FilesetError("bundle-unreadable", "it ends too early")
+        many -= len(chunk)
+        yield chunk

@@ -1,0 +1,56 @@
+"""The workshop: what carries out requests, put together from the configuration."""
+
+import math
+import threading
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from builder.filesets.detect.detect import Detected, detect
+from builder.filesets.ingest import Ingest
+from builder.filesets.item import Request
+from builder.filesets.protocols import Api
+from builder.filesets.resources import Ways, means
+from builder.filesets.strategies.table import Materials, strategy
+from builder.http import user_agent
+from builder.http.addresses import Guard, networks
+from functions.config.configuration import Configuration
+
+
+def ways(
+    settings: Configuration, stop: threading.Event, scratch: Path, clock: Callable[[], datetime]
+) -> Ways:
+    """Return the ways to platforms that the configuration allows; `stop` ends all that goes on.
+
+    What may be asked is the same as for `sheaf gather`. Raises ConfigurationError where hosts could
+    not tell who asks them.
+    """
+    user_agent.check(settings)
+    guard = Guard(frozenset(settings["gather.ports"]), networks(settings["gather.allow_networks"]))
+    agent = user_agent.agent(settings)
+    return means(settings, agent, guard, stop, scratch, lambda: clock().timestamp())
+
+
+def ingest(
+    materials: Materials, stop: threading.Event, seconds: float, until: float = math.inf
+) -> Ingest:
+    """Return what carries out requests, each in at most so many seconds; `stop` ends all.
+
+    None goes on after `until`, of time.monotonic, whenever it began.
+    """
+    settings = materials.settings
+
+    def detected(request: Request, api: Api) -> Detected:
+        return detect(request, api, materials.clock, settings["fileset.block"])
+
+    return Ingest(
+        detect=detected,
+        api=materials.ways.api,
+        strategy=partial(strategy, materials),
+        settings=settings,
+        clock=materials.clock,
+        seconds=seconds,
+        stop=stop,
+        until=until,
+    )

@@ -1,0 +1,264 @@
+"""Aggregation: what was harvested from other repositories, out of its folders into a run of intake.
+
+Guidelines for aggregators (http://www.openarchives.org/OAI/2.0/guidelines-aggregator.htm): an item
+keeps its identifier where that is one of the oai scheme; each record says where it was taken from.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from builder.errors import UsageError
+from builder.harvest import folder, layout
+from builder.harvest.datestamp import moment
+from builder.harvest.errors import Broken, HarvestError
+from builder.harvest.fragment import Piece, cut
+from builder.harvest.origin import Origin, is_provenance, is_uri, origins
+from builder.harvest.row import Harvested
+from builder.harvest.state import State
+from builder.intake import intake
+from builder.intake.rows import Part
+from builder.parquet.writer import RowWriter
+from builder.sources.event import Fault
+from functions.snapshot import identifier, setspec
+from functions.snapshot.harvested import INTAKE, NAMES
+from functions.snapshot.store import Writer
+
+UNREADABLE = "harvest-unreadable"
+_SCHEME = "oai:"
+_SAFE = "!#$&'()*+,/:;=?@[]~%"
+
+
+@dataclass(frozen=True, slots=True)
+class Harvest:
+    """A harvest on disk: its folder and its state; `names` are those of its repository's sets."""
+
+    folder: Path
+    state: State
+    names: Mapping[str, str]
+
+    @property
+    def host(self) -> str:
+        """The host, and the port where one is given, that it came from."""
+        return urlsplit(self.state.base_url).netloc.rpartition("@")[2].lower()
+
+    @property
+    def place(self) -> str:
+        """The base URL without its scheme, which is of one repository of the host alone."""
+        parts = urlsplit(self.state.base_url)
+        path = parts.path.rstrip("/")
+        return f"{self.host}{path}{'?' if parts.query else ''}{parts.query}"
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What came of an ingest: by prefix the schema and namespace of each; and counts."""
+
+    run: str
+    harvests: int = 0
+    records: int = 0
+    deleted: int = 0
+    unreadable: int = 0
+    formats: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+def find(source: str) -> tuple[Path, ...]:
+    """Return the folders of harvests that a source is or has; none where it is anything else."""
+    path = Path(source)
+    if not path.is_dir():
+        return ()
+    if (path / layout.STATE).is_file():
+        return (path,)
+    return tuple(sorted(one.parent for one in path.glob(f"*/{layout.STATE}")))
+
+
+def opened(place: Path) -> Harvest:
+    """Return the harvest that lies in a folder. Raises UsageError."""
+    names = place / layout.SETS
+    try:
+        found = folder.read(place)
+        if found is None:
+            raise UsageError(f"{place} is no folder of a harvest any more")
+        told = json.loads(names.read_bytes()) if names.is_file() else []
+        return Harvest(place, found, {str(spec): str(name) for spec, name in told})
+    except HarvestError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise UsageError(f"{place} cannot be read: {error.strerror or error}") from error
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"{names} is damaged: {error!r}") from error
+
+
+def ingest(
+    store: Writer, places: Sequence[Path], namespace: str, scratch: Path, name: str
+) -> Gathered:
+    """Put what the harvests hold into the intake, as one run. Raises UsageError, StoreError.
+
+    `namespace` is the store's own: an item of another repository does not keep an identifier of it.
+    """
+    gathered = Gathered(name)
+    with intake.writing(scratch):
+        rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
+        names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
+        faults = Part(scratch, "000000")
+        for place in places:
+            harvest = opened(place)
+            gathered.harvests += 1
+            try:
+                _add(harvest, namespace, rows, faults, gathered)
+            except HarvestError as error:
+                raise UsageError(str(error)) from error
+            for spec, called in _names(harvest):
+                names.append((spec, called))
+        for writer in (rows, names, faults):
+            writer.close()
+    run = intake.Run(name, (), harvested=gathered.records)
+    intake.commit(store, run, scratch)
+    return gathered
+
+
+def _add(
+    harvest: Harvest, namespace: str, rows: RowWriter, faults: Part, gathered: Gathered
+) -> None:
+    """Write the rows of a harvest, and what of it cannot be read."""
+    state_ = harvest.state
+    for row in folder.rows(harvest.folder, state_):
+        try:
+            made = entry(harvest, row)
+        except Broken as error:
+            gathered.unreadable += 1
+            faults.fault(
+                Fault(state_.base_url, None, UNREADABLE, row.identifier, str(error), "left out")
+            )
+            continue
+        gathered.records += 1
+        gathered.deleted += made is None
+        if made is not None:
+            gathered.formats[state_.prefix] = (made["schema"], made["namespace"])
+        rows.append(_row(harvest, row, namespace, made))
+
+
+def _row(
+    harvest: Harvest, row: Harvested, namespace: str, made: Mapping[str, Any] | None
+) -> tuple[Any, ...]:
+    """Return a row of INTAKE."""
+    other = identifier.harvested(namespace, harvest.place, row.identifier)
+    keeps = is_kept(row.identifier, namespace)
+    return (
+        row.identifier if keeps else other,
+        other,
+        harvest.state.base_url,
+        harvest.state.identify.get("repositoryName") or harvest.host,
+        row.identifier,
+        harvest.state.prefix,
+        made is None,
+        _datestamp(harvest, row),
+        _harvested(harvest, row),
+        sorted({*row.sets}),
+        list(sets(harvest.host, row.sets)),
+        None if made is None else json.dumps(made, ensure_ascii=False, sort_keys=True),
+        None if made is None else made["digest"],
+    )
+
+
+def is_kept(identifier_: str, namespace: str) -> bool:
+    """Tell whether an item keeps its identifier: one of the oai scheme, and of another namespace.
+
+    Whoever is harvested could otherwise give an item the identifier of one of our own.
+    """
+    own = identifier_.lower().startswith(f"{_SCHEME}{namespace.lower()}:")
+    return identifier_.startswith(_SCHEME) and is_uri(identifier_) and not own
+
+
+def sets(host: str, specs: Sequence[str]) -> tuple[str, ...]:
+    """Return the sets of an item from a host that has these setSpecs there."""
+    return setspec.most_specific(
+        [setspec.join("repository", host), *(_from(host, spec) for spec in specs)]
+    )
+
+
+def _from(host: str, spec: str) -> str:
+    """Return the set that stands for one of another repository's."""
+    if setspec.is_valid(spec):
+        return f"{setspec.join('from', host)}:{spec}"
+    return setspec.join("from", host, *spec.split(":"))
+
+
+def _names(harvest: Harvest) -> Iterator[tuple[str, str]]:
+    """Yield the names of sets."""
+    called = harvest.state.identify.get("repositoryName")
+    if called:
+        yield setspec.join("repository", harvest.host), called
+    for spec, name in sorted(harvest.names.items()):
+        if spec and name:
+            yield _from(harvest.host, spec), name
+
+
+def entry(harvest: Harvest, row: Harvested) -> dict[str, Any] | None:
+    """Return what an item came as in a format, None for a deleted one. Raises Broken.
+
+    `digest` is the same for the same record, whenever it came.
+    """
+    if row.deleted:
+        return None
+    pieces = cut(row.record)
+    if pieces.metadata is None:
+        raise Broken("it has no metadata")
+    metadata, format_ = pieces.metadata, harvest.state.format
+    namespace = metadata.namespace or format_.get("metadataNamespace", "")
+    own = Origin(
+        harvested=_harvested(harvest, row),
+        altered=row.fault is not None,
+        base_url=harvest.state.base_url,
+        identifier=_uri(row.identifier),
+        datestamp=_datestamp(harvest, row),
+        namespace=namespace if is_uri(namespace) else f"urn:{quote(namespace, safe='') or 'none'}",
+    )
+    told, earlier = _told(pieces.about)
+    found: dict[str, Any] = {
+        "prefix": harvest.state.prefix,
+        "schema": format_.get("schema", ""),
+        "namespace": namespace,
+        "datestamp": own.datestamp,
+        "metadata": metadata.text,
+        "about": [piece.text for piece in told],
+        "origins": [asdict(own), *(asdict(one) for one in earlier)],
+    }
+    steady = {**found, "origins": [{**found["origins"][0], "harvested": ""}, *found["origins"][1:]]}
+    text = json.dumps(steady, ensure_ascii=False, sort_keys=True)
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return {**found, "harvested": own.harvested, "digest": digest}
+
+
+def _told(about: Sequence[Piece]) -> tuple[list[Piece], tuple[Origin, ...]]:
+    """Return what is said of a record but where it was from, and that."""
+    told = [piece for piece in about if not is_provenance(piece)]
+    chains = [origins(piece) for piece in about if is_provenance(piece)]
+    return told, next(filter(None, chains), ())
+
+
+def _uri(text: str) -> str:
+    """Return an identifier as a URI: it is a container's, whose schema asks for one."""
+    return text if is_uri(text) else quote(text, safe=_SAFE) or "none"
+
+
+def _harvested(harvest: Harvest, row: Harvested) -> str:
+    """Return when a record came: by its repository's clock, or when the last run began."""
+    if moment(row.harvested) is not None:
+        return row.harvested
+    state = harvest.state
+    begun = {run.number: run.started for run in (*state.runs, state.going) if run is not None}
+    known = (begun.get(row.run, ""), *sorted(begun.values()))  # old runs are forgotten
+    return next((text for text in known if moment(text) is not None), "1970-01-01T00:00:00Z")
+
+
+def _datestamp(harvest: Harvest, row: Harvested) -> str:
+    """Return a record's datestamp, its day where its time is not written as OAI-PMH asks."""
+    for text in (row.datestamp, row.datestamp[:10]):
+        if moment(text) is not None:
+            return text
+    return _harvested(harvest, row)

@@ -1,0 +1,280 @@
+"""Walks: a run's list from page to page to its end, whatever becomes of it on the way.
+
+A list that breaks off is begun again at the last datestamp that came, where lists are in the order
+of datestamps, else at its start; what came before is known and is not kept twice. Where that brings
+nothing new, records are asked for one by one.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from builder.harvest import window
+from builder.harvest.datestamp import earlier, is_before
+from builder.harvest.errors import HarvestError, Refused, Unanswered
+from builder.harvest.page import Page
+from builder.harvest.records import Ask, Kept, Taking
+from builder.harvest.state import COMPLETE, PARTIAL, Going
+
+_IDLE = 50
+"""Pages in a row that may bring nothing."""
+_ENDED = frozenset({"noRecordsMatch"})
+_FINAL = frozenset({"cannotDisseminateFormat", "noSetHierarchy", "badVerb"})
+_REFUSALS = frozenset({400, 404, 422, 500})
+
+
+class Loop(HarvestError):
+    """A list has no end."""
+
+
+@dataclass(slots=True)
+class Walk:
+    """A walk through a run's list. `ask` and `kept` raise HarvestError.
+
+    `overlap` is in seconds; `advance` is told of records that came and of the list's size;
+    `paused` is called between pages.
+    """
+
+    ask: Ask
+    kept: Kept
+    going: Going
+    overlap: float
+    now: str
+    advance: Callable[[int, int | None], None]
+    paused: Callable[[], None]
+    idle: int = _IDLE
+    whole: bool = field(init=False, default=False)
+    """Whether the list that was asked for was walked to its end; records may be missing in it."""
+    _taking: Taking = field(init=False)
+    _resumed: bool = field(init=False)
+    """Whether a token is still to be asked for that an earlier process had, and may have used."""
+
+    def __post_init__(self) -> None:
+        self._taking = Taking(self.ask, self.kept, self.going)
+        self._resumed = self.going.token is not None
+
+    def to_end(self) -> str:
+        """Walk to the list's end and return COMPLETE, or PARTIAL where something is missing.
+
+        Raises Unanswered where the repository cannot be asked now, and Refused for good.
+        """
+        while self.going.owed:
+            self._taking.fetch(*self.going.owed[0])
+            del self.going.owed[0]
+        while True:
+            try:
+                ended = self._page()
+            except Loop:
+                if (status := self._looped()) is not None:
+                    return status
+                continue
+            except (Refused, Unanswered) as trouble:
+                if not self._recovered(trouble):
+                    return PARTIAL
+                continue
+            if ended and self._is_whole():
+                return self._ended()
+            self.paused()
+
+    def _ended(self) -> str:
+        counts = self.going.counts
+        self.whole = not counts.outside
+        return PARTIAL if counts.lost or counts.outside else COMPLETE
+
+    def _page(self) -> bool:
+        """Ask for a page and take what is in it; tell whether the list is at its end."""
+        going = self.going
+        page = self.ask(self._question())
+        going.counts.pages += 1
+        going.began = going.began or window.beginning(page.date, self.now)
+        going.dated = going.dated or page.date or ""
+        self._taking.date = page.date or ""
+        if page.errors:
+            code, text = page.errors[0]
+            if code in _ENDED:
+                return True
+            raise Refused(code, text)
+        self._resumed = False
+        if going.size is None and not going.fell and going.verb == "ListRecords":
+            going.size = page.size
+        before, outside = going.gained, going.counts.outside
+        for entry in page.entries:
+            self._taking.take(entry)
+        for identifier, why in page.lost:
+            self._taking.fetch(identifier, why, listed=True)
+        self.advance(len(page.entries), going.size)
+        if self._widened(2 * (going.counts.outside - outside) >= max(1, len(page.entries))):
+            return False
+        if page.torn and not page.token:
+            raise Unanswered("the answer breaks off")
+        if not page.token:
+            return True
+        self._watch(page, going.gained > before)
+        going.token = page.token
+        self._back_to_lists()
+        return False
+
+    def _widened(self, ignored: bool) -> bool:
+        """Ask for everything where dates are `ignored` that no person asked for."""
+        going = self.going
+        if not ignored or tuple(going.asked) != (None, None):
+            return False
+        going.note("the repository ignores dates, so everything was asked for")
+        going.since, going.size, going.counts.outside = None, None, 0
+        self._begin(None)
+        return True
+
+    def _question(self) -> dict[str, str]:
+        going, state = self.going, self.kept.state
+        if going.token is not None:
+            return {"verb": going.verb, "resumptionToken": going.token}
+        given = {"from": going.begin, "until": going.until, "set": state.set}
+        named = {name: value for name, value in given.items() if value is not None}
+        return {"verb": going.verb, "metadataPrefix": state.prefix, **named}
+
+    def _watch(self, page: Page, gained: bool) -> None:
+        """Raise Loop where pages go round: the same page comes again, or too many bring nothing.
+
+        After Brent: one page is known again, a later one each time that as many came. A token alone
+        says nothing: some repositories have one for all pages of a list.
+        """
+        going = self.going
+        if gained:
+            going.idle, going.mark = 0, ""
+            return
+        mark = _mark(page)
+        if mark == going.mark:
+            raise Loop("a page came again")
+        going.idle += 1
+        if going.idle & (going.idle - 1) == 0:
+            going.mark = mark
+        known = going.counts.pages if going.fell or going.rewound or going.stage else 0
+        if going.idle > self.idle + known:
+            raise Loop(f"{going.idle} pages brought nothing")
+
+    def _looped(self) -> str | None:
+        """Return how a run ends whose list goes round; None where it is begun again to find out."""
+        going, counts = self.going, self.going.counts
+        going.note("the list goes round: its tokens have no end")
+        if going.size is not None and counts.distinct >= going.size:
+            return self._ended()
+        if not going.is_in_order:
+            going.note("whether all of it came cannot be told")
+            return PARTIAL
+        if going.stage and not going.gained:  # what is later than the last one came, too
+            return self._ended()
+        going.stage, going.gained = 1, 0
+        self._begin(self._fallen(self.overlap))
+        return None
+
+    def _recovered(self, trouble: Refused | Unanswered) -> bool:
+        """Begin the list anew where that may help. Raises what is for good, or for now."""
+        going = self.going
+        if isinstance(trouble, Unanswered):
+            if trouble.later:
+                raise trouble
+            if self._is_none():
+                text = f"no OAI-PMH repository answers at this URL: {trouble}"
+                raise Unanswered(text, trouble.status, later=True) from trouble
+        if going.token is None and going.verb == "ListRecords" and self._eased(trouble):
+            return True
+        if isinstance(trouble, Refused):
+            if trouble.code in _FINAL or not going.counts.distinct:
+                raise trouble
+        elif self._is_away():
+            raise Unanswered(str(trouble), trouble.status, later=True) from trouble
+        falls = going.is_in_order
+        if self._resumed:  # which says nothing of the list: the next refusal does
+            self._resumed, verb = False, going.verb
+            self._begin(self._fallen(self.overlap) if falls else going.since)
+            going.verb = verb
+            going.note(f"a list that could not be gone on with ({trouble}) was begun again")
+            return True
+        going.stage = 1 if going.gained else going.stage + 1
+        going.gained = 0
+        if going.stage <= (2 if falls else 1):
+            begin = self._fallen(0 if going.stage == 2 else self.overlap) if falls else going.since
+            self._begin(begin)
+            where = f"at {begin}" if falls else "at its start"
+            going.note(f"a list broke off ({trouble}) and was begun again {where}")
+        elif going.verb == "ListRecords":
+            self._begin(going.begin)
+            going.verb = "ListIdentifiers"
+            going.note("records were asked for one by one, where lists of them could not be had")
+        else:
+            going.note(f"the list could not be had to its end: {trouble}")
+            return False
+        return True
+
+    def _is_none(self) -> bool:
+        """Tell whether nothing ever came that is of OAI-PMH, nor does Identify now."""
+        state = self.kept.state
+        pages = self.going.counts.pages or any(run.counts.pages for run in state.runs)
+        return not (state.identify or state.format or pages or self._identifies())
+
+    def _is_away(self) -> bool:
+        """Tell whether a repository that did tell of itself does not do even that now."""
+        return bool(self.kept.state.identify) and not self._identifies()
+
+    def _identifies(self) -> bool:
+        try:
+            return bool(self.ask({"verb": "Identify"}).rows)
+        except Unanswered:
+            return False
+
+    def _eased(self, trouble: HarvestError) -> bool:
+        """Ask for another window where this one was refused."""
+        going = self.going
+        refused = isinstance(trouble, Refused) or (
+            isinstance(trouble, Unanswered)
+            and trouble.status in _REFUSALS
+            and not going.counts.distinct
+        )
+        if not refused or (isinstance(trouble, Refused) and trouble.code in _FINAL):
+            return False
+        earliest = self.kept.state.identify.get("earliestDatestamp", "")
+        found = window.easier(going.begin, going.until, earliest, self.now)
+        if found is None or found == (going.begin, going.until):
+            return False
+        going.note(f"the dates were refused ({trouble}), and others asked for")
+        going.until = found[1]
+        self._begin(found[0])
+        return True
+
+    def _fallen(self, overlap: float) -> str | None:
+        """Return the datestamp at which a list in order goes on, so much before the last one."""
+        going = self.going
+        going.fell = True
+        found = earlier(going.high, overlap, self.kept.state.granularity)
+        return going.since if going.since is not None and is_before(found, going.since) else found
+
+    def _begin(self, begin: str | None) -> None:
+        going = self.going
+        going.begin, going.token, going.verb = begin, None, "ListRecords"
+        going.last, going.idle, going.mark = "", 0, ""
+
+    def _back_to_lists(self) -> None:
+        """List records again behind one that could not be had, where datestamps tell where."""
+        going = self.going
+        if going.verb == "ListIdentifiers" and going.is_in_order:
+            begin = self._fallen(self.overlap)
+            if going.gained and begin is not None and is_before(going.bad, begin):
+                self._begin(begin)
+
+    def _is_whole(self) -> bool:
+        """Tell whether the list may be at its end; where datestamps misled, it is begun again."""
+        going, counts = self.going, self.going.counts
+        short = going.size is not None and counts.distinct + counts.lost < going.size
+        if going.fell and not going.rewound and (short or not going.ordered):
+            going.rewound = True
+            self._begin(going.since)
+            return False
+        if short:
+            going.note(f"the list ended after {counts.distinct:,} of {going.size:,} records")
+        return True
+
+
+def _mark(page: Page) -> str:
+    """Return what a page is known by: its token, and what is listed, whatever is said of that."""
+    named = (page.token or "", *(f"{one.identifier} {one.datestamp}" for one in page.entries))
+    return hashlib.sha256("\n".join(named).encode()).hexdigest()

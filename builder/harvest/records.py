@@ -1,0 +1,125 @@
+"""Taking: records of a page, or behind its headers, that are kept or counted as lost."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from builder.harvest.datestamp import is_before, moment
+from builder.harvest.errors import Unanswered
+from builder.harvest.page import Entry, Page
+from builder.harvest.row import Harvested
+from builder.harvest.seen import Sight
+from builder.harvest.state import Going, State
+from builder.harvest.window import is_outside
+
+NO_STAMP = "its datestamp is none of OAI-PMH"
+Ask = Callable[[Mapping[str, str]], Page]
+"""Answers a request; it raises Unanswered, and Deferred where all is to end."""
+
+
+class Kept(Protocol):
+    """Keeps what comes; builder.harvest.folder.Folder does."""
+
+    state: State
+
+    def add(self, row: Harvested) -> Sight:
+        """Keep a row, unless it was seen."""
+        ...
+
+    def has(self, identifier: str, stamp: str) -> bool:
+        """Tell whether that version of an item came last."""
+        ...
+
+
+@dataclass(slots=True)
+class Taking:
+    """Takes the records of a run; `date` is the responseDate of the page that they come with."""
+
+    ask: Ask
+    kept: Kept
+    going: Going
+    date: str = ""
+
+    def take(self, entry: Entry) -> None:
+        """Keep a record, or ask for the one of a header."""
+        going = self.going
+        if moment(entry.datestamp) is not None:
+            if going.last and is_before(entry.datestamp, going.last):
+                going.ordered = False
+            going.rises += going.last not in ("", entry.datestamp)
+            going.last = entry.datestamp
+        if going.verb == "ListRecords":
+            if self._keep(entry):
+                self._place(entry)
+        elif not self._is_had(entry):
+            going.bad = max(going.bad, entry.datestamp)
+        if not going.high or is_before(going.high, going.last):
+            going.high = going.last
+
+    def _place(self, entry: Entry) -> None:
+        """Count a listed record whose datestamp the list should not have."""
+        going = self.going
+        if moment(entry.datestamp) is None:
+            return
+        if moment(going.dated) is not None and is_before(going.dated, entry.datestamp):
+            going.counts.later += 1
+        elif (going.begin or going.until) and is_outside(entry.datestamp, going):
+            going.counts.outside += 1
+
+    def _is_had(self, entry: Entry) -> bool:
+        """Tell whether the record of a header is had, before or now."""
+        known = self.kept.has(entry.identifier, entry.datestamp)
+        return known or self.fetch(entry.identifier, "")
+
+    def _keep(self, entry: Entry) -> bool:
+        """Keep a record that came. Tell whether this version is new in the run."""
+        going, counts = self.going, self.going.counts
+        if not entry.identifier:
+            going.lose("", "it has no identifier")
+            return False
+        fault = entry.fault
+        if moment(entry.datestamp) is None:
+            fault = NO_STAMP if fault is None else f"{fault}; {NO_STAMP}"
+        row = Harvested(
+            entry.identifier, entry.datestamp, entry.deleted, entry.sets, entry.dc, entry.text,
+            self.date, going.number, fault,
+        )  # fmt: skip
+        sight = self.kept.add(row)
+        going.find(entry.identifier)
+        setattr(counts, sight.value, getattr(counts, sight.value) + 1)
+        if sight is Sight.AGAIN:
+            return False
+        going.gained += sight is not Sight.ANOTHER
+        if sight is not Sight.SAME:
+            counts.deleted += entry.deleted
+            counts.mended += fault is not None
+        return True
+
+    def fetch(self, identifier: str, why: str, listed: bool = False) -> bool:
+        """Ask for one record and keep it; what cannot be had is lost. Tell whether it is not.
+
+        One that does not exist is gone, unless its record was `listed` just now.
+        """
+        if not identifier:
+            self.going.lose("", why)
+            return False
+        prefix = self.kept.state.prefix
+        asked = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
+        try:
+            page = self.ask(asked)
+        except Unanswered as error:
+            if error.later:
+                raise
+            self.going.lose(identifier, why or str(error))
+            return False
+        if page.errors and page.errors[0][0] == "idDoesNotExist" and not listed:
+            self.going.find(identifier)
+            return True
+        came = next((one for one in page.entries if one.identifier == identifier), None)
+        if came is not None:
+            self.date = page.date or self.date
+            self._keep(came)
+            return True
+        said = ": ".join(page.errors[0]) if page.errors else "an answer without that record"
+        self.going.lose(identifier, why or said)
+        return False

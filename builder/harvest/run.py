@@ -1,0 +1,235 @@
+"""Sessions: one harvest brought up to date, from what is known of it to the account of a run."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.harvest import datestamp, folder, layout, window
+from builder.harvest.errors import Refused, Unanswered
+from builder.harvest.folder import Folder
+from builder.harvest.list_walk import Walk
+from builder.harvest.page import Page
+from builder.harvest.records import Ask
+from builder.harvest.state import COMPLETE, GIVEN_UP, LOST, PARTIAL, Counts, Going, Run, State
+from builder.harvest.window import Asked
+from builder.http.errors import Deferred
+from builder.runtime import Clock
+
+_SHARE = 0.05
+_SETS = 100_000
+Advance = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which harvest: of a base URL, a format and perhaps a set, and how its rows are written.
+
+    `form` is one of layout.FORMS; None is the one that the harvest began with.
+    """
+
+    base_url: str
+    prefix: str
+    set: str | None
+    form: str | None = None
+
+    @property
+    def named(self) -> str:
+        """What it is, for a person."""
+        return " ".join(filter(None, (self.base_url, self.prefix, self.set)))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a harvest: its run at its end, or one that goes on later, and why it does.
+
+    `error` is why it ended before its time, None where it did not. `rows` are all that are kept.
+    """
+
+    order: Order
+    folder: Path
+    number: int
+    status: str
+    counts: Counts
+    notes: tuple[str, ...] = ()
+    lost: tuple[tuple[str, str], ...] = ()
+    rows: int = 0
+    error: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was asked for came."""
+        return self.status == COMPLETE
+
+
+@dataclass(slots=True)
+class Session:
+    """Brings one harvest in `home` up to date. `ask` raises Unanswered and Deferred.
+
+    Work is made last every `every` seconds, and later in proportion to how long it goes on. So
+    whoever ends it loses a twentieth of it at most, and the parts stay few. `overlap` is in
+    seconds, None for the default.
+    """
+
+    order: Order
+    home: Path
+    asked: Asked
+    ask: Ask
+    clock: Clock
+    seconds: Callable[[], float]
+    say: Callable[[str], None]
+    advance: Advance
+    every: float = 5.0
+    overlap: float | None = None
+    _last: float = field(init=False, default=0.0)
+    _began: float = field(init=False, default=0.0)
+
+    def carry_out(self) -> Outcome:
+        """Harvest, and return what came of it. Raises HarvestError, UsageError; Deferred if ended.
+
+        What came is kept, however it ends.
+        """
+        order = self.order
+        path = self.home / layout.name(order.base_url, order.prefix, order.set)
+        fresh = State(order.base_url, order.prefix, order.set, order.form or layout.FORMS[0])
+        with folder.opened(path, fresh, order.form) as kept:
+            try:
+                return self._walked(kept, self._going(kept))
+            except Unanswered as error:
+                if kept.state.going is not None and kept.state.going.counts == Counts():
+                    kept.state.going = None  # nothing is gone on with that never began
+                kept.commit()
+                return self._left(kept, str(error))
+            except Deferred:
+                kept.commit()
+                raise
+
+    def _going(self, kept: Folder) -> Going:
+        """Return the run that goes on, or a new one."""
+        state, asked = kept.state, self.asked
+        going = state.going
+        if going is not None:
+            same = (asked.since, asked.until) == tuple(going.asked) and asked.full == going.full
+            if asked.nothing or same:
+                going.remade = going.remade or kept.remade
+                self.say(f"{self.order.named}: goes on with run {going.number}")
+                return going
+            self.say(f"{self.order.named}: gives run {going.number} up for another")
+            self._end(kept, going, GIVEN_UP)
+        listed = self._identify(kept)
+        overlap = window.overlap(self.overlap, state.granularity)
+        since, until = window.planned(state, asked, overlap)
+        number = max((run.number for run in state.runs), default=0) + 1
+        state.going = Going(
+            number, self._now(), since, until, (asked.since, asked.until), asked.full, begin=since,
+        )  # fmt: skip
+        if state.runs:
+            state.going.owed = [one for one in state.runs[-1].lost if one[0]]
+        if not _is_listed(state.set, listed):
+            state.going.note(f"the repository lists no set {state.set}")
+        kept.seen.begin()
+        kept.commit()
+        return state.going
+
+    def _walked(self, kept: Folder, going: Going) -> Outcome:
+        self._last = self._began = self.seconds()
+        overlap = window.overlap(self.overlap, kept.state.granularity)
+
+        def paused() -> None:
+            now = self.seconds()
+            if now - self._last >= max(self.every, (now - self._began) * _SHARE):
+                kept.commit()
+                self._last = self.seconds()
+
+        walk = Walk(self.ask, kept, going, overlap, self._now(), self.advance, paused)
+        try:
+            status = walk.to_end()
+        except Refused as error:
+            run = self._end(kept, going, GIVEN_UP)
+            return self._outcome(kept, run, str(error))
+        state = kept.state
+        if walk.whole and going.counts.lost <= LOST:  # those are asked for again
+            state.covered = window.covering(
+                state.covered, going.since, going.until, going.began or self._now()
+            )
+            if going.full and not going.remade and (many := kept.seen.unlisted(going.number)):
+                going.note(f"{many:,} that came before are not listed any more")
+        return self._outcome(kept, self._end(kept, going, status))
+
+    def _end(self, kept: Folder, going: Going, status: str) -> Run:
+        going.notes[:0] = window.remarks(going)
+        run = Run(
+            going.number, status, going.started, self._now(), going.since, going.until,
+            going.began, going.counts, tuple(going.lost), tuple(going.notes),
+        )  # fmt: skip
+        kept.state.end(run)
+        kept.commit()
+        return run
+
+    def _outcome(self, kept: Folder, run: Run, error: str | None = None) -> Outcome:
+        return Outcome(
+            self.order, kept.path, run.number, run.status, run.counts, run.notes, run.lost,
+            sum(one.rows for one in kept.state.parts), error,
+        )  # fmt: skip
+
+    def _left(self, kept: Folder, error: str) -> Outcome:
+        """Return the outcome of a run that is to go on another time."""
+        going = kept.state.going or Going(0, self._now())
+        rows = sum(one.rows for one in kept.state.parts) + kept.pending
+        return Outcome(
+            self.order, kept.path, going.number, PARTIAL, going.counts, tuple(going.notes),
+            tuple(going.lost), rows, error,
+        )  # fmt: skip
+
+    def _identify(self, kept: Folder) -> Mapping[str, str]:
+        """Take note of what the repository says of itself; some say nothing. Return all its sets.
+
+        None are returned where that is not known.
+        """
+        state = kept.state
+        if rows := self._rows({"verb": "Identify"}):
+            state.identify = rows[0]
+        for row in self._rows({"verb": "ListMetadataFormats"}):
+            if row.get("metadataPrefix") == state.prefix:
+                state.format = row
+        if not self.asked.full and state.parts:
+            return {}
+        sets, whole = self._sets()
+        if sets:
+            kept.keep_sets([*sets.items()])
+        return sets if whole else {}
+
+    def _sets(self) -> tuple[Mapping[str, str], bool]:
+        """Return setName by setSpec, of as many as there may be, and whether these are all."""
+        found: dict[str, str] = {}
+        asked: dict[str, str] = {"verb": "ListSets"}
+        while len(found) < _SETS:
+            page, before = self._told(asked), len(found)
+            for row in page.rows:
+                if spec := row.get("setSpec"):
+                    found.setdefault(spec, row.get("setName", ""))
+            if not page.token or len(found) == before:  # some lists have no end
+                return found, bool(page.rows)
+            asked = {"verb": "ListSets", "resumptionToken": page.token}
+        return found, False
+
+    def _rows(self, asked: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+        return self._told(asked).rows
+
+    def _told(self, asked: Mapping[str, str]) -> Page:
+        """Return the answer, one of nothing where there is none. Raises Unanswered for later."""
+        try:
+            return self.ask(asked)
+        except Unanswered as error:
+            if error.later:
+                raise
+            return Page()
+
+    def _now(self) -> str:
+        return datestamp.written(self.clock(), datestamp.SECOND)
+
+
+def _is_listed(set_: str | None, listed: Mapping[str, str]) -> bool:
+    """Tell whether a set is listed, or one below it is; True where nobody can tell."""
+    if set_ is None or not listed:
+        return True
+    return any(one == set_ or one.startswith(f"{set_}:") for one in listed)

@@ -1,0 +1,1 @@
+"""Ingest: archive files and indexes in, runs of the intake out."""

@@ -1,0 +1,1 @@
+"""Indexes of captures read by SQL, many lines at a time."""

@@ -1,0 +1,256 @@
+"""A block of an index's lines: plain ones to columns in SQL, others in Python; one Parquet file."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder.ingest.cdx import columns as index_columns
+from builder.ingest.cdx import lines_sql
+from builder.ingest.cdx.text import LONGEST, Block
+from builder.intake.intake import CAPTURES
+from builder.parquet.writer import RowWriter, columns_of, lines_of
+from builder.sources import address, cdx, cdxj, entry, mime
+from builder.sources.document import refused
+from builder.sources.entry import SHA1, Entry
+from builder.sources.event import Capture, Fault, Rules, Skipped
+from functions.archive.record import Flaw, Record, left_out
+from functions.database import engine
+from functions.snapshot import setspec
+
+MOST = 1000
+"""Faults of one code that one index gives; how many more there are is one further row."""
+
+_MEMORY = 512  # megabytes, for each thread's database
+_FIELDS = tuple(column.name for column in CAPTURES[2:])
+_HOSTS = 1 << 15  # that are kept from block to block
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index file to read: its name, the rules, the sets of its captures, and where rows go.
+
+    Files in `folder` are named after `part`, which no other file's begins with.
+    """
+
+    name: str
+    folder: Path
+    part: str
+    rules: Rules
+    sets: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Result:
+    """What one block gave; `faults` are the first of each code, `codes` counts all of them.
+
+    `foreign` counts captures whose digest cannot be that of the archive's item.
+    """
+
+    path: Path | None = None
+    captures: int = 0
+    foreign: int = 0
+    skips: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+    codes: Counter[str] = field(default_factory=Counter)
+
+
+def connection(index: Index) -> engine.Connection:
+    """Return a database for one thread that reads blocks of the index."""
+    made = quiet(engine.connect(threads=1, memory_megabytes=_MEMORY))
+    values = {"triples": index_columns.TRIPLES, "sets": list(index.sets)}
+    made.execute(index_columns.CONSTANTS, values)
+    made.execute(index_columns.NEW_HOSTS)
+    return made
+
+
+def quiet(database: engine.Connection) -> engine.Connection:
+    """Keep DuckDB from drawing bars, as it does in processes that it takes for a console."""
+    database.execute("SET enable_progress_bar = false")
+    return database
+
+
+def read(database: engine.Connection, block: Block, index: Index) -> Result:
+    """Read a block's lines and write its captures. Raises StoreError."""
+    with engine.reading(f"the index {index.name}"):
+        return _Reading(database, block, index).result()
+
+
+class _Reading:
+    """One block's reading."""
+
+    def __init__(self, database: engine.Connection, block: Block, index: Index) -> None:
+        self._database = database
+        self._block = block
+        self._index = index
+        self._rules = index.rules
+        self._result = Result()
+        self._flaws: list[tuple[int, Flaw]] = []
+
+    def result(self) -> Result:
+        block, result = self._block, self._result
+        if not block.is_readable:
+            result.skips["damaged"] = sum(1 for line in block.data.split(b"\n") if line.strip())
+            return result
+        extra = cdx.further(block.legend) if block.legend else 0
+        self._database.register("text", lines_of(block.data))
+        self._database.execute(lines_sql.lines(block.legend, extra))
+        self._database.unregister("text")
+        self._maps()
+        self._write()
+        self._place_faults()
+        return result
+
+    def _write(self) -> None:
+        """Write the captures of plain lines, and behind them those of others."""
+        path = self._index.folder / f"captures-{self._index.part}-{self._block.number:06}.parquet"
+        odd = path.with_suffix(".odd")
+        plain = self._result.captures
+        queries = [
+            index_columns.captures(own=bool(self._rules.set_rules), further=bool(self._index.sets))
+        ]
+        writer: RowWriter | None = None
+        for capture in self._odd():
+            writer = writer or RowWriter(odd, CAPTURES)
+            self._result.captures += 1
+            sets = tuple(sorted(capture.sets + self._index.sets))
+            values = [getattr(capture, name) for name in _FIELDS]
+            writer.append((capture.identity, sets, *values))
+            is_foreign = len(capture.content_digest or "") != SHA1
+            self._result.foreign += capture.warc_record_type != "revisit" and is_foreign
+        if writer:
+            writer.close()
+            queries.append(f"SELECT * FROM {engine.table(lines_sql.quoted(str(odd)))}")
+        if self._result.captures:
+            self._database.execute(
+                f"COPY ({' UNION ALL '.join(queries if plain else queries[1:])}) "
+                f"TO {lines_sql.quoted(str(path))} "
+                f"({lines_sql.PARQUET})"
+            )
+            self._result.path = path
+        if writer:
+            odd.unlink()
+
+    def _odd(self) -> Iterator[Capture]:
+        """Yield the captures of lines that are not plain, and count what others are."""
+        sql = "SELECT n, line FROM lines WHERE NOT plain ORDER BY n"
+        with closing(engine.batches(self._database, sql)) as batches:
+            for number, text in (row for batch in batches for row in batch):
+                line = text.encode("latin-1")
+                flaws: list[Flaw] = []
+                found: Entry | None = None
+                if len(line) > LONGEST:
+                    flaws = [("index-line-invalid", None, f"{len(line)} bytes", "left out")]
+                elif self._block.legend:
+                    found, flaws = cdx.read(line, self._block.legend)
+                else:
+                    found, flaws = cdxj.read(line)
+                item: Capture | Skipped = Skipped("damaged")
+                if found is not None:
+                    item, more = entry.made(found, self._rules)
+                    flaws = flaws + more if isinstance(item, Capture) else more
+                self._flaws += ((number, flaw) for flaw in flaws)
+                if isinstance(item, Capture):
+                    yield item
+                else:
+                    self._result.skips[item.reason] += 1
+
+    def _maps(self) -> None:
+        """Make the tables of what repeats: hosts, media types, file names, sets by rules."""
+        self._hosts()
+        self._media()
+        files = self._different("filename")
+        names = [entry.filename(_raw(value)) for value in files]
+        self._hold("files", {"filename": files, "name": names}, index_columns.FILES)
+        if self._rules.set_rules:
+            self._own_sets()
+
+    def _hosts(self) -> None:
+        """See that the table of hosts has all of this block's."""
+        (held,) = self._database.execute("SELECT count(*) FROM hosts").fetchall()[0]
+        if held > _HOSTS:
+            self._database.execute(index_columns.NEW_HOSTS)
+        new = [base for (base,) in self._database.execute(index_columns.UNKNOWN_HOSTS).fetchall()]
+        if not new:
+            return
+        found = [address.host_of(*base.split("://", 1)) for base in new]
+        is_set = self._rules.domain_sets
+        self._hold(
+            "found",
+            {
+                "base": new,
+                "host": [host and host.name for host in found],
+                "surt": [host and host.surt for host in found],
+                "registered": [host and host.registered for host in found],
+                "domain_set": [host.set_spec if host and is_set else None for host in found],
+            },
+            index_columns.HOSTS,
+        )
+        self._database.execute("INSERT INTO hosts SELECT * FROM found")
+
+    def _media(self) -> None:
+        """Make the table of what media type and status say together; count by them."""
+        result, rows = self._result, []
+        for value, status, count, foreign in self._database.execute(index_columns.KINDS).fetchall():
+            raw = _raw(value)
+            kind = entry.kind_of(raw)
+            record = Record(kind, b"", b"", None, mime=raw)
+            if reason := left_out(record) or refused(record, status, self._rules):
+                result.skips[reason] += count
+                continue
+            name = mime.essence(raw) if kind != "revisit" else None
+            is_set = name and self._rules.mime_sets
+            spec = setspec.join("mime", *name.split("/", 1)) if name and is_set else None
+            rows.append((value, status, kind, name, spec))
+            result.captures += count
+            result.foreign += foreign if kind != "revisit" else 0
+        columns = list(zip(*rows, strict=True)) or [()] * len(index_columns.MEDIA)
+        values = dict(zip(index_columns.MEDIA, columns, strict=True))
+        self._hold("media", values, index_columns.MEDIA)
+
+    def _hold(
+        self, name: str, values: Mapping[str, Sequence[Any]], types: Mapping[str, str]
+    ) -> None:
+        self._database.register(name, columns_of(values, types))
+
+    def _own_sets(self) -> None:
+        """Make the table of the sets of each plain line, by the operator's rules."""
+        numbers: list[int] = []
+        lists: list[tuple[str, ...]] = []
+        with closing(
+            engine.batches(self._database, "SELECT n, url, mime FROM lines WHERE plain")
+        ) as batches:
+            for number, url, value in (row for batch in batches for row in batch):
+                is_revisit = entry.kind_of(_raw(value)) == "revisit"
+                media_type = None if is_revisit else mime.essence(_raw(value))
+                where = address.parse(url.encode("ascii"))
+                numbers.append(number)
+                lists.append(entry.sets(where, media_type, self._rules))
+        self._hold("own", {"n": numbers, "own_sets": lists}, index_columns.OWN)
+
+    def _different(self, column: str) -> list[str | None]:
+        sql = f"SELECT DISTINCT {column} FROM lines WHERE plain"
+        return [value for (value,) in self._database.execute(sql).fetchall()]
+
+    def _place_faults(self) -> None:
+        """Make faults of the flaws of lines, of each code as many as count, with their places."""
+        counts: Counter[str] = Counter()
+        kept: list[tuple[int, Flaw]] = []
+        for number, flaw in self._flaws:
+            counts[flaw[0]] += 1
+            if counts[flaw[0]] <= MOST:
+                kept.append((number, flaw))
+        self._result.codes = counts
+        at, line = 0, 1
+        for number, (code, name, detail, done) in kept:
+            while line < number:
+                at, line = self._block.data.index(b"\n", at) + 1, line + 1
+            place = self._block.start + at
+            self._result.faults.append(Fault(self._index.name, place, code, name, detail, done))
+
+
+def _raw(value: str | None) -> bytes:
+    """Return a value of the text's as the bytes that it is, none where it stands for none."""
+    return b"" if value is None or value == "-" else value.encode("latin-1")

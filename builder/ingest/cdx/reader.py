@@ -1,0 +1,188 @@
+"""Indexes as sources: CDX and CDXJ files to the intake, for archives that have one already.
+
+A block of lines is one task (builder.ingest.cdx.block); as many as there are threads run at once.
+A block's captures are one Parquet file, so that memory does not grow with the index; in the end
+those that are alike within one archive file get their ordinals (builder.ingest.cdx.duplicates).
+"""
+
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.ingest.cdx import block, duplicates
+from builder.ingest.cdx.block import Index, Result
+from builder.ingest.cdx.text import BLOCK, PIECE, Block, Text, blocks
+from builder.parquet.writer import RowWriter
+from builder.sources import cdx, cdxj, recognise
+from builder.sources.event import Fault
+from functions.database import engine
+from functions.snapshot import schema
+
+MOST = block.MOST
+Advance = Callable[[int, int], None]
+"""Told of bytes read and captures found since the last call."""
+
+_SECONDARY = re.compile(
+    rb"(?:![^\n]*\n)*[^\t\n]+ \d{14}[^\t\n]*\t[^\t\n]+\t\d+\t\d+(?:\t\d+)?\r?(?:\n|$)"
+)
+"""A line of it: where in the sorted index it stands, a part's name, offset, length, and number."""
+_FAULT = tuple(column.name for column in schema.FAULT)
+
+
+@dataclass(slots=True)
+class Given:
+    """What an index gave: captures, lines left out by reason, faults by code, all counted.
+
+    `files` are the names of those that its rows are in; `faults` counts the rows that tell of
+    faults, which are fewer than the faults where there are many.
+    """
+
+    captures: int = 0
+    skips: Counter[str] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)
+    files: tuple[str, ...] = ()
+    faults: int = 0
+
+
+def recognised(head: bytes) -> str | None:
+    """Return "cdx" or "cdxj", with ".gz" where it is gzip, by a file's first bytes; else None."""
+    is_gzip = recognise.is_gzip(head)
+    text = recognise.inflated(head) if is_gzip else head
+    form = "cdxj" if cdxj.begins(text) else "cdx" if cdx.begins(text) else None
+    return form and form + (".gz" if is_gzip else "")
+
+
+def is_secondary(head: bytes) -> bool:
+    """Tell whether a file that begins so is a ZipNum's secondary index, which nothing needs."""
+    return _SECONDARY.match(head) is not None
+
+
+def read(
+    file: BinaryIO, index: Index, form: str, threads: int, advance: Advance, size: int = BLOCK
+) -> Given:
+    """Read an index from its beginning and write its captures and faults as files of the intake.
+
+    `form` is what `recognised` says; `size` are the bytes of text that are read as one. Raises
+    OSError of the file, and StoreError.
+    """
+    text = Text(file, index.name, min(size, PIECE))
+    given = Given()
+    faults = _Faults(index, given.codes)
+    parts: list[Path] = []
+    told = 0
+    try:
+        items = blocks(text, form.removesuffix(".gz"), size)
+        with closing(_results(items, index, threads)) as results:
+            for result in results:
+                if isinstance(result, Fault):
+                    faults.add(result)
+                    continue
+                parts += [result.path] if result.path else []
+                given.captures += result.captures
+                given.skips.update(result.skips)
+                faults.take(result)
+                advance(text.consumed - told, result.captures)
+                told = text.consumed
+        for fault in text.faults:
+            faults.add(fault)
+        repeated = duplicates.settle(parts, index.folder, index.part, threads)
+        if repeated:
+            given.captures -= repeated
+            given.skips["repeated"] += repeated
+        advance(text.consumed - told, -repeated)
+    finally:
+        faults.close()
+    given.faults = faults.rows
+    given.files = tuple(path.name for path in (*parts, faults.path))
+    return given
+
+
+class _Faults:
+    """Writes an index's faults: of each code so many, and how many more there were."""
+
+    def __init__(self, index: Index, codes: Counter[str]) -> None:
+        self._name = index.name
+        self._codes = codes
+        self._written: Counter[str] = Counter()
+        self._foreign = 0
+        self.rows = 0
+        self.path = index.folder / f"faults-{index.part}.parquet"
+        self._rows = RowWriter(self.path, schema.FAULT)
+
+    def add(self, fault: Fault) -> None:
+        """Count a fault, and write it if there are not too many of its kind."""
+        self._codes[fault.code] += 1
+        self._write(fault)
+
+    def take(self, result: Result) -> None:
+        """Count a block's faults, and write those that it lists."""
+        self._foreign += result.foreign
+        self._codes.update(result.codes)
+        for fault in result.faults:
+            self._write(fault)
+
+    def _write(self, fault: Fault) -> None:
+        if self._written[fault.code] < MOST:
+            self._written[fault.code] += 1
+            self._append(fault)
+
+    def _append(self, fault: Fault) -> None:
+        self._rows.append(tuple(getattr(fault, name) for name in _FAULT))
+        self.rows += 1
+
+    def close(self) -> None:
+        """Write what concerns the whole file, and finish."""
+        if self._foreign:
+            detail = f"{self._foreign} captures"
+            done = "published, not as the archive's items"
+            self.add(Fault(self._name, None, "index-digest", "digest", detail, done))
+        for code, count in sorted(self._codes.items()):
+            if more := count - self._written[code]:
+                detail, done = f"{more} more of {code}", "counted"
+                self._append(Fault(self._name, None, "faults-cut", None, detail, done))
+        self._rows.close()
+
+
+def _results(
+    items: Iterator[Block | Fault], index: Index, threads: int
+) -> Generator[Result | Fault, None, None]:
+    """Yield what the blocks give, in their order; of blocks one more than threads is held."""
+    idle: deque[engine.Connection] = deque()
+    connections: list[engine.Connection] = []
+    waiting: deque[Future[Result | Fault]] = deque()
+
+    def work(item: Block | Fault) -> Result | Fault:
+        if isinstance(item, Fault):
+            return item
+        connection = idle.popleft()
+        try:
+            return block.read(connection, item, index)
+        finally:
+            idle.append(connection)
+
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for _ in range(threads):
+            connections.append(block.connection(index))
+            idle.append(connections[-1])
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > threads:
+                yield waiting[0].result()
+                waiting.popleft()
+        while waiting:
+            yield waiting[0].result()
+            waiting.popleft()
+    finally:
+        left = [future for future in waiting if not future.cancel()]
+        while wait(left, 0.05).not_done:  # after an interrupt, which no thread but the first sees
+            for connection in connections:
+                connection.interrupt()
+        pool.shutdown()
+        for connection in connections:
+            connection.close()

@@ -1,0 +1,286 @@
+"""Ingest: archive files in, a run of intake out.
+
+What was read is kept until all is committed, so that nothing is read twice when a process ends in
+the midst of it; how it was cut up, and by how many processes it was read, is not to be seen in
+what comes out.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Protocol
+
+from builder.errors import UsageError
+from builder.ingest import joining, pool, splits
+from builder.ingest.split_reader import Reading, Task
+from builder.ingest.splits import File, Stretch
+from builder.ingest.workdir import Work
+from builder.intake import intake, rows
+from builder.sources import domain
+from builder.sources.event import Rules
+from builder.sources.fault import HARMLESS
+from functions.database import engine
+from functions.snapshot import layout, setspec
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.store import Writer
+from functions.store.connection import Connection
+
+_MEMORY = 1024  # megabytes, of DuckDB while it puts rows together
+_VERSION = 3  # of what lies in a work folder
+
+
+class Watch(Protocol):
+    """Sees how it goes."""
+
+    def resumed(self, read: int, captures: int, files: int) -> None:
+        """Told of what an earlier process had done."""
+        ...
+
+    def advance(self, read: int, captures: int, files: int) -> None:
+        """Told of bytes read, captures found and files finished since the last call."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be ingested: files, the sets that all of it is in, and what is published of it."""
+
+    files: tuple[File, ...]
+    sets: tuple[str, ...]
+    rules: Rules
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(file.bytes for file in self.files)
+
+    def asked(self, sources: Sequence[str], store: str) -> str:
+        """Return a text that is the same whenever the same is asked for, whatever files hold.
+
+        Another version of what reads them is another thing to ask for.
+        """
+        columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
+        versions = [_VERSION, metadata.version("sheaf"), domain.version()]
+        places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
+        return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """How it is done: processes, how to tell of the work, bytes of a range where they are given."""
+
+    watch: Watch
+    jobs: int = 1
+    say: Callable[[str], None] = lambda text: None
+    split: int | None = None
+    connection: Connection | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A committed run, and the files that could not be read in ranges, though they are large."""
+
+    run: intake.Run
+    whole: tuple[str, ...]
+
+
+def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
+    """Return the sets of `--collection` values, whose levels are separated by colons."""
+    specs = []
+    for collection in collections:
+        levels = collection.split(":")
+        if not all(levels):
+            raise UsageError(f"--collection {collection!r}: a level between colons is empty")
+        try:
+            specs.append(setspec.join("collection", *levels))
+        except UnicodeEncodeError as error:
+            raise UsageError(f"--collection {collection!r}: expected UTF-8") from error
+    return setspec.most_specific(specs)
+
+
+def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> Ingested:
+    """Read the archive files and commit what they gave as one run of intake, `name`.
+
+    What the work holds of them already is not read again; a run that was begun keeps its name.
+    The run is committed whatever the files are, so that their faults are published.
+    """
+    begun = work.begun(run=name, split=means.split or splits.size(order.bytes, means.jobs))
+    with (
+        work.scratch() as scratch,
+        closing(_connected(scratch, means.jobs)) as connection,
+    ):
+        doing = _Ingest(order, work, means, connection)
+        doing.resume(int(begun["split"]))
+        doing.read()
+        sources = tuple(doing.source(file) for file in order.files)
+        for file, source in zip(order.files, sources, strict=True):
+            if "unreadable" not in source.codes and file.changed():
+                means.say(
+                    f"{file.label} changed while it was read: ingest it again once it is whole"
+                )
+        run = intake.Run(str(begun["run"]), sources)
+        committed = False
+        if run.name != name:
+            run, committed = _resumed(store, run, name)
+        if not committed:
+            intake.commit(store, run, work.folder, doing.rows())
+    work.remove()
+    return Ingested(run, tuple(doing.whole))
+
+
+def _connected(scratch: Path, jobs: int) -> engine.Connection:
+    with engine.reading(str(scratch)):
+        return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
+
+
+def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, bool]:
+    """Return a run that was begun by the name that it is to have, and whether it is committed.
+
+    Of what an earlier process moved of it nothing stays, for files may have changed since.
+    """
+    prefix = layout.run_prefix(run.name)
+    try:
+        if store.read(prefix + layout.RUN_SUMMARY) == intake.summary(run):
+            return run, True
+    except MissingObject:
+        store.remove(*list(store.keys(prefix)))
+        return run, False
+    return intake.Run(name, run.sources), False
+
+
+def _is_failed(file: File, source: intake.Source) -> bool:
+    """Tell whether captures were expected of a file, and it gave none or could not be read.
+
+    They are expected of a file that the user named, and of an archive by its name or content. One
+    that is intact may have no captures.
+    """
+    if "unreadable" in source.codes:
+        return True
+    expected = file.is_expected or source.format != ""
+    return expected and not source.captures and not HARMLESS.issuperset(source.codes)
+
+
+@dataclass
+class _Ingest:
+    """One ingest: what its files are read by, and what was read of them."""
+
+    order: Order
+    work: Work
+    means: Means
+    connection: engine.Connection
+    whole: list[str] = field(default_factory=list)
+    _split: int = splits.MOST
+    _ranges: dict[File, tuple[Stretch, ...]] = field(default_factory=dict)
+    _done: dict[Stretch, Reading] = field(default_factory=dict)
+    _renamed: set[Path] = field(default_factory=set)
+    _left: Counter[File] = field(default_factory=Counter)
+
+    def resume(self, split: int) -> None:
+        """Cut the files up, and find out what earlier processes have read of them."""
+        self._split = split
+        # What could not be read may be there again.
+        self._done = {
+            one.stretch: one for one in self.work.readings() if "unreadable" not in one.source.codes
+        }
+        for file in self.order.files:
+            ranges = splits.ranges(file, split)
+            if Stretch(file) not in self._done:
+                self._ranges[file] = ranges
+            elif ranges:
+                self.whole.append(file.label)
+        known = [s for file in self.order.files for s in self._wanted(file) if s in self._done]
+        files = sum(all(s in self._done for s in self._wanted(f)) for f in self.order.files)
+        read = sum(s.bytes for s in known)
+        if not (files or read):
+            return  # but a digest, of which nobody is told
+        self.means.watch.resumed(read, sum(self._done[s].source.captures for s in known), files)
+        self.means.say(
+            f"going on: {files:,} of {len(self.order.files):,} files were read before, "
+            f"{read / 1e6:,.1f} of {self.order.bytes / 1e6:,.1f} MB"
+        )
+
+    def read(self) -> None:
+        """Read what is not read yet."""
+        self._carry_out([s for file in self.order.files for s in self._wanted(file)])
+        torn = [file for file in self.order.files if not self._is_sewn(file)]
+        odd = [file for file in torn if not self._is_lost(file)]
+        for file in odd:
+            self.means.say(f"{file.label}: its ranges do not meet, so it is read in one piece")
+        for file in torn:
+            self._ranges[file] = ()
+        self._carry_out([Stretch(file) for file in torn], again=True)
+        self.whole += [file.label for file in odd if not self._is_lost(file)]
+
+    def source(self, file: File) -> intake.Source:
+        """Return what a file gave."""
+        pieces = self._pieces(file)
+        source = pieces[0].source
+        if len(pieces) > 1:
+            source = joining.joined(pieces, self._done[splits.digest(file)].source.digest)
+        return replace(source, failed=_is_failed(file, source))
+
+    def rows(self) -> Iterator[Path]:
+        """Write the rows of all files, in their order, as few files, each once it is asked for."""
+        every = [piece for file in self.order.files for piece in self._pieces(file)]
+        pieces = [piece for piece in every if not piece.own]
+        for table, at, count in (
+            ("captures", "captures_at", "captures"),
+            ("faults", "faults_at", "faults"),
+        ):
+            some = (
+                rows.Rows(one.path(table), getattr(one, at), getattr(one.source, count))
+                for one in pieces
+            )
+            yield from rows.gathered(self.connection, some, table, self.work.folder, self._renamed)
+        yield from rows.linked(
+            (one.part / name for one in every for name in one.own), self.work.folder
+        )
+
+    def _wanted(self, file: File) -> tuple[Stretch, ...]:
+        """Return what a file is read by: its digest before its ranges, which are then at hand."""
+        ranges = self._ranges.get(file, ())
+        return (splits.digest(file), *ranges) if ranges else (Stretch(file),)
+
+    def _pieces(self, file: File) -> list[Reading]:
+        return [self._done[s] for s in self._ranges.get(file) or (Stretch(file),)]
+
+    def _is_sewn(self, file: File) -> bool:
+        """Tell whether a file's ranges meet; captures that several of them have are renumbered."""
+        pieces = self._pieces(file)
+        if len(pieces) == 1:
+            return True
+        if self._is_lost(file):
+            return False
+        renamed = joining.renumbered(self.connection, pieces) if joining.meet(pieces) else None
+        self._renamed |= renamed or set()
+        return renamed is not None
+
+    def _is_lost(self, file: File) -> bool:
+        """Tell whether some of what a file is read by could not be read: a fault says so."""
+        return any("unreadable" in self._done[s].source.codes for s in self._wanted(file))
+
+    def _carry_out(self, wanted: Sequence[Stretch], *, again: bool = False) -> None:
+        left = [one for one in wanted if one not in self._done]
+        self._left = Counter(one.file for one in left)
+
+        def told(read: int, captures: int) -> None:
+            if not again:  # of what was read before, and has to be read otherwise, nobody is told
+                self.means.watch.advance(read, captures, 0)
+
+        order = self.order
+        shares = list(splits.together(left, self._split))
+        threads = max(1, self.means.jobs // max(1, len(shares)))
+        tasks = [
+            Task(some, self.work.parts, order.sets, order.rules, threads, self.means.connection)
+            for some in shares
+        ]
+        for readings in pool.carried_out(tasks, self.means.jobs, told):
+            for one in readings:
+                self._done[one.stretch] = one
+                self._left[one.stretch.file] -= 1
+                if not (self._left[one.stretch.file] or again):
+                    self.means.watch.advance(0, 0, 1)

@@ -1,0 +1,125 @@
+"""Archive files in buckets: found by s3:// addresses, and read as streams."""
+
+import hashlib
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from builder.errors import UsageError
+from builder.ingest.splits import File
+from functions.snapshot import address
+from functions.snapshot.address import Address
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.store import plain
+from functions.store.client import Client
+from functions.store.connection import Connection
+from functions.store.object import Listed
+from functions.store.refusal import Refusal
+from functions.store.stream import ObjectStream
+
+_BUFFER = 1 << 20  # bytes
+_NO_KEY = "its key has an empty part, . or .. as one, or a control character: copy it to another"
+
+
+def find(source: str, connection: Connection, environment: Mapping[str, str]) -> list[File]:
+    """Return the object that the address names, else all below it, but those with a hidden part.
+
+    Raises UsageError where there is none or the address cannot be one, and StoreError.
+    """
+    try:
+        at = address.parse(source)
+    except ValueError as error:
+        raise UsageError(f"{source}: {error}") from None
+    client = Client(Address(at.bucket), connection, environment)
+    if at.prefix and not source.endswith("/"):
+        try:
+            piece = client.piece(at.prefix, 0, 1)
+        except MissingObject:
+            pass
+        else:
+            named = _file(client, at.prefix, piece.size, _number(piece.tag))
+            return [replace(named, named=True)]
+    below = f"{at.prefix}/" if at.prefix else ""
+    found = [
+        _file(client, one.key, one.bytes, int(one.modified.timestamp() * 1e6) * 1000)
+        for one in sorted(_listed(client, below), key=lambda one: one.key.encode())
+        if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(client, one)
+    ]
+    if not found:
+        raise UsageError(f"{source}: there is no such object, and none below it")
+    return found
+
+
+def opened(file: File, connection: Connection, environment: Mapping[str, str]) -> io.BufferedReader:
+    """Return an object as a stream that can seek.
+
+    Raises OSError for one that is gone or cannot be had, StoreError where none can be.
+
+    The stream raises the same, where the object is replaced or removed while it is read.
+    """
+    # A key that was listed may be no prefix that a person could name: it is not judged again.
+    bucket, _, key = file.address.removeprefix(address.SCHEME).partition("/")
+    client = _client(bucket, connection, tuple(sorted(environment.items())))
+    with _gone():
+        return io.BufferedReader(_Archive(client, key), _BUFFER)
+
+
+class _Archive(ObjectStream):
+    """An object whose loss is what the loss of a file is: one file that cannot be read."""
+
+    def readinto(self, buffer: Any) -> int:
+        with _gone():
+            return super().readinto(buffer)
+
+
+@contextmanager
+def _gone() -> Iterator[None]:
+    try:
+        yield
+    except (MissingObject, Conflict) as error:
+        raise OSError("it was removed or replaced meanwhile") from error
+    except StoreError as error:
+        if Refusal.concerns_one(error):
+            raise OSError(str(error)) from error
+        raise
+
+
+def _listed(client: Client, below: str) -> list[Listed]:
+    try:
+        return client.list(below)
+    except StoreError as error:
+        if not Refusal.concerns_key(error):
+            raise
+        return plain.listed(client, below)
+
+
+def _file(client: Client, key: str, size: int, modified: int) -> File:
+    where = client.where(key)
+    flaw = "" if plain.is_askable(key) else _NO_KEY
+    return File(Path(key), where, size, modified, where, flaw)
+
+
+def _number(tag: str) -> int:
+    """Return a number that is another one once the object is: a single object shows no time."""
+    return int.from_bytes(hashlib.sha256(tag.encode()).digest()[:6], "big")
+
+
+def _is_hidden(key: str) -> bool:
+    return any(part.startswith(".") for part in key.split("/"))
+
+
+def _marks_a_folder(client: Client, one: Listed) -> bool:
+    if one.bytes or not plain.is_askable(one.key.rstrip("/")):
+        return False
+    return one.key.endswith("/") or not client.has(one.key)
+
+
+@lru_cache(maxsize=8)
+def _client(
+    bucket: str, connection: Connection, environment: tuple[tuple[str, str], ...]
+) -> Client:
+    return Client(Address(bucket), connection, dict(environment))

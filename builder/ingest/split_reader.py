@@ -1,0 +1,290 @@
+"""Reading: stretches of archive files in; a part out, which is whole or not there.
+
+A part is a folder with the rows of captures and faults, and what each stretch gave.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from builder.ingest.cdx import reader
+from builder.ingest.cdx.block import Index
+from builder.ingest.measured import Measured
+from builder.ingest.splits import File, Stretch
+from builder.intake import intake
+from builder.intake.rows import Part
+from builder.sources import recognise
+from builder.sources.event import Capture, Crawl, Edge, Event, Fault, Rules
+from builder.sources.webarchive import read
+from builder.store.durable import sync
+from functions.snapshot.errors import StoreError
+from functions.store.connection import Connection
+
+_REPORT_EVERY = 500  # events
+_READINGS = "readings.json"
+PART = "000000"
+"""The name of a part's files, as rows.Part has it."""
+
+Advance = Callable[[int, int], None]
+"""Told of bytes read and captures found since the last call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Stretches to read in one go, what to do with them, and the folder that gets their part.
+
+    `threads` may read one index side by side.
+    """
+
+    stretches: tuple[Stretch, ...]
+    folder: Path
+    sets: tuple[str, ...]
+    rules: Rules
+    threads: int = 1
+    connection: Connection | None = None
+    """How buckets are reached; their credentials are in the environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one stretch gave: counts, and which rows of its part's captures and faults are its own.
+
+    An index has files of its `own` in the part instead, by their names.
+    `first` and `next` are the edges at which a range's records begin and end (offset, and version
+    of ARC): by them neighbouring ranges prove that nothing lies between them.
+    """
+
+    stretch: Stretch
+    source: intake.Source
+    part: Path
+    captures_at: int = 0
+    faults_at: int = 0
+    first: Edge | None = None
+    next: Edge | None = None
+    own: tuple[str, ...] = ()
+
+    def path(self, table: str) -> Path:
+        """Return where rows of `table` lie, if it gave any."""
+        return intake.part_path(self.part, table, PART)
+
+    @staticmethod
+    def all_of(part: Path) -> "tuple[Reading, ...]":
+        """Return what was written down in a part.
+
+        Raises OSError, ValueError, KeyError and TypeError for one that is damaged.
+        """
+        return tuple(
+            Reading(
+                Stretch(**{**one.pop("stretch"), "file": _file(one.pop("file"))}),
+                _source(one.pop("source")),
+                part,
+                first=_edge(one.pop("first")),
+                next=_edge(one.pop("next")),
+                own=tuple(one.pop("own")),
+                **one,
+            )
+            for one in json.loads((part / _READINGS).read_bytes())
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is written down."""
+        stretch = {"kind": self.stretch.kind, "start": self.stretch.start, "end": self.stretch.end}
+        file = {**asdict(self.stretch.file), "path": os.fspath(self.stretch.file.path)}
+        return {
+            "stretch": stretch,
+            "file": file,
+            "source": asdict(self.source),
+            "captures_at": self.captures_at,
+            "faults_at": self.faults_at,
+            "first": self.first and asdict(self.first),
+            "next": self.next and asdict(self.next),
+            "own": self.own,
+        }
+
+
+def _file(document: dict[str, Any]) -> File:
+    return File(**{**document, "path": Path(document["path"])})
+
+
+def _edge(document: dict[str, Any] | None) -> Edge | None:
+    return None if document is None else Edge(**document)
+
+
+def _source(document: dict[str, Any]) -> intake.Source:
+    return intake.Source(**{**document, "collections": tuple(document["collections"])})
+
+
+def carry_out(task: Task, advance: Advance) -> list[Reading]:
+    """Read the task's stretches into a part, and return what they gave. Raises StoreError."""
+    part = task.folder / secrets.token_hex(8)
+    draft = task.folder / f".{part.name}"
+    with intake.writing(draft):
+        draft.mkdir()
+        try:
+            rows = Part(draft, PART)
+            try:
+                found = [
+                    _Stretch(task, number, rows, part).read(advance)
+                    for number in range(len(task.stretches))
+                ]
+            except BaseException:
+                with contextlib.suppress(StoreError):  # a full disk is told of by what met it
+                    rows.close()
+                raise
+            rows.close()
+            (draft / _READINGS).write_text(json.dumps([one.document() for one in found]))
+            for path in (*draft.iterdir(), draft):
+                sync(path)
+            draft.rename(part)
+            sync(task.folder)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return found
+
+
+class _Stretch:
+    """What one stretch gives: rows written as they come, and counts."""
+
+    def __init__(self, task: Task, number: int, rows: Part, part: Path) -> None:
+        stretch = task.stretches[number]
+        self._task = task
+        self._number = number
+        self._stretch = stretch
+        self._rows = rows
+        self._part = part
+        self._at = (rows.captured, rows.faulted)
+        self._name = _text(stretch.file.path.name)
+        self._skips: Counter[str] = Counter()
+        self._codes: Counter[str] = Counter()
+        self._crawl = Crawl()
+        self._edges: tuple[Edge | None, Edge | None] = (None, None)
+        self._told = 0  # bytes and captures that were reported
+        self._counted = 0
+        self._own: tuple[str, ...] = ()
+        self._own_captures = self._own_faults = 0
+
+    def read(self, advance: Advance) -> Reading:
+        """Read it, writing its captures and faults; a file that cannot be read is a fault."""
+        digest = form = ""
+        try:
+            with self._opened() as file:
+                form, digest = self._read(file, advance)
+        except OSError as error:
+            detail = error.strerror or str(error)
+            self._fault(Fault(self._name, None, "unreadable", None, detail, "passed over"))
+        captures = self._own_captures + self._rows.captured - self._at[0]
+        self._tell(advance, self._stretch.bytes)
+        of = self._stretch.file
+        source = intake.Source(
+            source=self._name,
+            digest=digest,
+            path=_text(of.recorded or of.label),
+            format=form,
+            bytes=of.bytes,
+            captures=captures,
+            skipped=self._skips.total(),
+            faults=self._own_faults + self._rows.faulted - self._at[1],
+            skips=dict(self._skips),
+            codes=dict(self._codes),
+            collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
+            **asdict(self._crawl),
+        )
+        return Reading(self._stretch, source, self._part, *self._at, *self._edges, self._own)
+
+    def _opened(self) -> BufferedReader:
+        file = self._stretch.file
+        if file.flaw:
+            raise OSError(file.flaw)
+        if file.address:
+            from builder.ingest import inputs  # a tenth of a second, which files need not cost
+
+            return inputs.opened(file, self._task.connection or Connection(), os.environ)
+        return file.path.open("rb")
+
+    def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:
+        """Return the file's format and, where all of it was read, its digest."""
+        if self._stretch.kind == "digest":
+            return "", hashlib.file_digest(file, "sha256").hexdigest()
+        whole = self._stretch.kind == "whole"
+        head = recognise.beginning(file)
+        file.seek(0)
+        if whole and (listed := reader.recognised(head)):
+            return listed, self._read_index(file, listed, advance)
+        if whole and reader.is_secondary(head):
+            self._skips["secondary-index"] += 1
+            return "", hashlib.file_digest(file, "sha256").hexdigest()
+        form = recognise.recognise(head) or ""
+        sought = recognise.is_zip(head)  # by its directory, whether its first bytes show a WACZ
+        stream: Any = Measured(file) if whole and not sought else file
+        start, end = self._stretch.start, self._stretch.end
+        likely = self._stretch.file.is_likely
+        events = read(stream, self._name, self._task.rules, start, end, further=likely)
+        self._take(events, stream, advance)
+        form = events.form or form
+        self._edges = (events.first, events.next)
+        if not whole:
+            return form, ""
+        if not sought:
+            return form, stream.finish()
+        file.seek(0)
+        return form, hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _read_index(self, file: BufferedReader, form: str, advance: Advance) -> str:
+        """Write an index's captures and faults as files of their own; return its digest."""
+        stream = Measured(file)
+        draft = self._part.with_name(f".{self._part.name}")
+        what = Index(self._name, draft, f"own-{self._number:06}", self._task.rules, self._task.sets)
+        tell = self._advanced(advance)
+        given = reader.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
+        digest = stream.finish()
+        self._skips, self._codes = given.skips, given.codes
+        self._own_captures, self._own = given.captures, given.files
+        self._own_faults = given.faults
+        return digest
+
+    def _advanced(self, advance: Advance) -> Advance:
+        def tell(read: int, captures: int) -> None:
+            self._told += read
+            self._counted += captures
+            advance(read, captures)
+
+        return tell
+
+    def _take(self, events: Iterator[Event], stream: BinaryIO, advance: Advance) -> None:
+        """Write the events of a file, and tell of progress now and then."""
+        for number, event in enumerate(events, 1):
+            if isinstance(event, Capture):
+                self._rows.capture(event, tuple(sorted(event.sets + self._task.sets)))
+            elif isinstance(event, Fault):
+                self._fault(event)
+            elif isinstance(event, Crawl):
+                self._crawl = self._crawl.filled(event)
+            else:
+                self._skips[event.reason] += 1
+            if number % _REPORT_EVERY == 0:
+                self._tell(advance, stream.tell() - self._stretch.start)
+
+    def _tell(self, advance: Advance, read: int) -> None:
+        captures = self._own_captures + self._rows.captured - self._at[0]
+        read = min(max(read, self._told), self._stretch.bytes)
+        advance(read - self._told, captures - self._counted)
+        self._told, self._counted = read, captures
+
+    def _fault(self, fault: Fault) -> None:
+        self._codes[fault.code] += 1
+        self._rows.fault(fault)
+
+
+def _text(path: str) -> str:
+    """Return a path as text that any XML can hold; what is no UTF-8 becomes a question mark."""
+    known = path.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else "?" for c in known)

@@ -1,0 +1,1 @@
+"""The intake: what ingests wrote and a publish reads."""

@@ -1,0 +1,231 @@
+"""Intake: what was ingested and is not published yet, one run at a time.
+
+A run is written on this machine and moved into the store when it is whole; its summary comes
+last, and only a run that has one counts. A run that was cut off leaves nothing that is seen.
+"""
+
+import contextlib
+import errno
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import datetime
+from pathlib import Path
+
+from builder.parquet.plain import PlainWriter
+from functions.snapshot import fileset, harvested, layout, schema
+from functions.snapshot.errors import (
+    NO_SPACE,
+    DamagedStore,
+    MissingObject,
+    OlderSchemaError,
+    StoreError,
+)
+from functions.snapshot.store import Writer
+from functions.snapshot.version import VERSION, check_version
+
+CAPTURES = (
+    schema.Column("identity", "VARCHAR", "local part of the identifier", "k3j2..."),
+    schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[mime:text:html]"),
+    *(column for column in schema.CAPTURE if column.name not in schema.RESOLVED),
+)
+FILESETS = (
+    schema.Column("deed", "VARCHAR", "list, delete or leave the item", "list"),
+    schema.Column("identity", "VARCHAR", "local part of the identifier", "dataset,zenodo,..."),
+    schema.Column("kind", "VARCHAR", "fileset or file", "fileset"),
+    schema.Column("sets", "VARCHAR[]", "most specific sets, sorted", "[platform:zenodo]"),
+    schema.Column("document", "VARCHAR", "what the item holds, as JSON", "{...}"),
+    *(column for column in fileset.RESULT if column.name != "identifier"),
+)
+TABLES = {
+    "captures": CAPTURES,
+    "faults": schema.FAULT,
+    "sources": schema.SOURCE,
+    "filesets": FILESETS,
+    "harvested": harvested.INTAKE,
+    "set_names": harvested.NAMES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one archive file gave: the columns of schema.SOURCE; `skips` counts by reason.
+
+    `faults` counts rows, `codes` what was found, by code: an index may find more than it lists.
+    `failed`: captures were expected of the file, and it gave none or could not be read to its end.
+    """
+
+    source: str
+    digest: str
+    path: str
+    format: str
+    bytes: int
+    captures: int
+    skipped: int
+    faults: int
+    skips: Mapping[str, int]
+    codes: Mapping[str, int]
+    collections: tuple[str, ...] = ()
+    software: str | None = None
+    operator: str | None = None
+    part_of: str | None = None
+    description: str | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run of `sheaf ingest`, or of `sheaf fileset`: then it has results of requests.
+
+    `harvested` are the records that came from other repositories.
+    """
+
+    name: str
+    sources: tuple[Source, ...]
+    results: int = 0
+    harvested: int = 0
+
+
+def run_name(now: datetime) -> str:
+    """Return a name for a run that begins now; no two runs get the same."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+
+
+def part_path(folder: Path, table: str, name: str) -> Path:
+    """Return where a part of that name in `folder` writes rows of `table`."""
+    return folder / f"{table}-{name}.parquet"
+
+
+def commit(store: Writer, run: Run, folder: Path, parts: Iterable[Path] | None = None) -> None:
+    """Move a run's files into the store; its summary makes it count.
+
+    They are those in `folder`, or `parts`, which are made there one by one as they are asked for,
+    and removed once they are moved. Raises StoreError, and then takes back what was moved: a full
+    disk would stay as full.
+    """
+    prefix = layout.run_prefix(run.name)
+    moved: list[str] = []
+    try:
+        for path in sorted(folder.glob("*.parquet")) if parts is None else parts:
+            moved.append(prefix + path.name)
+            _move(store, moved[-1], path, keep=parts is None)
+        moved.append(prefix + "sources.parquet")
+        _move(store, moved[-1], _sources(run, folder), keep=False)
+        gone = set(moved).difference(store.keys(prefix))
+        if gone:
+            raise StoreError(f"{min(gone)} was removed while the rest was written; ingest again")
+        store.create(prefix + layout.RUN_SUMMARY, summary(run))
+    except StoreError:
+        with contextlib.suppress(StoreError):  # else it is an orphan, which expires
+            if store.tag(prefix + layout.RUN_SUMMARY) is None:
+                store.remove(*moved)
+        raise
+
+
+def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
+    with writing(path), path.open("rb") as file:
+        store.put(key, file)
+    if not keep:
+        path.unlink()
+
+
+def _sources(run: Run, folder: Path) -> Path:
+    path = folder / "sources.parquet"
+    with writing(folder):
+        writer = PlainWriter(path, schema.SOURCE)
+        for source in run.sources:
+            writer.append(tuple(getattr(source, column.name) for column in schema.SOURCE))
+        writer.close()
+    return path
+
+
+def summary(run: Run) -> bytes:
+    """Return the document that makes a run count."""
+    document = {"schema": VERSION, "sources": [asdict(s) for s in run.sources]}
+    if run.results:
+        document["results"] = run.results
+    if run.harvested:
+        document["harvested"] = run.harvested
+    return json.dumps(document, indent=1).encode()
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Turn what goes wrong while something is written on this machine into a StoreError.
+
+    What writes rows takes a full disk for that of scratch files; where it was writing within
+    `folder`, it is that one's.
+    """
+    try:
+        yield
+    except StoreError as error:
+        if NO_SPACE in str(error) and str(folder) in f"{error} {error.__cause__}":
+            raise _full(folder) from error
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(folder) from error
+        raise StoreError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def _full(folder: Path) -> StoreError:
+    return StoreError(
+        f"{folder}: the disk is full; free some space and run again: what was read "
+        "until now need not be read again"
+    )
+
+
+def runs(store: Writer) -> Iterator[Run]:
+    """Yield the finished runs in the order of their names.
+
+    Raises DamagedStore, NewerSchema or OlderSchemaError.
+    """
+    for key in store.keys(layout.INTAKE):
+        if key.endswith("/" + layout.RUN_SUMMARY):
+            try:
+                document = json.loads(store.read(key))
+            except MissingObject:
+                continue  # published by somebody else meanwhile
+            except ValueError as error:
+                raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+            try:
+                check_version(document["schema"])
+                known = {f.name for f in fields(Source)}
+                sources = tuple(
+                    Source(**{k: v for k, v in s.items() if k in known})
+                    for s in document["sources"]
+                )
+                results = int(document.get("results", 0))
+                records = int(document.get("harvested", 0))
+            except OlderSchemaError as error:
+                raise OlderSchemaError(
+                    f"{key}: an earlier Sheaf wrote this run; remove the run, and ingest its "
+                    "sources again"
+                ) from error
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
+            yield Run(key.split("/")[1], sources, results, records)
+
+
+def held(store: Writer, some: Iterable[Run]) -> list[str]:
+    """Return the keys of all that the runs hold: fewer once somebody begins to discard them."""
+    return [key for run in some for key in store.keys(layout.run_prefix(run.name))]
+
+
+def files(store: Writer, run: Run, table: str) -> list[str]:
+    """Return this machine's paths of the run's Parquet files of `table`."""
+    keys = store.keys(f"{layout.run_prefix(run.name)}{table}")
+    return [str(store.local(key)) for key in keys]
+
+
+def discard(store: Writer, run: Run) -> None:
+    """Remove a run that was published. Its summary goes last, so that nothing of it is forgotten.
+
+    What is left of a run whose removal was cut short is found unchanged by the next publish.
+    """
+    prefix = layout.run_prefix(run.name)
+    for key in list(store.keys(prefix)):
+        if key != prefix + layout.RUN_SUMMARY:
+            store.remove(key)
+    store.remove(prefix + layout.RUN_SUMMARY)

@@ -1,0 +1,152 @@
+"""Rows of a run: written in parts, and then those of many parts as few and well-filled files."""
+
+import shutil
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
+
+from builder.intake.intake import CAPTURES, TABLES, part_path, writing
+from builder.parquet.writer import RowWriter, write_rows
+from builder.sources.event import Capture, Fault
+from functions.database import engine
+from functions.snapshot import schema
+
+FILE_ROWS, GROUP_ROWS = 1 << 19, 1 << 16
+"""Rows of a file and of its row groups: a file of captures has some 25 MB."""
+
+_values = attrgetter(*(column.name for column in CAPTURES[2:]))
+_FAULT = tuple(column.name for column in schema.FAULT)
+
+
+class Part:
+    """Writes captures and faults into a folder on this machine; of what there is none, no file."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+        self._writers: dict[str, RowWriter] = {}
+        self.captured = 0
+        self.faulted = 0
+
+    def capture(self, capture: Capture, sets: tuple[str, ...]) -> None:
+        """Add a capture that is in `sets`."""
+        self._writer("captures").append((capture.identity, sets, *_values(capture)))
+        self.captured += 1
+
+    def fault(self, fault: Fault) -> None:
+        """Add a fault."""
+        self._writer("faults").append(tuple(getattr(fault, name) for name in _FAULT))
+        self.faulted += 1
+
+    def close(self) -> None:
+        """Finish the files."""
+        for writer in self._writers.values():
+            writer.close()
+
+    def _writer(self, table: str) -> RowWriter:
+        if table not in self._writers:
+            path = part_path(self._folder, table, self._name)
+            self._writers[table] = RowWriter(path, TABLES[table])
+        return self._writers[table]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows of a Parquet file: `count` of them from the one numbered `at` on."""
+
+    path: Path
+    at: int
+    count: int
+
+
+def gathered(
+    connection: engine.Connection,
+    some: Iterable[Rows],
+    table: str,
+    folder: Path,
+    renamed: Collection[Path] = (),
+) -> Iterator[Path]:
+    """Write the rows, in their order, as files of FILE_ROWS rows, each once it is asked for.
+
+    Some rows of the files `renamed` get another identity, by the connection's table `renamed`
+    (builder.ingest.joining). Raises StoreError.
+    """
+    for number, rows in enumerate(_filled(_united(some))):
+        target = part_path(folder, table, f"{number:06}")
+        with writing(folder), engine.reading("what was read"):
+            changed = any(one.path in renamed for one in rows)
+            sql = _selected(rows, table, changed=changed)
+            write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
+        yield target
+
+
+def linked(paths: Iterable[Path], folder: Path) -> Iterator[Path]:
+    """Give files that are filled well as they are further names in `folder`, one by one."""
+    for number, path in enumerate(paths):
+        table = path.name.partition("-")[0]
+        target = part_path(folder, table, f"own-{number:06}")
+        target.unlink(missing_ok=True)  # of a process that ended between two steps
+        try:
+            target.hardlink_to(path)
+        except OSError:  # no such links on this file system
+            shutil.copyfile(path, target)
+        yield target
+
+
+def _united(some: Iterable[Rows]) -> Iterator[Rows]:
+    """Yield the same with those made one that are neighbours in a file."""
+    held: Rows | None = None
+    for rows in some:
+        if held and (held.path, held.at + held.count) == (rows.path, rows.at):
+            held = Rows(held.path, held.at, held.count + rows.count)
+            continue
+        if held:
+            yield held
+        held = rows if rows.count else None
+    if held:
+        yield held
+
+
+def _filled(some: Iterable[Rows]) -> Iterator[list[Rows]]:
+    """Yield what goes into each file."""
+    held: list[Rows] = []
+    room = FILE_ROWS
+    for rows in some:
+        at, left = rows.at, rows.count
+        while left:
+            count = min(left, room)
+            held.append(Rows(rows.path, at, count))
+            at, left, room = at + count, left - count, room - count
+            if not room:
+                yield held
+                held, room = [], FILE_ROWS
+    if held:
+        yield held
+
+
+def _selected(rows: Sequence[Rows], table: str, *, changed: bool) -> str:
+    """Return the statement that gives the rows; UNION ALL and WHERE keep their order."""
+    names = ", ".join(column.name for column in TABLES[table])
+    if changed:
+        names = f"{names}, file_row_number"
+    arms = " UNION ALL ".join(
+        f"SELECT {f'{arm} AS arm, {_quoted(one.path)} AS file, ' if changed else ''}{names} "
+        f"FROM read_parquet({_quoted(one.path)}, file_row_number = true, "
+        f"hive_partitioning = false) "
+        f"WHERE file_row_number >= {one.at} AND file_row_number < {one.at + one.count}"
+        for arm, one in enumerate(rows)
+    )
+    if not changed:
+        return arms
+    return (
+        "SELECT g.* EXCLUDE (arm, file, file_row_number) "
+        "REPLACE (coalesce(n.identity, g.identity) AS identity) "
+        f"FROM ({arms}) g LEFT JOIN renamed n ON n.file = g.file AND n.row = g.file_row_number "
+        "ORDER BY arm, file_row_number"
+    )
+
+
+def _quoted(path: Path) -> str:
+    text = str(path).replace("'", "''")
+    return f"'{text}'"

@@ -1,0 +1,239 @@
+"""The fold: what the logs of all runs come to, as tables in DuckDB.
+
+It depends on the logs alone, and on nothing that was there before. So whoever folds the same runs
+gets the same rows, and the tables can be made anew from the store at any time. DuckDB holds what it
+has room for and puts the rest on disk.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from builder.obi import content, key
+from builder.obi.history import LOG, Committed
+from builder.obi.row import DELETION, ROWS, TEMPLATE
+from functions.database import engine
+from functions.snapshot import obi, schema
+from functions.snapshot.column import Column
+from functions.snapshot.errors import DamagedStore, StoreError
+from functions.snapshot.store import Reader
+
+_AT_ONCE = 64  # logs on this machine's disk
+_LONGEST = 1 << 23  # bytes of a line, of which DuckDB holds two for each thread
+_TYPES = {
+    "str": "VARCHAR",
+    "int": "BIGINT",
+    "bool": "BOOLEAN",
+    "tuple[str, ...]": "VARCHAR[]",
+}
+
+
+def _members() -> dict[str, str]:
+    """Return what rows of a log may hold, of whichever kind they are, with DuckDB's types."""
+    found = {"row": "VARCHAR"}
+    for kind in ROWS.values():
+        hints = get_type_hints(kind)
+        for name in (field.name for field in fields(kind)):
+            hint = hints[name]
+            text = hint.__name__ if isinstance(hint, type) else str(hint)
+            found[name] = _TYPES[text.removesuffix(" | None")]
+    return found
+
+
+_MEMBERS = _members()
+_QUOTED = ", ".join(f'"{name}"' for name in _MEMBERS)
+_TYPED = ", ".join(f'"{name}" {kind}' for name, kind in _MEMBERS.items())
+_LOGGED = f"CREATE TABLE logged (tist BIGINT, {_TYPED})"
+_READ = (
+    f"INSERT INTO logged SELECT parse_filename(log)[:-10]::BIGINT, {_QUOTED} FROM read_json("
+    f"$files, columns = {_MEMBERS}, format = 'newline_delimited', compression = 'gzip', "
+    f"filename = 'log', hive_partitioning = false, maximum_object_size = {_LONGEST})"
+)
+_DEFAULTS = {"again": "coalesce(again, false)", "flags": "coalesce(flags, [])"}
+_DEFAULTS |= {"detail": "coalesce(detail, '')", "held": "coalesce(held, 0)"}
+
+_SEEN = ("tist", "id", "kind", "status", "etag", "last_modified", "home", "source", "place")
+_ARCHIVE = ("tist", "home", "complete", "files", "templates", "held")
+_FAULT = ("tist", *(column.name for column in schema.FAULT))
+_AS_LOGGED = {
+    # table: the columns of its rows, which stand in the logs as they are
+    **{
+        name: tuple(column.name for column in obi.TABLES[name])
+        for name in ("version", "incidence", "redirect", "failure")
+    },
+    "seen": _SEEN,
+    "archive": _ARCHIVE,
+    "fault": _FAULT,
+}
+
+# Each step may be larger than memory: groups of numbers alone, and joins.
+_OBI = f"""
+CREATE TABLE known AS
+SELECT id, kind, min(tist) AS found, max(tist) AS noted, count(*)::INTEGER AS versions
+FROM version GROUP BY id, kind;
+
+CREATE TABLE gone AS
+SELECT id, kind, i.tist AS lost FROM incidence i
+JOIN (SELECT id, kind, max(tist) AS tist FROM incidence GROUP BY id, kind) USING (id, kind, tist)
+WHERE what = '{DELETION}';
+
+CREATE TABLE sighted AS
+SELECT id, kind, max(tist) AS tist
+FROM (SELECT id, kind, tist FROM version UNION ALL SELECT id, kind, tist FROM seen
+      UNION ALL SELECT id, kind, tist FROM incidence WHERE what != '{DELETION}')
+GROUP BY id, kind;
+
+CREATE TABLE placed AS
+SELECT id, kind, tist, home FROM version WHERE home IS NOT NULL
+UNION SELECT id, kind, tist, home FROM seen WHERE home IS NOT NULL;
+
+CREATE TABLE housed AS
+SELECT id, kind, max(home) AS home FROM placed
+JOIN (SELECT id, kind, max(tist) AS tist FROM placed GROUP BY id, kind) USING (id, kind, tist)
+GROUP BY id, kind;
+
+CREATE TABLE present AS
+SELECT id, kind, k.found, k.noted, g.lost, s.tist AS seen, k.versions, h.home
+FROM known k JOIN sighted s USING (id, kind) LEFT JOIN gone g USING (id, kind)
+LEFT JOIN housed h USING (id, kind);
+
+CREATE TABLE obi AS
+SELECT p.id, p.kind, p.found, p.noted, p.lost,
+    if(p.kind = '{TEMPLATE}', greatest(p.seen, w.tist), p.seen) AS seen, p.versions, v.key,
+    if(p.kind = '{TEMPLATE}', v.text_sha256, v.sha256) AS digest, p.home
+FROM present p
+JOIN version v ON v.id = p.id AND v.kind = p.kind AND v.tist = p.noted
+ASOF LEFT JOIN (SELECT home, tist FROM archive WHERE complete AND held = 0) w
+    ON w.home = p.home AND coalesce(p.lost, {10**12}) > w.tist;
+
+DROP TABLE known; DROP TABLE gone; DROP TABLE sighted; DROP TABLE placed; DROP TABLE housed;
+DROP TABLE present
+"""
+_CHECKSUM = """
+CREATE TABLE checksum AS
+SELECT sha256 AS digest, min(key) AS key, min(bytes) AS bytes, min(copies) AS copies
+FROM version JOIN (SELECT sha256, min(tist) AS tist, count(*) AS copies FROM version
+                   GROUP BY sha256) USING (sha256, tist)
+GROUP BY sha256
+"""
+_REFIPO = f"""
+CREATE TABLE refipo AS
+SELECT {", ".join(f"r.{c.name}" for c in obi.REFIPO)}
+FROM logged r
+JOIN (SELECT handle, max(tist) AS tist FROM logged WHERE row = 'refipo' GROUP BY handle) l
+    ON l.handle = r.handle AND l.tist = r.tist
+JOIN obi o ON o.id = r.handle AND o.kind = '{TEMPLATE}' AND o.lost IS NULL AND o.noted <= r.tist
+WHERE r.row = 'refipo'
+"""
+
+
+def fold(
+    connection: engine.Connection, store: Reader, runs: Sequence[Committed], scratch: Path
+) -> None:
+    """Make the tables of schema.OBI out of the logs of `runs`, which are all that count.
+
+    Beside them it makes `archive` and `fault`, of the rows of these names, and `seen`. The rows are
+    in no order: `order` gives the one in which they are written. Logs lie in `scratch` for as long
+    as they are read. Raises DamagedStore, which names the log, and StoreError.
+    """
+    read(connection, store, runs, scratch)
+    with engine.reading("what the logs of the runs come to"):
+        for table, names in _AS_LOGGED.items():
+            found = ", ".join(_DEFAULTS.get(name, name) + f" AS {name}" for name in names)
+            connection.execute(
+                f"CREATE TABLE {table} AS SELECT {found} FROM logged WHERE row = $row",
+                {"row": table},
+            )
+        for statements in (_OBI, _CHECKSUM, _REFIPO, "DROP TABLE logged"):
+            connection.execute(statements)
+        _runs(connection, runs)
+
+
+def read(
+    connection: engine.Connection,
+    store: Reader,
+    runs: Sequence[Committed],
+    scratch: Path,
+    condition: str = "true",
+    values: Mapping[str, Any] | None = None,
+) -> None:
+    """Make `logged`: the rows of all logs for which a condition holds, each with its `tist`.
+
+    They have the members of rows of every kind as columns. Raises as `fold` does.
+    """
+    connection.execute(_LOGGED)
+    for start in range(0, len(runs), _AT_ONCE):
+        some = runs[start : start + _AT_ONCE]
+        paths = [
+            fetched(store, key.run(r.tist) + LOG, r.log, scratch / f"{r.tist}.jsonl.gz")
+            for r in some
+        ]
+        try:
+            with engine.reading(_named(some)):
+                given = {"files": [str(path) for path in paths], **(values or {})}
+                connection.execute(f"{_READ} WHERE {condition}", given)
+        finally:
+            for path in paths:
+                path.unlink(missing_ok=True)
+
+
+def order(table: str) -> str:
+    """Return the total order in which rows of a table of the fold are written."""
+    names = dict.fromkeys(obi.ORDER[table])
+    names |= {column.name: None for column in obi.TABLES[table]}
+    return ", ".join(f"{name} NULLS FIRST" for name in names)
+
+
+def query(table: str) -> str:
+    """Return the query of the rows of a table of the fold as they are written."""
+    names = ", ".join(column.name for column in obi.TABLES[table])
+    return f"SELECT {names} FROM {table} ORDER BY {order(table)}"
+
+
+def _runs(connection: engine.Connection, runs: Iterable[Committed]) -> None:
+    connection.execute(_empty("run", obi.RUN))
+    rows = [
+        (
+            *(run.tist, run.kind, run.source, _naive(run.begun), _naive(run.committed)),
+            *(run.log, run.digest, run.previous, json.dumps(dict(run.counts), sort_keys=True)),
+        )
+        for run in runs
+    ]
+    if rows:
+        marks = ", ".join(f"${n + 1}" for n in range(len(obi.RUN)))
+        connection.executemany(f"INSERT INTO run VALUES ({marks})", rows)
+
+
+def _empty(table: str, columns: Iterable[Column]) -> str:
+    return f"CREATE TABLE {table} ({', '.join(f'{c.name} {c.type}' for c in columns)})"
+
+
+def _naive(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _named(runs: Sequence[Committed]) -> str:
+    first, last = runs[0].tist, runs[-1].tist
+    return f"the log of run {first}" if first == last else f"a log of the runs {first} to {last}"
+
+
+def fetched(store: Reader, where: str, digest: str | None, path: Path) -> Path:
+    """Copy what lies at `where` to `path`. Raises DamagedStore where it has another SHA-256."""
+    found = hashlib.sha256()
+    try:
+        with path.open("wb") as copy:
+            for part in content.parts(store, where):
+                found.update(part)
+                copy.write(part)
+    except OSError as error:
+        raise StoreError(f"{where} cannot be copied to {path}: {error.strerror}") from error
+    if found.hexdigest() != digest:
+        path.unlink(missing_ok=True)
+        raise DamagedStore(
+            f"{where} is damaged: it is another than the run's commit.json says; put back a copy"
+        )
+    return path

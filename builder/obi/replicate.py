@@ -1,0 +1,233 @@
+"""Copy: the runs of one obi store are brought to another place, as they are.
+
+A run is copied in the order in which it was written, so that nobody sees a part of it there. What
+its log names is held against the digests that stand there; nothing that is there is copied again.
+"""
+
+import hashlib
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.intake.intake import writing
+from builder.obi import content, key, log
+from builder.obi.history import (
+    COMMIT,
+    DOCUMENTS,
+    LOG,
+    MEMBERS,
+    OPEN,
+    Committed,
+    history,
+    is_open,
+    standing,
+)
+from builder.obi.keyset import Marks
+from builder.obi.row import Redirect, Version
+from builder.runtime import Advance
+from functions.snapshot.errors import Conflict, DamagedStore, StoreError
+from functions.snapshot.store import Entry, Writer
+
+_SMALL = 1 << 20  # bytes of an object that is copied together with others
+_THREADS = 16
+_TELLS = "`sheaf verify` tells what else is wrong"
+_AHEAD = 64  # small objects that are in memory at a time
+
+
+class ForeignRuns(StoreError):
+    """The target has runs that are not the source's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """What the target lacks of a run, in the order in which it is written.
+
+    `damaged` are keys of what has another size there; `there` counts what is there already.
+    """
+
+    stages: Sequence[Sequence[Entry]]
+    damaged: Sequence[str]
+    there: int
+
+    @property
+    def objects(self) -> int:
+        """How many are lacking."""
+        return sum(map(len, self.stages))
+
+    @property
+    def bytes(self) -> int:
+        """How many are to be copied."""
+        return sum(entry.bytes for some in self.stages for entry in some)
+
+
+class _Known:
+    """Which bytes some keys are to have; of others anything goes."""
+
+    def __init__(self) -> None:
+        self._keys, self._digests = Marks(), Marks()
+
+    def add(self, where: str, digest: str) -> None:
+        """Say what an object is to be, by its SHA-256."""
+        self._keys.add(where)
+        self._digests.add(f"{where} {digest}")
+
+    def allows(self, where: str, digest: str) -> bool:
+        """Tell whether an object may have that SHA-256."""
+        return where not in self._keys or f"{where} {digest}" in self._digests
+
+
+class Carriage:
+    """What there is to copy of the runs that have ended."""
+
+    def __init__(self, source: Writer, target: Writer) -> None:
+        """Compare the stores. Raises ForeignRuns, and DamagedStore where the source's runs are no
+        chain.
+        """
+        self._source = source
+        self._target = target
+        self._missing: dict[int, Committed | None] = {}
+        self.objects = 0
+        """How many there are to copy."""
+        self.bytes = 0
+        self.there = 0
+        """How many objects the target has already."""
+        runs = {run.tist: run for run in history(source)}
+        ended = [t for t, members in standing(source).items() if not is_open(members)]
+        if ended and target.folds_case():
+            raise StoreError(
+                f"{target.address}: this disk takes names that differ by case alone for one, and "
+                "ids of files do; name another place"
+            )
+        self._compare(standing(target), set(ended))
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for tist, (objects, size, there) in zip(
+                ended, pool.map(self._counts, ended), strict=True
+            ):
+                self.objects += objects
+                self.bytes += size
+                self.there += there
+                if objects:
+                    self._missing[tist] = runs.get(tist)
+
+    def __call__(self, advance: Advance) -> None:
+        """Copy. Raises DamagedStore where the source has other bytes than its logs say."""
+        for tist, run in self._missing.items():
+            one, known = self._planned(tist), _Known()
+            if run is not None:
+                known = self._known(run)
+            self._target.remove(*one.damaged)
+            for stage in one.stages:
+                self._copy(stage, known, advance)
+
+    def _compare(self, theirs: Mapping[int, frozenset[str]], ended: set[int]) -> None:
+        """Raise ForeignRuns unless the target's runs are the source's."""
+
+        def differs(named: tuple[int, str]) -> bool:
+            where = key.run(named[0]) + named[1]
+            return named[0] not in ended or self._source.read(where) != self._target.read(where)
+
+        there = [(t, n) for t, names in theirs.items() for n in names & {OPEN, COMMIT}]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for (tist, _), other in zip(there, pool.map(differs, there), strict=True):
+                if other:
+                    raise ForeignRuns(
+                        f"{self._target.address} has another run {tist}: name an empty place"
+                    )
+
+    def _counts(self, tist: int) -> tuple[int, int, int]:
+        one = self._planned(tist)
+        return one.objects, one.bytes, one.there
+
+    def _planned(self, tist: int) -> _Missing:
+        prefix, place = key.run(tist), key.ROOT + key.folder(tist)
+        own = {entry.key: entry for entry in self._source.entries(prefix)}
+        stages = [[own[prefix + name]] for name in MEMBERS if prefix + name in own]
+        stages.insert(1, list(self._source.entries(place)))
+        there = {e.key: e.bytes for at in (prefix, place) for e in self._target.entries(at)}
+        lacking = [[e for e in some if there.get(e.key) != e.bytes] for some in stages]
+        return _Missing(
+            lacking,
+            [entry.key for some in lacking for entry in some if entry.key in there],
+            sum(map(len, stages)) - sum(map(len, lacking)),
+        )
+
+    def _known(self, run: Committed) -> "_Known":
+        """Return what a log says of bytes. Raises DamagedStore for what is not there."""
+        held, known = Marks(), _Known()
+        for entry in self._source.entries(key.ROOT + key.folder(run.tist)):
+            held.add(entry.key)
+        own = key.ROOT + key.folder(run.tist)
+        for row in log.rows(self._source, run):
+            if isinstance(row, Redirect) and not (row.key or "").startswith(own):
+                continue  # a mere slash, or an earlier run wrote it down
+            if isinstance(row, Version | Redirect) and row.key is not None:
+                if row.key not in held:
+                    raise DamagedStore(f"{self._source.address} has no {row.key}: {_TELLS}")
+                if isinstance(row, Version):
+                    known.add(row.key, row.sha256)
+        prefix = key.run(run.tist)
+        known.add(prefix + LOG, run.log)
+        known.add(prefix + COMMIT, run.digest)
+        if run.documents is not None:
+            known.add(prefix + DOCUMENTS, run.documents)
+        return known
+
+    def _copy(self, entries: Sequence[Entry], known: _Known, advance: Advance) -> None:
+        def fetched() -> Iterator[tuple[str, bytes]]:
+            for entry, data in self._fetched([e for e in entries if e.bytes <= _SMALL]):
+                self._check(entry, hashlib.sha256(data).hexdigest(), known)
+                advance(len(data))
+                sent.append((entry.key, data))
+                yield sent[-1]
+
+        sent: deque[tuple[str, bytes]] = deque()
+        for written in self._target.create_all(fetched()):
+            where, data = sent.popleft()
+            if not written and self._target.read(where) != data:
+                raise self._other(where)
+        for entry in entries:
+            if entry.bytes > _SMALL:
+                self._copy_large(entry, known, advance)
+
+    def _copy_large(self, entry: Entry, known: _Known, advance: Advance) -> None:
+        with tempfile.TemporaryDirectory(prefix="sheaf-copy-") as folder:
+            path, digest = Path(folder) / "object", hashlib.sha256()
+            with writing(path.parent), path.open("wb") as out:
+                for part in content.parts(self._source, entry.key):
+                    out.write(part)
+                    digest.update(part)
+                    advance(len(part))
+            self._check(entry, digest.hexdigest(), known)
+            try:
+                self._target.create_file(entry.key, path)
+            except Conflict:
+                if content.digest(self._target, entry.key)[0] != digest.hexdigest():
+                    raise self._other(entry.key) from None
+
+    def _fetched(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+        """Yield what lies there, in order; of a bucket some objects are asked for at once."""
+        pending: deque[tuple[Entry, Future[bytes]]] = deque()
+        pool = ThreadPoolExecutor(_THREADS)
+        try:
+            for entry in entries:
+                pending.append((entry, pool.submit(self._source.read, entry.key)))
+                if len(pending) == _AHEAD:
+                    first, data = pending.popleft()
+                    yield first, data.result()
+            for first, data in pending:
+                yield first, data.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _check(self, entry: Entry, digest: str, known: _Known) -> None:
+        if not known.allows(entry.key, digest):
+            raise DamagedStore(
+                f"{entry.key} of {self._source.address} has not the bytes that were stored there: "
+                f"{_TELLS}"
+            )
+
+    def _other(self, where: str) -> ForeignRuns:
+        return ForeignRuns(f"{self._target.address} has another {where}: name an empty place")

@@ -1,0 +1,1 @@
+"""Parquet files: the only room that knows pyarrow."""

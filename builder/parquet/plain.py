@@ -1,0 +1,186 @@
+"""Plain Parquet files: some rows, written without a library that takes much memory to be there.
+
+Each column of a row group is one page: levels, then values as they are (PLAIN), packed by gzip.
+What has many rows is written by builder.parquet.writer, which packs better and is faster.
+"""
+
+import itertools
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from builder.parquet import thrift
+from builder.parquet.thrift import Int32, Int64
+from functions.snapshot.column import Column
+
+_MAGIC = b"PAR1"
+_EPOCH = datetime(1970, 1, 1)  # UTC
+_GZIP, _PLAIN, _RLE = Int32(2), Int32(0), Int32(3)
+_OPTIONAL, _REPEATED = Int32(1), Int32(2)
+_LIST = "[]"
+
+_TEXT: thrift.Struct = {6: Int32(0), 10: {1: {}}}
+_MICROSECONDS: thrift.Struct = {10: {8: {1: False, 2: {2: {}}}}}
+_LISTED: thrift.Struct = {6: Int32(3), 10: {3: {}}}
+_TYPES: dict[str, tuple[Int32, thrift.Struct]] = {
+    # DuckDB's type: Parquet's own, and what of a schema's element tells the rest
+    "BOOLEAN": (Int32(0), {}),
+    "INTEGER": (Int32(1), {}),
+    "BIGINT": (Int32(2), {}),
+    "TIMESTAMP": (Int32(2), _MICROSECONDS),
+    "VARCHAR": (Int32(6), _TEXT),
+}
+
+
+class PlainWriter:
+    """Writes rows as they come; at most `batch` of them are held in memory.
+
+    Columns are of the types BOOLEAN, INTEGER, BIGINT, TIMESTAMP, VARCHAR and VARCHAR[]. It raises
+    OSError where the file cannot be written, and UnicodeEncodeError for text that is none.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[Column], batch: int = 4096) -> None:
+        self._columns = columns
+        self._batch = batch
+        self._rows: list[tuple[Any, ...]] = []
+        self._groups: list[thrift.Struct] = []
+        self._count = 0
+        self._file = path.open("wb")
+        self._file.write(_MAGIC)
+
+    def append(self, row: tuple[Any, ...]) -> None:
+        """Add a row: one value for each column, in their order. A time without a zone is UTC."""
+        self._rows.append(row)
+        if len(self._rows) >= self._batch:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left and the footer. Where that fails, it may be tried again."""
+        self._flush()
+        footer = thrift.struct(
+            {
+                1: Int32(2),
+                2: _schema(self._columns),
+                3: Int64(self._count),
+                4: self._groups,
+                6: "sheaf",
+            }
+        )
+        self._file.write(footer + struct.pack("<I", len(footer)) + _MAGIC)
+        self._file.flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        chunks, size = [], 0
+        for column, values in zip(self._columns, zip(*self._rows, strict=True), strict=True):
+            start = self._file.tell()
+            levels, count, data = _levelled(column.type, values)
+            page = levels + data
+            packed = _packed(page)
+            head = thrift.struct(
+                {
+                    1: Int32(0),
+                    2: Int32(len(page)),
+                    3: Int32(len(packed)),
+                    5: {1: Int32(count), 2: _PLAIN, 3: _RLE, 4: _RLE},
+                }
+            )
+            self._file.write(head)
+            self._file.write(packed)
+            plain = len(head) + len(page)
+            chunks.append(_chunk(column, count, plain, len(head) + len(packed), start))
+            size += plain
+        self._groups.append({1: chunks, 2: Int64(size), 3: Int64(len(self._rows))})
+        self._count += len(self._rows)
+        self._rows.clear()
+
+
+def _schema(columns: Sequence[Column]) -> list[thrift.Struct]:
+    elements: list[thrift.Struct] = [{4: "schema", 5: Int32(len(columns))}]
+    for column in columns:
+        own, more = _TYPES[column.type.removesuffix(_LIST)]
+        if column.type.endswith(_LIST):
+            elements.append({3: _OPTIONAL, 4: column.name, 5: Int32(1), **_LISTED})
+            elements.append({3: _REPEATED, 4: "list", 5: Int32(1)})
+            elements.append({1: own, 3: _OPTIONAL, 4: "element", **more})
+        else:
+            elements.append({1: own, 3: _OPTIONAL, 4: column.name, **more})
+    return elements
+
+
+def _chunk(column: Column, count: int, plain: int, packed: int, start: int) -> thrift.Struct:
+    """Return what the footer says of a column of a row group."""
+    inner = ["list", "element"] if column.type.endswith(_LIST) else []
+    told: thrift.Struct = {
+        1: _TYPES[column.type.removesuffix(_LIST)][0],
+        2: [_PLAIN, _RLE],
+        3: [column.name, *inner],
+        4: _GZIP,
+        5: Int64(count),
+        6: Int64(plain),
+        7: Int64(packed),
+        9: Int64(start),
+    }
+    return {2: Int64(start), 3: told}
+
+
+def _levelled(type_: str, values: Sequence[Any]) -> tuple[bytes, int, bytes]:
+    """Return a column's levels, their number, and its values.
+
+    Levels tell what is NULL, and of lists where each begins: 0 for no list, 1 for an empty one, 2
+    for one's NULL and 3 for its value.
+    """
+    if not type_.endswith(_LIST):
+        defined = [int(value is not None) for value in values]
+        return _levels(defined), len(defined), _data(type_, values)
+    repeated, defined = [], []
+    for value in values:
+        inner = [2 + (one is not None) for one in value] if value else [int(value is not None)]
+        defined += inner
+        repeated += [0] + [1] * (len(inner) - 1)
+    flat = [one for value in values if value is not None for one in value]
+    levels = _levels(repeated) + _levels(defined)
+    return levels, len(defined), _data(type_.removesuffix(_LIST), flat)
+
+
+def _levels(levels: Iterable[int]) -> bytes:
+    """Return levels, of which none is above 255, as runs of the same one."""
+    runs = b"".join(
+        thrift.varint(sum(1 for _ in run) << 1) + bytes([level])
+        for level, run in itertools.groupby(levels)
+    )
+    return struct.pack("<I", len(runs)) + runs
+
+
+def _data(type_: str, values: Iterable[Any]) -> bytes:
+    known = [value for value in values if value is not None]
+    match type_:
+        case "BOOLEAN":
+            bits = sum(1 << n for n, value in enumerate(known) if value)
+            return bits.to_bytes((len(known) + 7) // 8, "little")
+        case "INTEGER":
+            return struct.pack(f"<{len(known)}i", *known)
+        case "BIGINT":
+            return struct.pack(f"<{len(known)}q", *known)
+        case "TIMESTAMP":
+            return struct.pack(f"<{len(known)}q", *map(_microseconds, known))
+        case _:
+            texts = [value.encode() for value in known]
+            return b"".join(
+                piece for text in texts for piece in (struct.pack("<I", len(text)), text)
+            )
+
+
+def _microseconds(time: datetime) -> int:
+    naive = time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None)
+    return (naive - _EPOCH) // timedelta(microseconds=1)
+
+
+def _packed(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=31)
+    return packer.compress(data) + packer.flush()

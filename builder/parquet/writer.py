@@ -1,0 +1,299 @@
+"""Parquet files, written: the only file that imports pyarrow."""
+
+import errno
+import itertools
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from builder.parquet import encoding
+from builder.parquet.gate import Gate
+from builder.parquet.group import files_of
+from builder.parquet.part import Part
+from builder.parquet.written import Written, written
+from functions.snapshot import layout, schema
+from functions.snapshot.errors import NO_SPACE, StoreError
+from functions.snapshot.manifest import Key
+
+_TYPES: dict[str, pa.DataType] = {
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "SMALLINT": pa.int16(),
+    "BOOLEAN": pa.bool_(),
+    "VARCHAR": pa.string(),
+    "BLOB": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "INTEGER[]": pa.list_(pa.int32()),
+    "STRUCT(sequence INTEGER, kind VARCHAR, records BIGINT, live BIGINT)[]": pa.list_(
+        pa.struct(
+            [
+                ("sequence", pa.int32()),
+                ("kind", pa.string()),
+                ("records", pa.int64()),
+                ("live", pa.int64()),
+            ]
+        )
+    ),
+    "STRUCT(first BIGINT, last BIGINT, copied BOOLEAN)[]": pa.list_(
+        pa.struct([("first", pa.int64()), ("last", pa.int64()), ("copied", pa.bool_())])
+    ),
+}
+
+_SEARCHED = ("url_surtkey", "url_host_registered_domain", "fetch_time")
+"""Columns whose bounds are kept for analysts; bounds of every column would bloat the footer."""
+
+
+class Stream(Protocol):
+    """What an Arrow C stream is to us: something that pyarrow can read batches from."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the stream's capsule."""
+        ...
+
+
+def arrow_schema(columns: Iterable[schema.Column]) -> pa.Schema:
+    """Return the Arrow schema of a table's columns."""
+    return pa.schema([(column.name, _TYPES[column.type]) for column in columns])
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn what pyarrow raises while it writes below `path` into errors of the store."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise StoreError(f"{NO_SPACE} ({path.parent})") from error
+        raise StoreError(f"{path} cannot be written: {error}") from error
+    except pa.ArrowException as error:
+        raise StoreError(f"{path} cannot be written: {error}") from error
+
+
+class RowWriter:
+    """Writes rows as they come; at most `batch` of them are held in memory."""
+
+    def __init__(self, path: Path, columns: Sequence[schema.Column], batch: int = 4096) -> None:
+        self._path = path
+        self._schema = arrow_schema(columns)
+        with _writing(path):
+            self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
+        self._rows: list[tuple[Any, ...]] = []
+        self._batch = batch
+
+    def append(self, row: tuple[Any, ...]) -> None:
+        """Add a row: one value for each column, in their order."""
+        self._rows.append(row)
+        if len(self._rows) >= self._batch:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left and the footer."""
+        self._flush()
+        with _writing(self._path):
+            self._writer.close()
+
+    def _flush(self) -> None:
+        if self._rows:
+            columns = list(zip(*self._rows, strict=True))
+            arrays = [
+                pa.array(values, field.type)
+                for values, field in zip(columns, self._schema, strict=True)
+            ]
+            with _writing(self._path):
+                self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+            self._rows.clear()
+
+
+def read_rows(path: Path, columns: Sequence[schema.Column], many: int) -> Iterator[tuple[Any, ...]]:
+    """Yield a file's rows in their order, `many` of them in memory. Raises StoreError."""
+    try:
+        with pq.ParquetFile(path) as file:
+            for some in file.iter_batches(many, columns=[column.name for column in columns]):
+                yield from zip(*(one.to_pylist() for one in some.columns), strict=True)
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+
+
+def lines_of(data: bytes) -> pa.Table:
+    """Return a table of one column, `line`: the lines of a text of which each byte is a character.
+
+    The text is not copied where it is ASCII.
+    """
+    text = data if data.isascii() else data.decode("latin-1").encode("utf-8")
+    bounds = pa.array([0, len(text)], pa.int64()).buffers()[1]
+    whole = pa.LargeStringArray.from_buffers(1, bounds, pa.py_buffer(text))
+    return pa.table({"line": pc.split_pattern(whole, "\n").flatten()})
+
+
+def columns_of(values: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
+    """Return a table of columns in memory; `types` are theirs, as schema.Column names them."""
+    return pa.table({name: pa.array(values[name], _TYPES[types[name]]) for name in types})
+
+
+def write_rows(stream: Stream, columns: Sequence[schema.Column], path: Path, group: int) -> None:
+    """Write a stream's rows in row groups of `group` rows: the same rows give the same bytes."""
+    target = arrow_schema(columns)
+    with _writing(path), pq.ParquetWriter(path, target, compression="zstd") as writer:
+        for table in _rechunked(_conformed(batches(stream), target, {}), group):
+            writer.write_table(table.combine_chunks(), row_group_size=group)
+
+
+def batches(stream: Stream) -> Iterator[pa.RecordBatch]:
+    """Yield a stream's batches of rows."""
+    yield from pa.RecordBatchReader.from_stream(stream)
+
+
+def segments(stream: Stream, column: str) -> Iterator[tuple[Any, Iterator[pa.RecordBatch]]]:
+    """Yield each value of `column` with the batches that have it, without that column.
+
+    Rows with the same value must be neighbours. A run is to be used up before the next is asked.
+    """
+    for value, run in itertools.groupby(_split(stream, column), key=itemgetter(0)):
+        yield value, (batch for _, batch in run)
+
+
+def _split(stream: Stream, column: str) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    for batch in batches(stream):
+        runs, rest = pc.run_end_encode(batch.column(column)), batch.drop_columns([column])
+        start = 0
+        for value, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield value, rest.slice(start, end - start)
+            start = end
+
+
+def write_table(
+    rows: Iterable[pa.RecordBatch],
+    table: str,
+    folder: Path,
+    constants: Mapping[str, int] | None = None,
+    threads: int = 1,
+) -> Iterator[Written]:
+    """Write a table's sorted rows as data files in `folder`, and yield them in order.
+
+    While `threads` files are encoded and compressed, the rows of the next one are taken from where
+    they come, so those of one file more are in memory. `constants` may give `position` and
+    `sequence` for batches that lack these columns: `position` is that of the first such row (the
+    next follow by one), `sequence` the same for all.
+    """
+    target = arrow_schema(schema.TABLES[table])
+    gate = Gate(table)
+    grouped = _rechunked(_conformed(rows, target, dict(constants or {})), layout.GROUP_ROWS)
+    waiting: deque[Future[Written]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for number, groups in enumerate(files_of(grouped, layout.file_groups(table))):
+            path = folder / f"{table}-{number}.parquet"
+            ready = [_passed(gate, group) for group in groups]
+            waiting.append(pool.submit(_write_file, path, table, target, ready))
+            while len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _passed(gate: Gate, group: pa.Table) -> pa.Table:
+    first, last = (
+        tuple(group.column(key)[index].as_py() for key in gate.keys)
+        for index in (0, group.num_rows - 1)
+    )
+    gate.check(first, last)
+    return group
+
+
+def _write_file(path: Path, table: str, target: pa.Schema, groups: Sequence[pa.Table]) -> Written:
+    keys = schema.ORDER[table][: schema.KEY[table]]
+    bounds = [(_key(group, keys, 0), _key(group, keys, group.num_rows - 1)) for group in groups]
+    kept = [name for name in target.names if name in keys or name in _SEARCHED]
+    chosen = encoding.of(table)
+    settings: dict[str, Any] = {
+        "write_statistics": kept,
+        "compression": "zstd",
+        "compression_level": chosen.levels,
+        "column_encoding": chosen.encodings,
+        "use_dictionary": chosen.dictionaries,
+        "store_schema": False,  # each of its types has one of Parquet's own
+    }
+    parts = [[one] for one in groups] if table in layout.SERVED else [groups]
+    with _writing(path):
+        with path.open("wb") as file:
+            ends, footers = [], []
+            for part in parts:
+                footers.append(_write_part(file, target, part, settings))
+                ends.append(file.tell())
+            if len(parts) > 1:
+                file.write(_joined(footers))
+        return written(path, pq.read_metadata(path), bounds, ends)
+
+
+def _write_part(
+    file: BinaryIO, target: pa.Schema, groups: Sequence[pa.Table], settings: Mapping[str, Any]
+) -> pq.FileMetaData:
+    """Write row groups and a footer of theirs to the end of the file; return what it says."""
+    made: list[pq.FileMetaData] = []
+    part = Part(file)
+    with pa.PythonFile(part, mode="w") as sink:
+        writer = pq.ParquetWriter(sink, target, metadata_collector=made, **settings)
+        try:
+            for piece in part.lead():
+                sink.write(piece)
+            for group in groups:
+                writer.write_table(group, row_group_size=layout.GROUP_ROWS)
+        finally:
+            writer.close()
+    return made[0]
+
+
+def _joined(footers: Sequence[pq.FileMetaData]) -> bytes:
+    """Return one footer of all parts, as it ends the file."""
+    for other in footers[1:]:
+        footers[0].append_row_groups(other)
+    sink = pa.BufferOutputStream()
+    footers[0].write_metadata_file(sink)
+    made: bytes = sink.getvalue().to_pybytes()
+    return made[4:]  # such a file begins as any does
+
+
+def _conformed(
+    rows: Iterable[pa.RecordBatch], target: pa.Schema, given: Mapping[str, int]
+) -> Iterator[pa.Table]:
+    """Yield the rows with the target's columns, types and order."""
+    position = given.get("position", 0)
+    for batch in rows:
+        values = {name: batch.column(name) for name in batch.schema.names}
+        if "position" in given and "position" not in values:
+            count = batch.num_rows
+            values["position"] = pa.array(range(position, position + count), pa.int64())
+            values["sequence"] = pa.repeat(pa.scalar(given["sequence"], pa.int32()), count)
+            position += count
+        yield pa.table([values[f.name].cast(f.type) for f in target], schema=target)
+
+
+def _rechunked(tables: Iterable[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Yield the same rows in tables of `rows` rows, the last one perhaps shorter."""
+    held: list[pa.Table] = []
+    count = 0
+    for one in tables:
+        held.append(one)
+        count += one.num_rows
+        if count >= rows:
+            table = pa.concat_tables(held)
+            whole = count - count % rows
+            for start in range(0, whole, rows):
+                yield table.slice(start, rows)
+            held = [table.slice(whole)]
+            count -= whole
+    if count:
+        yield pa.concat_tables(held)
+
+
+def _key(rows: pa.Table, keys: Sequence[str], index: int) -> Key:
+    values = tuple(rows.column(key)[index].as_py() for key in keys)
+    return values if len(values) > 1 else values[0]

@@ -1,0 +1,1 @@
+"""Publish: runs of the intake and the newest snapshot in, the next snapshot out."""

@@ -1,0 +1,231 @@
+"""Collections as items: what each one holds, made anew from its captures when these change.
+
+A publish, a withdrawal or a restoration adds to and takes from the tallies of the collections that
+it touches, and of those above them: captures and bytes by host, media type, status and day. Out of
+the tallies, and out of what the archive files say of their crawl, comes the collection's document;
+where that differs from the published one, it is a new version of the item. A collection without
+captures is deleted.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from builder.snapshot.draft import Draft
+from builder.snapshot.lookup import find, narrowed, put, rows_of
+from builder.snapshot.transaction import Base
+from functions.database import engine
+from functions.snapshot import identifier, schema, setspec
+
+KIND = "collection"
+SHOWN = 100
+"""Values of each facet that a document names, those with the most captures."""
+
+FACETS = {
+    # facet: the column or expression that it counts by
+    "host": "url_host_name",
+    "media_type": "coalesce(content_mime_type, content_mime_detected)",
+    "status": "fetch_status::VARCHAR",
+    "day": "left(fetch_date, 10)",
+}
+_COUNTED = (
+    "url_host_name, content_mime_type, content_mime_detected, fetch_status, fetch_date, "
+    "content_length"
+)
+_FILES = engine.table("$files")
+_AT_ONCE = 256  # collections whose documents are in memory
+# The collections that a list of sets names, and those above them, each once.
+_WITHIN = (
+    "unnest(list_distinct(flatten(list_transform("
+    "list_filter({sets}, lambda s: starts_with(s, 'collection:')), lambda s: list_transform("
+    "range(2, len(string_split(s, ':')) + 1), lambda n: "
+    "array_to_string(string_split(s, ':')[:n], ':'))))))"
+)
+# Most publishes are of no collection, which is told much sooner than what they would change.
+_CONCERNED = """
+SELECT 1 FROM (SELECT sets FROM fresh UNION ALL SELECT sets FROM superseded
+    UNION ALL SELECT collections FROM {added})
+WHERE len(list_filter(sets, lambda s: starts_with(s, 'collection:'))) > 0 LIMIT 1
+"""
+_SHOWN = f"""
+CREATE TABLE shown AS
+SELECT {_WITHIN.format(sets="sets")} AS collection, sign,
+    coalesce(content_length, 0) AS bytes,
+    {", ".join(f"coalesce({source}, '') AS {facet}" for facet, source in FACETS.items())}
+FROM (
+    SELECT 1 AS sign, sets, {_COUNTED} FROM fresh WHERE kind = 'capture' AND NOT deleted
+    UNION ALL
+    SELECT -1, sets, {_COUNTED} FROM superseded WHERE kind = 'capture' AND NOT deleted
+)
+"""
+_CHANGES = " UNION ALL ".join(
+    f"SELECT collection, '{facet}' AS facet, {facet} AS value, sum(sign) AS captures, "
+    f"sum(sign * bytes) AS bytes FROM shown GROUP BY ALL"
+    for facet in FACETS
+)
+_TOUCHED = (
+    "CREATE TABLE touched AS SELECT DISTINCT collection FROM shown "
+    f"UNION SELECT DISTINCT {_WITHIN.format(sets='collections')} FROM "
+)
+_TALLIED = """
+CREATE TABLE tallied AS
+SELECT collection, facet, value, sum(captures)::BIGINT AS captures, sum(bytes)::BIGINT AS bytes
+FROM (SELECT * FROM ({changes}) UNION ALL
+      SELECT * FROM {earlier} WHERE collection IN (SELECT collection FROM touched))
+GROUP BY collection, facet, value HAVING sum(captures) > 0
+"""
+_NOTHING = "(SELECT NULL, NULL, NULL, NULL, NULL WHERE false) t(collection, f, v, c, b)"
+_RANKED = f"""
+SELECT collection, facet, value, captures, bytes, different, all_captures, all_bytes, low, high
+FROM (
+    SELECT *, row_number() OVER (facet_of ORDER BY captures DESC, value) AS rank,
+        count(*) OVER facet_of AS different, sum(captures) OVER facet_of AS all_captures,
+        sum(bytes) OVER facet_of AS all_bytes,
+        min(nullif(value, '')) OVER facet_of AS low, max(nullif(value, '')) OVER facet_of AS high
+    FROM tallied WHERE list_contains($some, collection)
+    WINDOW facet_of AS (PARTITION BY collection, facet)
+) WHERE rank <= if(facet = 'day', 1, {SHOWN}) ORDER BY collection, facet, rank
+"""
+_CRAWLS = f"""
+SELECT collection, count(*), sum(bytes), {{fields}} FROM (
+    SELECT DISTINCT ON (collection, digest) * FROM (
+        SELECT {_WITHIN.format(sets="collections")} AS collection, * FROM {_FILES}
+    ) WHERE list_contains($some, collection) ORDER BY collection, digest, source
+) GROUP BY collection
+"""
+_CRAWL_FIELDS = ("operator", "software", "part_of", "description")
+
+
+def restate(connection: engine.Connection, draft: Draft, base: Base, added: str = "") -> int:
+    """Add to `fresh` and `superseded` the collections that other items there change; say how many.
+
+    `added` is a table of archive files that were read, with their `collections`, which are looked
+    at as well.
+    """
+    with engine.reading("the collections"):
+        added = added or "(SELECT NULL::VARCHAR[] AS collections WHERE false)"
+        if connection.execute(_CONCERNED.format(added=added)).fetchone() is None:
+            return 0
+        connection.execute(_SHOWN)
+        connection.execute(_TOUCHED + added)
+        touched = connection.execute("SELECT collection FROM touched ORDER BY ALL").fetchall()
+        if not touched:
+            return 0
+        connection.execute(
+            "CREATE TABLE collections (identifier VARCHAR, set_spec VARCHAR, deleted BOOLEAN, "
+            "document VARCHAR)"
+        )
+        _tally(connection, draft)
+        names = [name for (name,) in touched]
+        for start in range(0, len(names), _AT_ONCE):
+            rows = list(_items(connection, draft, base, names[start : start + _AT_ONCE]))
+            connection.executemany("INSERT INTO collections VALUES ($1, $2, $3, $4)", rows)
+        count = _revise(connection, draft)
+        if count:
+            query = "SELECT identifier, document FROM restated WHERE NOT deleted"
+            put(connection, draft, "documents", "identifier", "restated", query)
+        return count
+
+
+def _tally(connection: engine.Connection, draft: Draft) -> None:
+    """Make `tallied` of the touched collections, and write it in the place of what was there."""
+    files = narrowed(connection, draft, "tallies", ("SELECT collection FROM touched", {}))
+    values: dict[str, Any] = {"files": draft.paths(files)} if files else {}
+    earlier = _FILES if files else _NOTHING
+    connection.execute(_TALLIED.format(changes=_CHANGES, earlier=earlier), values)
+    put(connection, draft, "tallies", "collection", "touched", "SELECT * FROM tallied")
+
+
+def _items(
+    connection: engine.Connection, draft: Draft, base: Base, some: list[str]
+) -> Iterator[tuple[str, str, bool, str | None]]:
+    """Yield identifier, set, whether it is deleted, and document of some of what is touched."""
+    names = base.configuration["sets.names"]
+    descriptions = base.configuration["sets.descriptions"]
+    crawls = _crawls(connection, draft, some)
+    ranked = connection.execute(_RANKED, {"some": some}).fetchall()
+    counts = {
+        spec: {facet: list(rows) for facet, rows in groupby(found, key=lambda row: row[1])}
+        for spec, found in groupby(ranked, key=lambda row: row[0])
+    }
+    for spec in some:
+        name = identifier.collection(base.before.namespace, spec)
+        if spec not in counts:
+            yield name, spec, True, None
+            continue
+        document = {
+            "name": setspec.name(spec, names),
+            "set_spec": spec,
+            **_described(crawls.get(spec), descriptions.get(spec)),
+            **_counted(counts[spec]),
+        }
+        assert document.keys() == {column.name for column in schema.COLLECTION}
+        yield name, spec, False, json.dumps(document, ensure_ascii=False)
+
+
+def _crawls(
+    connection: engine.Connection, draft: Draft, some: list[str]
+) -> dict[str, tuple[Any, ...]]:
+    """Return what the archive files of some collections say, behind their number and bytes."""
+    files = draft.paths(draft.files(draft.tables.get("sources", ())))
+    if not files:
+        return {}
+    fields = ", ".join(f"list_sort(list(DISTINCT {name}))[:{SHOWN}]" for name in _CRAWL_FIELDS)
+    sql = _CRAWLS.format(fields=fields)
+    rows = connection.execute(sql, {"files": files, "some": some}).fetchall()
+    return {row[0]: row[1:] for row in rows}
+
+
+def _described(crawl: tuple[Any, ...] | None, description: str | None) -> dict[str, Any]:
+    number, size, *lists = crawl or (0, 0, *([] for _ in _CRAWL_FIELDS))
+    said = {
+        name: [value for value in values or () if value is not None]
+        for name, values in zip(_CRAWL_FIELDS, lists, strict=True)
+    }
+    if description:
+        said["description"] = [description, *(d for d in said["description"] if d != description)]
+    return {"files": number, "file_bytes": int(size or 0), **said}
+
+
+def _counted(facets: Mapping[str, list[tuple[Any, ...]]]) -> dict[str, Any]:
+    """Return the document's counts; each row is as _RANKED gives it."""
+    days = facets["day"][0]
+    found: dict[str, Any] = {
+        "captures": int(days[6]),
+        "bytes": int(days[7]),
+        "first_date": days[8],
+        "last_date": days[9],
+    }
+    for facet in ("host", "media_type", "status"):
+        rows = facets[facet]
+        found[facet] = {
+            "different": rows[0][5],
+            "most": [{"value": r[2] or None, "captures": r[3], "bytes": r[4]} for r in rows],
+        }
+    return found
+
+
+def _revise(connection: engine.Connection, draft: Draft) -> int:
+    """Make `restated`: the collections that get another version; say how many these are."""
+    find(connection, draft, "collections", newest=True)
+    files = draft.files(draft.tables.get("documents", ()))
+    values = {"files": draft.paths(files)} if files else {}
+    told = _FILES if files else "(SELECT NULL AS identifier, NULL AS document WHERE false)"
+    # One that never was is not deleted.
+    connection.execute(
+        "CREATE TABLE restated AS SELECT c.* FROM collections c LEFT JOIN old o USING (identifier) "
+        f"LEFT JOIN {told} d USING (identifier) "
+        "WHERE CASE WHEN o.identifier IS NULL THEN NOT c.deleted "
+        "ELSE c.deleted != o.deleted OR c.document IS DISTINCT FROM d.document END",
+        values,
+    )
+    connection.execute(
+        f"INSERT INTO altered BY NAME SELECT identifier, '{KIND}' AS kind, deleted, "
+        "[set_spec] AS sets, []::VARCHAR[] AS left_sets FROM restated"
+    )
+    connection.execute(
+        f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "
+        "WHERE identifier IN (SELECT identifier FROM restated)"
+    )
+    return rows_of(connection, "restated")

@@ -1,0 +1,249 @@
+"""Publish: the intake becomes the next snapshot, which takes effect at an instant just ahead.
+
+So do the runs of the obi store that came since the last one: what they did to templates are changes
+of items, and what all runs come to are tables of the snapshot. What requests for datasets came to
+is in the intake, as captures are, and so is what was harvested from other repositories.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from builder.display import tally
+from builder.intake import intake
+from builder.obi import replay
+from builder.obi.history import Committed, history
+from builder.publish import captures as merge
+from builder.publish import collections, harvested, obi_tables, revisits
+from builder.publish import faults as provenance
+from builder.publish import filesets as fileset
+from builder.publish import templates as template
+from builder.runtime import Surroundings
+from builder.snapshot import url_index
+from builder.snapshot.draft import Draft
+from builder.snapshot.tables import Build
+from builder.snapshot.transaction import Base, Built, revise
+from functions.config.configuration import Configuration
+from functions.database import engine
+from functions.snapshot import schema
+from functions.snapshot.errors import Conflict, SheafError, StoreError
+from functions.snapshot.making import Making
+from functions.snapshot.manifest import UNSTAMPED, Manifest
+from functions.snapshot.store import Writer
+
+
+class NothingToPublish(SheafError):
+    """There is no intake, and nothing is published either."""
+
+
+def publish(
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    formats: Mapping[str, str] | None = None,
+) -> Built:
+    """Publish the intake of `store` and return when the new snapshot is in effect.
+
+    `formats` says by prefix the digest of what makes each format that is offered now. Where it is
+    another than before, there is a new snapshot, from whose instant on the format is so.
+
+    Raises NothingToPublish and what revision.revise raises.
+    """
+    change = _Intake(store, configuration, outside, formats or {})
+    return revise(store, configuration, outside, change)
+
+
+@dataclass
+class _Changes:
+    """What the parts of a publish come to, by what they are about."""
+
+    merged: merge.Merged
+    moved: int = 0
+    restated: int = 0
+    templates: template.Revised = field(default_factory=template.Revised)
+    filesets: fileset.Revised = field(default_factory=fileset.Revised)
+    gathered: harvested.Revised = field(default_factory=harvested.Revised)
+
+    @property
+    def _revised(self) -> tuple[template.Revised, fileset.Revised, harvested.Revised]:
+        return self.templates, self.filesets, self.gathered
+
+    @property
+    def new(self) -> int:
+        return self.merged.new + sum(one.new for one in self._revised)
+
+    @property
+    def changed(self) -> int:
+        return self.merged.changed + self.moved + sum(one.changed for one in self._revised)
+
+    def account(
+        self, manifest: Manifest | None, records: int, faults: int, keys: Sequence[str]
+    ) -> Built:
+        return Built(
+            manifest,
+            records,
+            self.new,
+            self.changed - self.moved,
+            self.merged.unchanged + self.filesets.unchanged + self.gathered.unchanged,
+            self.merged.copies,
+            faults,
+            moved=self.moved,
+            keys=tuple(keys),
+            deleted=sum(one.deleted for one in self._revised),
+        )
+
+
+class _Intake:
+    """The change that the finished runs of the intake are, and the runs of the obi store.
+
+    Implements revision.Change.
+    """
+
+    def __init__(
+        self,
+        store: Writer,
+        configuration: Configuration,
+        outside: Surroundings,
+        formats: Mapping[str, str],
+    ) -> None:
+        self._store = store
+        self._configuration = configuration
+        self._digests = formats
+        self._outside = outside
+        self._runs: list[intake.Run] = []
+
+    def build(self, base: Base) -> Built:
+        """Build on the newest snapshot out of the runs that are there now."""
+        self._runs = list(intake.runs(self._store))
+        found = history(self._store)
+        news = found if found and found[-1].tist > base.before.run else ()
+        if not self._runs and not news and base.before.snapshot == 0:
+            raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
+        if not self._runs and not news:
+            return self._renewed(base)
+        held = intake.held(self._store, self._runs)
+        try:
+            return self._built(base, news)
+        except StoreError as error:
+            if held != intake.held(self._store, self._runs):
+                raise Conflict("the intake was published by somebody else") from error
+            raise
+
+    def _renewed(self, base: Base) -> Built:
+        """Build where nothing is new but what makes the formats, or a table that is lacking."""
+        before, formats = base.before, self._formats(base.before)
+        records = sum(before.kinds().values())
+        after = before if formats == before.formats else replace(before, formats=formats)
+        if before.is_indexed:
+            return Built(None if after is before else after, records)
+        with base.draft() as (connection, draft):
+            self._index(connection, draft, before)
+            return Built(base.manifest(after, draft), records, keys=tuple(draft.written))
+
+    def _index(self, connection: engine.Connection, draft: Draft, manifest: Manifest) -> None:
+        """Write the table of URLs, where captures are listed that no publish wrote it for."""
+        if not manifest.is_indexed:
+            self._outside.say("indexing the URLs of what was published before there was an index")
+            url_index.build(connection, draft, manifest)
+
+    def done(self) -> None:
+        """Discard the runs that were published."""
+        try:
+            for run in self._runs:
+                intake.discard(self._store, run)
+        except StoreError as error:  # it is published; the next publish will find it unchanged
+            self._outside.say(f"the intake could not be removed: {error}")
+
+    def _built(self, base: Base, news: Sequence[Committed]) -> Built:
+        """Build what the intake brings and, where runs of the obi store are new, all of them."""
+        before = base.before
+        begin = template.prefix(self._configuration, before) if news else before.prefix
+        with base.draft() as (connection, draft):
+            self._outside.say("comparing the intake with the last snapshot")
+            merged = merge.Merged(0, 0, 0, 0)
+            if captures := self._files("captures"):
+                merged = merge.merge(connection, captures, before, draft)
+            if news:
+                self._outside.say(f"folding {tally(len(news), 'run')} of the obi store")
+                replay.fold(connection, self._store, news, draft.folder)
+                obi_tables.write(draft)
+            asked = self._files("filesets")
+            came = self._files("harvested")
+            faults, sources = self._provenance(base, connection, draft, news)
+            changes = _Changes(merged)
+            if sources or captures or news or asked or came:
+                if not captures:
+                    _nothing(connection)
+                changes.moved = revisits.resolve(connection, draft)
+                added = "added_sources" if sources else ""
+                changes.restated = collections.restate(connection, draft, base, added)
+            if news:
+                changes.templates = template.revise(
+                    connection, draft, self._store, news, begin, before.run
+                )
+            if asked:
+                changes.filesets = fileset.revise(connection, draft, asked, before)
+            if came:
+                changes.gathered = harvested.revise(
+                    connection, draft, came, self._files("set_names")
+                )
+            after = before
+            if changes.new or changes.changed or changes.restated:
+                self._outside.say(
+                    f"writing {changes.new:,} new and {changes.changed:,} changed records"
+                )
+                after = Build(connection, draft, before).items(self._outside.progress)
+            manifest, formats = None, self._formats(before)
+            told = faults or sources or news or asked or not after.is_indexed
+            self._index(connection, draft, after)
+            if after is not before or told or formats != before.formats:
+                shown = news[-1].tist if news else before.run
+                begun = before.prefix or (begin if changes.templates.new else "")
+                after = replace(after, formats=formats, run=shown, prefix=begun)
+                manifest = base.manifest(after, draft)
+        return changes.account(manifest, sum(after.kinds().values()), faults, draft.written)
+
+    def _provenance(
+        self,
+        base: Base,
+        connection: engine.Connection,
+        draft: Draft,
+        news: Sequence[Committed],
+    ) -> tuple[int, int]:
+        """Add what was wrong, and what was read; return how many rows of each are new."""
+        queries = {"faults": template.FAULTS, "sources": template.SOURCES} if news else {}
+        faults, sources = (
+            provenance.add(
+                connection,
+                draft,
+                name,
+                self._files(name),
+                queries.get(name, "").format(run=base.before.run),
+            )
+            for name in ("faults", "sources")
+        )
+        return faults, sources
+
+    def _formats(self, before: Manifest) -> Mapping[str, Making]:
+        """Return what makes the formats now; one that was made otherwise is so from now on."""
+        found = dict(before.formats)
+        for prefix, digest in self._digests.items():
+            known = found.get(prefix)
+            if known is None:
+                found[prefix] = Making(digest)
+            elif known.digest != digest:
+                self._outside.say(f"{prefix} makes other XML now: all its records are stamped anew")
+                found[prefix] = Making(digest, UNSTAMPED)
+        return found
+
+    def _files(self, table: str) -> list[str]:
+        return [path for run in self._runs for path in intake.files(self._store, run, table)]
+
+
+def _nothing(connection: engine.Connection) -> None:
+    """Make `fresh` and `superseded` of an intake without captures."""
+    types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
+    connection.execute(f"CREATE TABLE old ({types})")
+    connection.execute("CREATE TABLE altered AS SELECT * EXCLUDE (position, sequence) FROM old")
+    connection.execute(merge.NONE_UNALTERED)
+    connection.execute(merge.FRESH)
+    connection.execute(f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM old")

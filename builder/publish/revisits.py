@@ -1,0 +1,197 @@
+"""Revisits: each gets its original by the first of three rules that finds one, and what it lacks.
+
+1. the URL and the date, to the second, that it refers to (of several, one with its digest first);
+2. its own URL and its payload digest;
+3. its payload digest alone.
+
+Only live captures that are no revisits are originals. Of several the latest that is not later than
+the revisit is taken, else the earliest after it; of one second, the first by identifier. One whose
+bytes are damaged is taken by its digest where no whole one has it. A digest is that of the payload
+or the one that the original declares. So what a revisit gets follows from what is published,
+whatever the order in which it was: when an original comes, changes or goes, those published
+revisits are looked at again that it can make a difference to (builder.snapshot.revisit_keys), and
+where it does they are changes as well.
+"""
+
+from builder.publish.precedence import LEFT
+from builder.publish.revisit_search import Search, living
+from builder.snapshot import revisit_keys
+from builder.snapshot.draft import Draft, Query
+from builder.snapshot.inheritance import INHERITED, OWN, TAKEN
+from builder.snapshot.lookup import narrowed, rows_of
+from functions.database import engine
+from functions.snapshot import schema
+
+_FILES = engine.table("$files")
+_MIME = "list_filter({sets}, lambda s: starts_with(s, 'mime:'))"
+_GONE = revisit_keys.originals(f"(FROM superseded WHERE {revisit_keys.ORIGINAL})")
+_BONDS = "CREATE TABLE bonds (identifier VARCHAR, rule INTEGER, goal BIGINT, model BIGINT)"
+
+# Published revisits that what comes, changes or goes can make a difference to.
+_NEW_ORIGINALS = f"(SELECT 0 AS position, * FROM fresh WHERE {revisit_keys.ORIGINAL})"
+_STIRRED = (
+    "CREATE TABLE stirred AS SELECT DISTINCT key, url, moment FROM "
+    f"({revisit_keys.originals(_NEW_ORIGINALS)}) UNION "
+    f"SELECT key, url, moment FROM ({_GONE})"
+)
+_AFFECTED = f"""
+CREATE TABLE affected AS
+WITH met AS MATERIALIZED (
+    SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM stirred)),
+loose AS (SELECT * FROM met WHERE goal IS NULL),
+tight AS (SELECT * FROM met WHERE goal IS NOT NULL),
+marked AS (
+    SELECT t.*, a.moment AS last
+    FROM (SELECT * FROM tight WHERE url IS NOT NULL) t
+    ASOF LEFT JOIN (SELECT DISTINCT key, url, moment FROM stirred WHERE url IS NOT NULL) a
+    ON t.key = a.key AND t.url = a.url AND t.moment >= a.moment),
+plain AS (
+    SELECT t.*, a.moment AS last
+    FROM (SELECT * FROM tight WHERE url IS NULL) t
+    ASOF LEFT JOIN (SELECT DISTINCT key, moment FROM stirred WHERE moment IS NOT NULL) a
+    ON t.key = a.key AND t.moment >= a.moment)
+SELECT DISTINCT position FROM (
+    SELECT position FROM loose WHERE url IS NULL
+    UNION ALL
+    SELECT position FROM loose SEMI JOIN stirred USING (key, url)
+    UNION ALL
+    SELECT position FROM marked
+    LEFT JOIN (SELECT key, url, min(moment) AS first FROM stirred GROUP BY ALL) USING (key, url)
+    WHERE CASE WHEN goal <= moment THEN last >= goal ELSE first <= goal END
+    UNION ALL
+    SELECT position FROM plain
+    LEFT JOIN (SELECT key, min(moment) AS first FROM stirred GROUP BY ALL) USING (key)
+    WHERE CASE WHEN goal <= moment THEN last >= goal ELSE first <= goal END
+) WHERE position NOT IN (SELECT position FROM superseded)
+"""
+_COLUMNS = ", ".join(f"r.{name}" for name in schema.names("records"))
+_STANDING = (
+    f"CREATE TABLE standing AS SELECT {_COLUMNS} FROM {_FILES} r JOIN affected USING (position) "
+    f"WHERE {revisit_keys.REVISIT}"
+)
+_PENDING = f"""
+CREATE TABLE pending AS
+SELECT * REPLACE ({OWN}), list_concat(sets, left_sets) AS earlier, NULL::BIGINT AS was
+FROM fresh WHERE {revisit_keys.REVISIT}
+UNION ALL BY NAME
+SELECT * EXCLUDE (position, sequence) REPLACE ({OWN}), list_concat(sets, left_sets) AS earlier,
+    position AS was
+FROM standing
+"""
+_LISTS = ", ".join(
+    f"CASE WHEN p.{name} IS NULL AND m.{name} IS NOT NULL THEN '{name}' END" for name in INHERITED
+)
+_GETS_SETS = f"len({_MIME.format(sets='p.sets')}) = 0 AND len(m.sets) > 0"
+_SETTLED = f"""
+CREATE TABLE settled AS
+SELECT * EXCLUDE (earlier), {LEFT.format(earlier="earlier", now="sets")} AS left_sets FROM (
+    SELECT p.* EXCLUDE (left_sets) REPLACE (
+        {", ".join(f"coalesce(p.{name}, m.{name}) AS {name}" for name in INHERITED)},
+        CASE WHEN {_GETS_SETS} THEN list_sort(list_concat(p.sets, m.sets)) ELSE p.sets END AS sets,
+        m.identifier AS refers_to,
+        list_sort(list_filter([{_LISTS}, CASE WHEN {_GETS_SETS} THEN 'sets' END],
+            lambda name: name IS NOT NULL)) AS inherited)
+    FROM pending p LEFT JOIN bonds b USING (identifier) LEFT JOIN models m ON m.position = b.model)
+"""
+_DIFFERS = " OR ".join(f"n.{name} IS DISTINCT FROM o.{name}" for name in TAKEN)
+_MOVED = (
+    "CREATE TABLE moved AS SELECT o.position FROM settled n JOIN standing o ON o.position = n.was "
+    f"WHERE {_DIFFERS}"
+)
+# None of what is as its file has it is a revisit any more: these are among what is altered.
+_ORIGINALS = (
+    "CREATE OR REPLACE VIEW fresh AS SELECT * FROM altered "
+    f"UNION ALL SELECT * FROM unaltered WHERE NOT ({revisit_keys.REVISIT})"
+)
+_PUBLISHED = (
+    "INSERT INTO altered BY NAME SELECT * EXCLUDE (was) FROM settled "
+    "WHERE was IS NULL OR was IN (SELECT position FROM moved)"
+)
+_REPLACED = (
+    f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM standing "
+    "WHERE position IN (SELECT position FROM moved)"
+)
+
+# What withdrawn originals have left in versions of revisits.
+_HEIRS = f"""
+CREATE TABLE heirs AS
+WITH held AS MATERIALIZED (SELECT * FROM {_FILES} WHERE key IN (SELECT key FROM ever))
+SELECT position FROM held SEMI JOIN (SELECT key FROM ever WHERE moment IS NULL) USING (key)
+UNION
+SELECT position FROM held
+SEMI JOIN (SELECT key, moment AS goal FROM ever WHERE moment IS NOT NULL) USING (key, goal)
+"""
+# An item that was of another digest or date once had other keys.
+_EVER = "CREATE TABLE ever AS " + revisit_keys.originals(
+    f"(FROM {_FILES} WHERE position IN (SELECT position FROM versions) AND {revisit_keys.ORIGINAL})"
+)
+_SHOWN = (
+    "INSERT INTO versions BY NAME SELECT r.position, list_concat(sets, left_sets) AS sets "
+    f"FROM {_FILES} r JOIN heirs USING (position) "
+    "WHERE refers_to IN (SELECT identifier FROM superseded) "
+    "AND r.position NOT IN (SELECT position FROM versions)"
+)
+
+
+def resolve(connection: engine.Connection, draft: Draft) -> int:
+    """Resolve the revisits in `fresh`, and those published ones that what is there affects.
+
+    These are added to `fresh` and `superseded` where they change; returns how many do. Makes
+    `bonds`: by the identifier of a revisit in `fresh`, the rule that found its original, and the
+    date of that (`goal`).
+    """
+    with engine.reading("the revisits"):
+        connection.execute(_BONDS)
+        fresh = connection.execute(
+            f"SELECT count(*) FROM fresh WHERE {revisit_keys.REVISIT}"
+        ).fetchall()
+        published = _standing(connection, draft)
+        if not fresh[0][0] and not published:
+            return 0
+        connection.execute(_PENDING)
+        Search(connection, draft).run()
+        connection.execute(_SETTLED)
+        connection.execute(_MOVED)
+        connection.execute(_ORIGINALS)
+        connection.execute(f"DELETE FROM altered WHERE {revisit_keys.REVISIT}")
+        connection.execute(_PUBLISHED)
+        connection.execute(_REPLACED)
+        moved = rows_of(connection, "moved")
+        connection.execute("DROP TABLE pending; DROP TABLE settled; DROP TABLE models")
+        return moved
+
+
+def heirs(connection: engine.Connection, draft: Draft) -> None:
+    """Add to `versions` those of revisits that hold something of an original in `superseded`."""
+    with engine.reading("the revisits"):
+        versions = narrowed(connection, draft, "records", ("SELECT position FROM versions", {}))
+        if not versions or not draft.tables.get("revisits"):
+            return
+        connection.execute(_EVER, {"files": draft.paths(versions)})
+        keys: Query = ("SELECT DISTINCT key FROM ever", {})
+        files = narrowed(connection, draft, "revisits", keys)
+        if not files:
+            return
+        connection.execute(_HEIRS, {"files": draft.paths(files)})
+        records = narrowed(connection, draft, "records", ("SELECT position FROM heirs", {}))
+        if records:
+            connection.execute(_SHOWN, {"files": draft.paths(records)})
+
+
+def _standing(connection: engine.Connection, draft: Draft) -> int:
+    """Make `standing`: the published revisits that may have another original now; say how many."""
+    types = ", ".join(f"{c.name} {c.type}" for c in schema.TABLES["records"])
+    files = []
+    if draft.tables.get("revisits"):
+        connection.execute(_STIRRED)
+        files = narrowed(connection, draft, "revisits", ("SELECT DISTINCT key FROM stirred", {}))
+    records = []
+    if files:
+        connection.execute(_AFFECTED, {"files": draft.paths(files)})
+        living(connection, draft, "affected")
+        records = narrowed(connection, draft, "records", ("SELECT position FROM affected", {}))
+    if records:
+        connection.execute(_STANDING, {"files": draft.paths(records)})
+    else:
+        connection.execute(f"CREATE TABLE standing ({types})")
+    return rows_of(connection, "standing")

@@ -1,0 +1,51 @@
+"""The account of a publish: what it came to, for people and for programs."""
+
+from builder.display import tally
+from builder.snapshot.transaction import Built
+from functions.snapshot import instant
+
+
+def text(built: Built) -> str:
+    """Return the account in a line or two."""
+    if built.manifest is None:
+        return "nothing new to publish; " + tally(
+            built.records, "record is as it was", "records are as they were"
+        )
+    account = (
+        f"snapshot {built.manifest.snapshot} of {instant.to_text(built.manifest.effective)}: "
+        f"{tally(built.records, 'record')} in {tally(built.manifest.sets, 'set')} "
+        f"({built.new:,} new, {built.changed:,} changed, {_deleted(built)}"
+        f"{built.unchanged:,} ingested again, "
+        f"{tally(built.copies, 'further copy', 'further copies')}; "
+        f"{tally(built.faults, 'new fault')})"
+    )
+    manifest = built.manifest
+    if manifest.revisits:
+        account += (
+            f"\n{tally(manifest.revisits, 'revisit')}, {manifest.unresolved:,} of them without an "
+            f"original; {built.moved:,} that were published before have another original now"
+        )
+    return account
+
+
+def _deleted(built: Built) -> str:
+    return f"{built.deleted:,} of these deleted, " if built.deleted else ""
+
+
+def document(built: Built) -> dict[str, object]:
+    """Return the account as --json prints it; `snapshot` is None where there is no new one."""
+    manifest = built.manifest
+    return {
+        "snapshot": manifest.snapshot if manifest else None,
+        "effective": instant.to_text(manifest.effective) if manifest else None,
+        "records": built.records,
+        "new": built.new,
+        "changed": built.changed,
+        "deleted": built.deleted,
+        "unchanged": built.unchanged,
+        "copies": built.copies,
+        "faults": built.faults,
+        "revisits": manifest.revisits if manifest else None,
+        "unresolved": manifest.unresolved if manifest else None,
+        "moved": built.moved,
+    }

@@ -1,0 +1,192 @@
+"""Templates as items: a publish makes versions of those to which something happened in new runs.
+
+What happened to a file behind a URL is no change of the template that names it. A template that is
+lost becomes a tombstone and keeps its sets; one that is back takes its item up again, but for an
+item that was withdrawn.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.obi import key, replay
+from builder.obi.history import DOCUMENTS, Committed, history
+from builder.obi.row import SOURCE, TEMPLATE
+from builder.publish.precedence import LEFT
+from builder.snapshot.draft import Draft
+from builder.snapshot.lookup import find
+from builder.snapshot.transaction import Base
+from functions.config.configuration import Configuration
+from functions.database import engine
+from functions.snapshot import identifier, schema
+from functions.snapshot.errors import ConfigurationError, DamagedStore
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.store import Reader
+
+KIND = "template"
+FAULTS = "SELECT * FROM fault WHERE tist > {run}"
+"""The query of what was wrong in what runs after `run` read."""
+SOURCES = (
+    "SELECT replace(v.id, 'RePEc-file:', '') AS source, v.sha256 AS digest, "
+    "replace(v.id, 'RePEc-file:', '') AS path, 'redif' AS format, v.bytes, 0::BIGINT AS captures, "
+    "0::BIGINT AS skipped, coalesce(f.faults, 0) AS faults, []::VARCHAR[] AS collections, "
+    "NULL::VARCHAR AS software, NULL::VARCHAR AS operator, NULL::VARCHAR AS part_of, "
+    "NULL::VARCHAR AS description FROM version v LEFT JOIN (SELECT tist, source, count(*) AS "
+    "faults FROM fault GROUP BY ALL) f ON f.tist = v.tist AND "
+    "f.source = replace(v.id, 'RePEc-file:', '') "
+    f"WHERE v.kind = '{SOURCE}' AND v.tist > {{run}}"
+)
+"""The query of the files of ReDIF that runs after `run` found new or changed."""
+
+_LONGEST = 1 << 25  # bytes of a document, of which DuckDB holds two for each thread
+_MET = f"""
+CREATE TABLE met AS
+SELECT {{identifier}} AS identifier, o.id AS handle, o.noted, o.lost IS NOT NULL AS lost
+FROM obi o WHERE o.kind = '{TEMPLATE}' AND {{condition}}
+"""
+_TOLD = "CREATE TABLE told (handle VARCHAR, sets VARCHAR[], document VARCHAR)"
+_READ = (
+    "INSERT INTO told SELECT d.id, list_sort(d.sets), d.document::VARCHAR FROM read_json($file, "
+    "columns = {id: 'VARCHAR', sets: 'VARCHAR[]', document: 'JSON'}, "
+    "format = 'newline_delimited', compression = 'gzip', hive_partitioning = false, "
+    f"maximum_object_size = {_LONGEST}) d "
+    "JOIN met m ON m.handle = d.id AND m.noted = $tist AND NOT m.lost"
+)
+_LEFT = LEFT.format(earlier="list_concat(o.sets, o.left_sets)", now="t.sets")
+_REVISED = f"""
+CREATE TABLE templates AS
+SELECT m.identifier, m.lost AS deleted, NULL::VARCHAR AS reason,
+    if(m.lost, o.sets, t.sets) AS sets,
+    CASE WHEN o.identifier IS NULL THEN [] WHEN m.lost OR o.sets = t.sets THEN o.left_sets
+        ELSE {_LEFT} END AS left_sets,
+    t.document, o.position AS was
+FROM met m LEFT JOIN told t USING (handle) LEFT JOIN old o USING (identifier)
+WHERE CASE WHEN o.identifier IS NULL THEN NOT m.lost
+    ELSE o.reason IS NULL AND (o.deleted != m.lost OR NOT m.lost AND (
+        o.sets != t.sets OR o.document IS DISTINCT FROM t.document)) END
+"""
+_ADDED = (
+    f"INSERT INTO altered BY NAME SELECT identifier, '{KIND}' AS kind, deleted, reason, sets, "
+    "left_sets, document FROM templates"
+)
+_REPLACED = (
+    f"INSERT INTO superseded BY NAME SELECT {schema.SUPERSEDED} FROM old "
+    "WHERE position IN (SELECT was FROM templates)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """How many templates are new as items, and how many changed, of which so many are gone."""
+
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+
+
+def prefix(configuration: Configuration, before: Manifest) -> str:
+    """Return what stands before handles in identifiers.
+
+    Raises ConfigurationError for another one than was published with.
+    """
+    found = str(configuration["redif.identifier_prefix"]) or identifier.to_oai(before.namespace, "")
+    if before.prefix not in ("", found):
+        raise ConfigurationError(
+            f"redif.identifier_prefix is {found}, but templates were published with "
+            f"{before.prefix}: identifiers must not change, so set it back or use another store"
+        )
+    return found
+
+
+def revise(
+    connection: engine.Connection,
+    draft: Draft,
+    store: Reader,
+    runs: Sequence[Committed],
+    begin: str,
+    since: int,
+) -> Revised:
+    """Add to `altered` and `superseded` the templates that runs after `since` did something to.
+
+    The fold of all `runs` is in the database; `begin` is what stands before handles. Raises
+    DamagedStore for a run without a document that it should have.
+    """
+    condition = (
+        f"o.id IN (SELECT id FROM incidence WHERE kind = '{TEMPLATE}' AND tist > {int(since)})"
+    )
+    meet(connection, store, runs, begin, condition, draft.folder)
+    with engine.reading("the last snapshot"):
+        find(connection, draft, "met")
+        connection.execute(_REVISED)
+        connection.execute(_ADDED)
+        connection.execute(_REPLACED)
+        ((new, changed, deleted),) = connection.execute(
+            "SELECT count(*) FILTER (WHERE was IS NULL), count(was), "
+            "count(*) FILTER (WHERE deleted) FROM templates"
+        ).fetchall()
+    return Revised(int(new), int(changed), int(deleted))
+
+
+def recover(connection: engine.Connection, draft: Draft, base: Base) -> None:
+    """Put into `recovered` the templates of `withdrawn` as the obi store has them now.
+
+    That is as of the last run that is published; those that are lost are not put there.
+    """
+    with engine.reading("the last snapshot"):
+        wanted = f"SELECT identifier FROM withdrawn WHERE kind = '{KIND}'"
+        ((count,),) = connection.execute(f"SELECT count(*) FROM ({wanted})").fetchall()
+        connection.execute(f"DELETE FROM recovered WHERE kind = '{KIND}'")
+    if not count:
+        return
+    begin = base.before.prefix
+    runs = [run for run in history(base.store) if run.tist <= base.before.run]
+    replay.fold(connection, base.store, runs, draft.folder)
+    name = identifier.template_sql(_literal(begin), "o.id")
+    meet(connection, base.store, runs, begin, f"{name} IN ({wanted})", draft.folder)
+    with engine.reading("the last snapshot"):
+        connection.execute(
+            "INSERT INTO recovered SELECT w.* REPLACE (false AS deleted, NULL AS reason, "
+            "t.sets AS sets, t.document AS document) FROM withdrawn w "
+            "JOIN met USING (identifier) JOIN told t USING (handle)"
+        )
+
+
+def meet(
+    connection: engine.Connection,
+    store: Reader,
+    runs: Sequence[Committed],
+    begin: str,
+    condition: str,
+    scratch: Path,
+) -> None:
+    """Make `met`, the templates for which a condition of `obi o` holds, and `told`.
+
+    That has sets and documents of those of them that are not lost. Raises DamagedStore.
+    """
+    with engine.reading("what the logs of the runs come to"):
+        name = identifier.template_sql(_literal(begin), "o.id")
+        connection.execute(_MET.format(identifier=name, condition=condition))
+        connection.execute(_TOLD)
+        noted = connection.execute(
+            "SELECT DISTINCT noted FROM met WHERE NOT lost ORDER BY noted"
+        ).fetchall()
+    by_tist = {run.tist: run for run in runs}
+    for (tist,) in noted:
+        place, digest = key.run(tist) + DOCUMENTS, by_tist[tist].documents
+        path = replay.fetched(store, place, digest, scratch / "documents.jsonl.gz")
+        try:
+            with engine.reading(f"the documents of the run {tist}"):
+                connection.execute(_READ, {"file": str(path), "tist": tist})
+        finally:
+            path.unlink(missing_ok=True)
+    with engine.reading("what the logs of the runs come to"):
+        lacking = connection.execute(
+            "SELECT handle, noted FROM met ANTI JOIN told USING (handle) WHERE NOT lost "
+            "ORDER BY ALL LIMIT 1"
+        ).fetchall()
+    for handle, tist in lacking:
+        raise DamagedStore(f"{key.run(tist)}{DOCUMENTS} is damaged: it has no document of {handle}")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

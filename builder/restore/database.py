@@ -1,0 +1,43 @@
+"""The database of a restore: SQLite on disk, which is gone with the process."""
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from builder.restore.errors import RebuildError
+
+T = TypeVar("T")
+
+
+class Database(sqlite3.Connection):
+    """A connection that threads may share, whose statements raise RebuildError."""
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        """Carry out a statement."""
+        return _told(lambda: super(Database, self).execute(sql, *values))
+
+    def executemany(self, sql: str, rows: Iterable[Any], /) -> sqlite3.Cursor:
+        """Carry out a statement for each row; what the rows raise is raised."""
+        return _told(lambda: super(Database, self).executemany(sql, rows))
+
+
+def opened(path: Path, tables: str, kilobytes: int) -> Database:
+    """Make a database with these tables, of which so much stays in memory. Raises RebuildError."""
+    settings = (
+        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = FILE; "
+        f"PRAGMA cache_size = {-kilobytes};"
+    )
+    database = _told(lambda: sqlite3.connect(path, check_same_thread=False, factory=Database))
+    _told(lambda: database.executescript(settings + tables))
+    return database
+
+
+def _told(call: Callable[[], T]) -> T:
+    try:
+        return call()
+    except sqlite3.Error as error:
+        raise RebuildError(
+            f"the scratch files of a restore cannot be written: {error}; free some space, or name "
+            "another folder by TMPDIR"
+        ) from error

@@ -1,0 +1,225 @@
+"""An endpoint as the source of a restore: a store that is served, asked over HTTP.
+
+Captures are listed by /cdx or, of a set, by OAI-PMH's ListRecords in the format capture. Their
+bytes come from /content as they are stored, so that their digest is verified here, and codings are
+undone here. What is cut off is gone on with by its range.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from urllib.parse import urlencode
+
+from builder.http.errors import NotHad
+from builder.http.wire import Answer
+from builder.restore import listing, scope
+from builder.restore.client import TOLD, Exchange, is_address, passed
+from builder.restore.errors import Missing, RebuildError
+from builder.restore.protocols import Bytes, Choice, Held
+from functions.archive import coding
+from functions.archive import digest as digests
+from functions.archive.coding import Undecodable
+from functions.content import stream
+from functions.content.errors import STATUSES, ContentError
+from functions.content.scope import Scope
+from functions.snapshot.errors import SheafError
+
+_ORIGINAL = "x-archive-orig-"
+_CODED = "x-archive-coded"
+_DIGEST = "x-archive-payload-digest"
+_TOO_LARGE = 413
+_PARTIAL = 206
+_LONGEST = 300
+
+
+class EndpointSource:
+    """Implements Source over HTTP. `base` is the address below which /oai and /content lie."""
+
+    def __init__(self, base: str, exchange: Exchange) -> None:
+        self.address = base
+        self._exchange = exchange
+
+    def captures(self, choice: Choice) -> Iterator[Held]:
+        """Yield the captures of the choice, as the endpoint lists them."""
+        if choice.set is None and choice.urls:
+            for url in choice.urls:
+                yield from self._searched(scope.parse(url), choice.until)
+            return
+        wanted = scope.ranges(choice.urls)
+        for held in self._listed(choice.set):
+            within = wanted is None or any(first <= held.surt < last for first, last in wanted)
+            if within and held.stamp <= choice.until:
+                yield held
+
+    def of_url(self, url: str, until: str) -> Iterator[Held]:
+        """Yield the captures of one URL."""
+        yield from self._searched(Scope(url, "exact", ()), until)
+
+    @contextmanager
+    def opened(self, identifier: str, digest: str = "") -> Iterator[Bytes]:
+        """Give the bytes of a capture, codings undone and the digest verified.
+
+        That of its listing counts where the answer names none.
+        """
+        url = f"{self.address}/content?{urlencode({'id': identifier, 'coded': '1'})}"
+        with ExitStack() as stack:
+            answer = stack.enter_context(self._exchange.ask(url))
+            if answer.status == _TOO_LARGE:
+                passed(answer)
+                stack.close()
+                answer = stack.enter_context(self._exchange.ask(url, {"Range": "bytes=0-"}))
+            if answer.status not in (200, _PARTIAL):
+                raise _refusal(answer, identifier)
+            try:
+                yield self._bytes(url, answer, identifier, digest)
+            except ContentError as error:
+                raise Missing(error.code, str(error)) from error
+
+    def close(self) -> None:
+        """End all that is under way."""
+        self._exchange.close()
+
+    def _bytes(self, url: str, answer: Answer, identifier: str, digest: str) -> Bytes:
+        bears = [name for name in answer.headers.get(_CODED, "").split(", ") if name]
+        chunked = "chunked" in bears
+        declared = _declared(answer.headers.get(_DIGEST, "")) or _declared(digest)
+        pieces = self._pieces(url, answer)
+        source = stream.verified(pieces, declared, identifier, chunked=chunked)
+        codings = [name for name in bears if name != "chunked"]
+        try:
+            plain = coding.decoded(source, codings, chunked=chunked) if bears else source
+        except Undecodable as error:
+            raise ContentError("undecodable", str(error)) from error
+        size = None if bears else _size(answer)
+        return Bytes(stream.proven(plain, source), size, _archived(answer.headers))
+
+    def _pieces(self, url: str, answer: Answer) -> Iterator[bytes]:
+        """Yield the payload as it is stored, going on where an answer ends before it does."""
+        at, tried = 0, 0
+        tag, total = answer.headers.get("etag", ""), _size(answer)
+        with ExitStack() as stack:
+            while True:
+                why = "the answer ended before its bytes did"
+                try:
+                    for chunk in answer.body:
+                        at += len(chunk)
+                        tried = 0
+                        yield chunk
+                    if total is None or at >= total:
+                        return
+                except NotHad as failure:
+                    why = str(failure)
+                tried += 1
+                if tried > self._exchange.manners.retries or not tag or tag.startswith("W/"):
+                    raise Missing("cut-short", f"after {at:,} bytes: {why}")
+                stack.close()
+                wanted = {"Range": f"bytes={at}-", "If-Range": tag}
+                answer = stack.enter_context(self._exchange.ask(url, wanted))
+                told = answer.headers.get("content-range", "")
+                if answer.status != _PARTIAL or not told.startswith(f"bytes {at}-"):
+                    raise Missing("cut-short", f"after {at:,} bytes, and then it was another one")
+
+    def _searched(self, found: Scope, until: str) -> Iterator[Held]:
+        asked = {
+            "url": found.url,
+            "matchType": found.match,
+            "to": until,
+            "fl": listing.FIELDS,
+            "output": "json",
+            "showResumeKey": "true",
+        }
+        key: str | None = ""
+        keys = listing.Keys()
+        while key is not None:
+            given = {**asked, listing.KEY: key} if key else asked
+            url = f"{self.address}/cdx?{urlencode(given, errors='surrogatepass')}"
+            answer, body = self._exchange.read(url)
+            if answer.status != 200:
+                raise _unlisted(answer, body, self.address)
+            key = None
+            for raw in body.split(b"\n"):
+                line = listing.line(raw)
+                if isinstance(line, Held):
+                    yield line
+                elif line:
+                    key = line
+            if key is not None and keys.again(key):
+                raise RebuildError(f"{self.address} gives the same resume key again and again")
+
+    def _listed(self, spec: str | None) -> Iterator[Held]:
+        asked = {"verb": "ListRecords", "metadataPrefix": "capture"}
+        if spec is not None:
+            asked["set"] = spec
+        keys = listing.Keys()
+        while True:
+            answer, body = self._exchange.read(f"{self.address}/oai?{urlencode(asked)}")
+            if answer.status != 200:
+                raise _unlisted(answer, body, self.address)
+            found, token = listing.page(body, self.address)
+            yield from found
+            if not token:
+                return
+            if keys.again(token):
+                raise RebuildError(f"{self.address} gives the same resumption token again")
+            asked = {"verb": "ListRecords", "resumptionToken": token}
+
+
+def base(url: str) -> str:
+    """Return what /oai, /cdx and /content lie below, of the base URL or the site's address.
+
+    Raises RebuildError for what is no address of a server.
+    """
+    if not is_address(url) or {"?", "#"} & set(url):
+        raise RebuildError(f"{url}: expected the address of an endpoint, as https://host/oai")
+    return url.rstrip("/").removesuffix("/oai").rstrip("/")
+
+
+def _archived(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the archived response's headers out of those of an answer."""
+    found = {
+        name.removeprefix(_ORIGINAL): value
+        for name, value in headers.items()
+        if name.startswith(_ORIGINAL)
+    }
+    found.setdefault("content-type", headers.get("content-type", ""))
+    return found
+
+
+def _size(answer: Answer) -> int | None:
+    """Return how many bytes the whole has, where an answer says so."""
+    told = answer.headers.get("content-length", "")
+    if answer.status == _PARTIAL:
+        told = answer.headers.get("content-range", "").rpartition("/")[2]
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 19 else None
+
+
+def _refusal(answer: Answer, identifier: str) -> SheafError:
+    code = answer.headers.get(TOLD, "")
+    said = _line(answer)
+    if code == "disabled":
+        return RebuildError(f"this endpoint gives no content: {said}")
+    known = code if code in STATUSES else "refused"
+    return Missing(known, said or f"{identifier}: HTTP status {answer.status}")
+
+
+def _line(answer: Answer) -> str:
+    """Return the first of what an answer says in words."""
+    said = bytearray()
+    try:
+        for chunk in answer.body:
+            said += chunk
+            if len(said) > _LONGEST:
+                break
+    except NotHad:
+        pass
+    return " ".join(said[:_LONGEST].decode("utf-8", "replace").split())
+
+
+def _unlisted(answer: Answer, body: bytes, where: str) -> RebuildError:
+    said = " ".join(body[:_LONGEST].decode("utf-8", "replace").split())
+    return RebuildError(f"{where} lists no captures: HTTP status {answer.status}: {said}")
+
+
+def _declared(digest: str) -> digests.Declared | None:
+    """Return a digest with its label or, if it has none, of a SHA-1; None where it is no such."""
+    labelled = digest if ":" in digest else f"sha1:{digest}"
+    return digests.parse(labelled.encode("latin-1", "replace"))

@@ -1,0 +1,210 @@
+"""The folder into which a site is restored: files are put there, and never a byte beside it.
+
+Every name on the way is opened from the folder above it and is no link, so that whatever lies in
+the folder, or is put there meanwhile, cannot lead elsewhere. A file is written under another name,
+and takes its place once it is whole. One process at a time works in a folder.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.restore.errors import Missing, RebuildError
+from builder.restore.names import MANIFEST
+
+WORK = ".sheaf-restore"
+"""The folder of what is not finished."""
+_INTO = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ANEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_NO_LINK_NOR_PIPE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_IN_THE_WAY = frozenset(
+    {errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EXDEV, errno.EEXIST, errno.ENOTEMPTY}
+)
+
+
+class Folder:
+    """A folder of this machine. Safe to use from threads."""
+
+    def __init__(self, root: Path) -> None:
+        """Begin to work in it; it is made where it is not there. Raises RebuildError."""
+        self._root = root
+        self._count = 0
+        self._lock = threading.Lock()
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            self._at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise RebuildError(f"{root} cannot be written to: {error.strerror}") from error
+        try:
+            self._work = self._begun()
+        except BlockingIOError as error:
+            os.close(self._at)
+            raise RebuildError(f"{root}: another restore is at work in it") from error
+        except OSError as error:
+            os.close(self._at)
+            raise RebuildError(f"{root / WORK} cannot be used: {error.strerror}") from error
+
+    def _begun(self) -> int:
+        """Open the folder of what is not finished, which is this process's from now on."""
+        with contextlib.ExitStack() as stack:
+            work = self._below(self._at, WORK)
+            stack.callback(os.close, work)
+            fcntl.flock(work, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for left in os.listdir(work):  # noqa: PTH208 - by its handle, not by its name
+                os.unlink(left, dir_fd=work)
+            stack.pop_all()
+        return work
+
+    def close(self) -> None:
+        """Let go of it."""
+        with contextlib.suppress(OSError):  # something is left in it, or it is no folder any more
+            os.rmdir(WORK, dir_fd=self._at)
+        os.close(self._work)
+        os.close(self._at)
+
+    @contextmanager
+    def written(self) -> Iterator[tuple[BinaryIO, str]]:
+        """Give a new file, and its name for `place`; if it takes no place, it is removed."""
+        with self._lock:
+            self._count += 1
+            name = f"{self._count}.part"
+        with os.fdopen(os.open(name, _ANEW, 0o644, dir_fd=self._work), "w+b") as out:
+            try:
+                yield out, name
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=self._work)
+
+    def place(self, name: str, path: str, *, over: bool) -> None:
+        """Have a file that was `written` and flushed take its place; `over` one that is ours.
+
+        Raises Missing in-the-way where something else is there, or on the way.
+        """
+        *folders, last = path.split("/")
+        with self._opened(path, folders, make=True) as into, _told(path):
+            if not over and _is_there(into, last):
+                raise Missing("in-the-way", f"{path} is there already")
+            os.rename(name, last, src_dir_fd=self._work, dst_dir_fd=into)
+
+    def link(self, known: str, path: str, *, over: bool) -> bool:
+        """Have a file be another name of one that is there; False where the disk cannot do that."""
+        *folders, last = known.split("/")
+        with self._lock:
+            self._count += 1
+            name = f"{self._count}.link"
+        with self._opened(known, folders, make=False) as there:
+            try:
+                os.link(last, name, src_dir_fd=there, dst_dir_fd=self._work, follow_symlinks=False)
+            except OSError:
+                return False
+        self.place(name, path, over=over)
+        return True
+
+    def is_free(self, path: str) -> bool:
+        """Tell whether nothing is where a file is to be put. Raises Missing in-the-way."""
+        *folders, last = path.split("/")
+        try:
+            with self._opened(path, folders, make=False) as there, _told(path):
+                return not _is_there(there, last)
+        except FileNotFoundError:
+            return True
+
+    def state(self, path: str) -> tuple[int, int] | None:
+        """Return size and time (nanoseconds) of a file; None where there is none, or no file."""
+        *folders, last = path.split("/")
+        try:
+            with self._opened(path, folders, make=False) as there, _told(path):
+                found = os.stat(last, dir_fd=there, follow_symlinks=False)
+        except (Missing, FileNotFoundError):
+            return None
+        return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
+
+    def remove(self, path: str) -> None:
+        """Remove a file, and the folders that it leaves empty."""
+        *folders, last = path.split("/")
+        with self._opened(path, folders, make=False) as there, _told(path):
+            os.unlink(last, dir_fd=there)
+        while folders:
+            *above, last = folders
+            with self._opened(path, above, make=False) as there:
+                try:
+                    os.rmdir(last, dir_fd=there)
+                except OSError:
+                    return
+            folders = above
+
+    def manifest(self) -> BinaryIO | None:
+        """Open the manifest that an earlier restore has left, if there is one.
+
+        Raises RebuildError where it is no file.
+        """
+        try:
+            handle = os.open(MANIFEST, os.O_RDONLY | _NO_LINK_NOR_PIPE, dir_fd=self._at)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise RebuildError(f"{self._root / MANIFEST}: {error.strerror}") from error
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise RebuildError(f"{self._root / MANIFEST} is no file")
+        return os.fdopen(handle, "rb")
+
+    def journal(self) -> BinaryIO:
+        """Open the manifest to add to it. Raises RebuildError."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK_NOR_PIPE
+        try:
+            return os.fdopen(os.open(MANIFEST, flags, 0o644, dir_fd=self._at), "ab")
+        except OSError as error:
+            raise RebuildError(f"{self._root / MANIFEST}: {error.strerror}") from error
+
+    @contextmanager
+    def _opened(self, path: str, folders: list[str], *, make: bool) -> Iterator[int]:
+        """Give the innermost of the folders. Raises Missing, FileNotFoundError unless `make`."""
+        if {"", ".", ".."} & {*path.split("/")}:
+            raise Missing("in-the-way", f"{path} is no path of a restored file")
+        at = self._at
+        try:
+            for name in folders:
+                with _told(path):
+                    below = self._below(at, name) if make else os.open(name, _INTO, dir_fd=at)
+                if at != self._at:
+                    os.close(at)
+                at = below
+            yield at
+        finally:
+            if at != self._at:
+                os.close(at)
+
+    def _below(self, at: int, name: str) -> int:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o755, dir_fd=at)
+        return os.open(name, _INTO, dir_fd=at)
+
+
+def _is_there(at: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=at, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Turn what a disk refuses into Missing; one that is full is for the caller."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        code = "in-the-way" if error.errno in _IN_THE_WAY else "no-room"
+        raise Missing(code, f"{path}: {error.strerror}") from error

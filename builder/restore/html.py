@@ -1,0 +1,235 @@
+"""Markup: the references of an HTML page replaced; every other byte of it stays as it is.
+
+Tags are told as the tokenizer of HTML does it (section 13.2.5), comments and the texts of scripts
+passed over. It takes time in proportion to the page, whatever that holds.
+"""
+
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from builder.restore import css
+from builder.restore.css import Reference
+
+_OPENED = re.compile(r"<(?:(!--)|([A-Za-z][^\s/>]*)|[!?/])")
+_BETWEEN = re.compile(r"[\s/]*")
+_NAME = re.compile(r"=?[^\s/>=]*")
+_EQUALS = re.compile(r"\s*=\s*")
+_UNQUOTED = re.compile(r"[^\s>]*")
+_RAW = {
+    name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE)
+    for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
+}
+_DELAY = re.compile(r"\s*+[0-9.]*+\s*+[;,]?\s*+(?:url\s*+=\s*+)?", re.IGNORECASE)
+_SPACES = re.compile(r"[\s,]*")
+_WORD = re.compile(r"\S+")
+
+_URLS: Mapping[str, frozenset[str] | None] = {
+    # attribute: the elements in which it is a URL, None for all
+    "href": None,
+    "src": None,
+    "xlink:href": None,
+    "poster": None,
+    "background": None,
+    "longdesc": None,
+    "cite": None,
+    "lowsrc": None,
+    "dynsrc": None,
+    "formaction": None,
+    "data-src": None,
+    "action": frozenset({"form"}),
+    "data": frozenset({"object"}),
+}
+_SETS = frozenset({"srcset", "imagesrcset", "data-srcset"})
+_OFF = frozenset({"integrity", "crossorigin"})
+"""Attributes that keep a browser from loading what lies on a disk, or was rewritten."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attribute:
+    """An attribute: its name in lower case, its value as written, and where both stand."""
+
+    name: str
+    value: str
+    start: int
+    value_start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    name: str
+    attributes: tuple[_Attribute, ...]
+    end: int
+
+    def value(self, name: str, decode: Callable[[str], str]) -> str:
+        """Return the value of an attribute, the first of its name; "" where there is none."""
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return html.unescape(decode(attribute.value))
+        return ""
+
+
+Decode = Callable[[str], str]
+"""Gives the characters that a part of a page stands for, which may be read byte by byte."""
+
+
+def base(text: str, decode: Decode) -> str | None:
+    """Return the first base URL that a page declares."""
+    for tag in _tags(text):
+        if tag.name == "base" and (found := tag.value("href", decode).strip()):
+            return found
+    return None
+
+
+def rewritten(text: str, reference: Reference, decode: Decode) -> str:
+    """Return a page with what `reference` gives for its references, and its base switched off.
+
+    So are policies and checks within the page that would keep it from being seen from a disk. What
+    is new in it is ASCII.
+    """
+    pieces: list[str] = []
+    at = 0
+    for start, end, new in _changes(text, reference, decode):
+        pieces += (text[at:start], new)
+        at = end
+    pieces.append(text[at:])
+    return "".join(pieces)
+
+
+def _changes(text: str, reference: Reference, decode: Decode) -> Iterator[tuple[int, int, str]]:
+    for tag in _tags(text):
+        refreshes = tag.name == "meta" and _is_refresh(tag.value("http-equiv", decode))
+        for attribute in tag.attributes:
+            value = html.unescape(decode(attribute.value))
+            if _is_off(tag, attribute.name, value):
+                yield attribute.start, attribute.start, "data-"
+                continue
+            change = _change(tag.name, attribute.name, refreshes=refreshes)
+            if change is not None and (new := change(value, reference)) != value:
+                quoted = new.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+                ascii_only = quoted.encode("ascii", "xmlcharrefreplace").decode("ascii")
+                yield attribute.value_start, attribute.end, f'"{ascii_only}"'
+        if tag.name == "style":
+            end = _raw_end(text, tag)
+            inner = text[tag.end : end]
+            new = css.rewritten(inner, lambda written: reference(decode(written)))
+            if new != inner:
+                yield tag.end, end, new
+
+
+def _is_off(tag: _Tag, name: str, value: str) -> bool:
+    if tag.name == "base":
+        return name == "href"
+    if tag.name == "meta":
+        return name == "http-equiv" and value.strip().lower().startswith("content-security")
+    return name in _OFF
+
+
+def _is_refresh(value: str) -> bool:
+    return value.strip().lower() == "refresh"
+
+
+def _change(element: str, name: str, *, refreshes: bool) -> Callable[[str, Reference], str] | None:
+    """Return what rewrites the value of an attribute, None where it is no reference."""
+    if name in _SETS:
+        return _images
+    if name == "style":
+        return css.rewritten
+    if name == "content":
+        return _refresh if refreshes else None
+    if name in _URLS:
+        elements = _URLS[name]
+        return _single if elements is None or element in elements else None
+    return None
+
+
+def _single(value: str, reference: Reference) -> str:
+    found = reference(value)
+    return value if found is None else found
+
+
+def _refresh(value: str, reference: Reference) -> str:
+    delay = _DELAY.match(value)
+    at = delay.end() if delay else 0
+    written = value[at:].rstrip()
+    if written[:1] in ('"', "'"):
+        written = written[1:].partition(written[0])[0]
+    new = reference(written) if written else None
+    return value if new is None else value[:at] + new
+
+
+def _images(value: str, reference: Reference) -> str:
+    """Rewrite candidates of a source set (HTML, section 4.8.4.2.1)."""
+    pieces: list[str] = []
+    at = 0
+    while at < len(value):
+        spaces = _SPACES.match(value, at)
+        at = spaces.end() if spaces else at
+        word = _WORD.match(value, at)
+        if word is None:
+            break
+        url = word[0].rstrip(",")
+        at = word.end()
+        descriptor = ""
+        if url == word[0]:
+            comma = value.find(",", at)
+            end = comma if comma >= 0 else len(value)
+            descriptor, at = value[at:end].strip(), end
+        new = reference(url)
+        pieces.append(" ".join(filter(None, (url if new is None else new, descriptor))))
+    return ", ".join(pieces)
+
+
+def _tags(text: str) -> Iterator[_Tag]:
+    """Yield the start tags, but those in comments and in texts that are no markup."""
+    at = 0
+    while found := _OPENED.search(text, at):
+        if found[1]:
+            at = text.find("-->", found.end())
+        elif not found[2]:
+            at = text.find(">", found.end())
+        else:
+            tag = _tag(text, found[2].lower(), found.end())
+            if tag is None:
+                return
+            yield tag
+            at = _raw_end(text, tag) if tag.name in _RAW else tag.end
+        if at < 0:
+            return
+
+
+def _raw_end(text: str, tag: _Tag) -> int:
+    found = _RAW[tag.name].search(text, tag.end)
+    return found.start() if found else len(text)
+
+
+def _tag(text: str, name: str, at: int) -> _Tag | None:
+    """Return the tag whose attributes begin there, None where it does not end."""
+    attributes: list[_Attribute] = []
+    while True:
+        between = _BETWEEN.match(text, at)
+        at = between.end() if between else at
+        if at >= len(text):
+            return None
+        if text[at] == ">":
+            return _Tag(name, tuple(attributes), at + 1)
+        named = _NAME.match(text, at)
+        start, at = at, named.end() if named else at + 1
+        equals = _EQUALS.match(text, at)
+        if equals is None:
+            attributes.append(_Attribute(text[start:at].lower(), "", start, at, at))
+            continue
+        value_at = equals.end()
+        if text[value_at : value_at + 1] in ('"', "'"):
+            end = text.find(text[value_at], value_at + 1)
+            if end < 0:
+                return None
+            value, after = text[value_at + 1 : end], end + 1
+        else:
+            unquoted = _UNQUOTED.match(text, value_at)
+            after = unquoted.end() if unquoted else value_at
+            value = text[value_at:after]
+        attributes.append(_Attribute(text[start:at].lower(), value, start, value_at, after))
+        at = after

@@ -1,0 +1,132 @@
+"""Captures as an endpoint lists them: lines of /cdx, and records of OAI-PMH in the format capture.
+
+Nothing of it is believed further than it has to be: what is no capture is left out.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from builder.restore.errors import RebuildError
+from builder.restore.protocols import Held
+from builder.restore.scope import asked
+from functions.url import surt
+
+FIELDS = "url,timestamp,status,digest,redirect,mime,media_type,size,method,requestBody,identifier"
+"""What is asked for of each capture at /cdx."""
+KEY = "resumeKey"
+
+_OAI = "{http://www.openarchives.org/OAI/2.0/}"
+_CAPTURE = "{urn:x-sheaf:capture:1}"
+_REVISIT = "warc/revisit"
+
+
+class Keys:
+    """The keys of a list's pages, few of which are kept: tells of one that goes round (Brent)."""
+
+    def __init__(self) -> None:
+        self._kept = ""
+        self._left = self._room = 1
+
+    def again(self, key: str) -> bool:
+        """Tell whether a key was given out before, after some rounds at the latest."""
+        if key == self._kept:
+            return True
+        self._left -= 1
+        if not self._left:
+            self._kept = key
+            self._left = self._room = 2 * self._room
+        return False
+
+
+def line(raw: bytes) -> Held | str | None:
+    """Return the capture of a line of /cdx, or its resume key; None for what is neither."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    if isinstance(found.get(KEY), str):
+        return str(found[KEY])
+    revisit = found.get("mime") == _REVISIT
+    return _held(
+        {**found, "mime": found.get("media_type"), "length": found.get("size")}, revisit=revisit
+    )
+
+
+def page(raw: bytes, where: str) -> tuple[list[Held], str]:
+    """Return the captures of a page of ListRecords, and the token of the next one, if any.
+
+    Raises RebuildError for what is no such page, and for an error of the protocol.
+    """
+    try:
+        root = ElementTree.fromstring(raw)
+    except ElementTree.ParseError as error:
+        raise RebuildError(f"{where} answered something that is no XML: {error}") from error
+    faults = root.findall(f"{_OAI}error")
+    if any(fault.get("code") != "noRecordsMatch" for fault in faults):
+        told = "; ".join(f"{fault.get('code')}: {fault.text or ''}".strip() for fault in faults)
+        raise RebuildError(f"{where} answered {told}")
+    listed = root.find(f"{_OAI}ListRecords")
+    if listed is None:
+        if faults:
+            return [], ""
+        raise RebuildError(f"{where} answered no OAI-PMH")
+    token = (listed.findtext(f"{_OAI}resumptionToken") or "").strip()
+    return list(_records(listed)), token
+
+
+def _records(listed: ElementTree.Element) -> Iterator[Held]:
+    for record in listed.iterfind(f"{_OAI}record"):
+        capture = record.find(f"{_OAI}metadata/{_CAPTURE}capture")
+        if capture is None:  # a deleted one
+            continue
+        found = {child.tag.removeprefix(_CAPTURE): child.text or "" for child in capture}
+        digits = "".join(filter(str.isdigit, found.get("fetch_date", "")[:19]))
+        held = _held(
+            {
+                "identifier": record.findtext(f"{_OAI}header/{_OAI}identifier"),
+                "url": found.get("url"),
+                "timestamp": digits + "00000101000000"[len(digits) :] if digits else "",
+                "status": found.get("fetch_status"),
+                "redirect": found.get("fetch_redirect"),
+                "method": found.get("fetch_method"),
+                "requestBody": found.get("fetch_body"),
+                "digest": found.get("content_digest"),
+                "mime": found.get("content_mime_type") or found.get("content_mime_detected"),
+                "length": found.get("content_length"),
+            },
+            revisit=found.get("warc_record_type") == "revisit",
+        )
+        if held is not None:
+            yield held
+
+
+def _held(found: Mapping[str, Any], *, revisit: bool) -> Held | None:
+    identifier, url = found.get("identifier"), found.get("url")
+    if not (isinstance(identifier, str) and isinstance(url, str) and identifier):
+        return None
+    method, body = found.get("method"), found.get("requestBody")
+    method = method if isinstance(method, str) and method.isascii() and method else None
+    body = body if isinstance(body, str) and method else None
+    stamp = str(found.get("timestamp") or "")
+    return Held(
+        identifier=identifier,
+        url=asked(url, method, body),
+        surt=surt.of_request(url.encode("utf-8", "surrogatepass"), method, body),
+        stamp=stamp if stamp.isascii() and stamp.isdigit() and len(stamp) == 14 else "",
+        status=_number(found.get("status")),
+        redirect=str(found.get("redirect") or "") or None,
+        digest=str(found.get("digest") or ""),
+        media_type=str(found.get("mime") or ""),
+        length=None if revisit else _number(found.get("length")),
+        revisit=revisit,
+        method=method,
+    )
+
+
+def _number(given: object) -> int | None:
+    written = str(given) if given is not None else ""
+    return int(written) if written.isascii() and written.isdigit() and len(written) < 19 else None

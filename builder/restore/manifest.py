@@ -1,0 +1,180 @@
+"""The manifest of a restored folder: a JSON line for each URL, and what is known of its file.
+
+While a restore is at work it is a journal, to which each file is added just before it takes its
+place; of lines with one path the last one counts. So a restore that was ended goes on, and knows
+which files are its own.
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from builder.restore import database
+from builder.restore.plan import Led, Planned
+
+_TABLES = """
+CREATE TABLE entry (path TEXT PRIMARY KEY, sha256 TEXT, line BLOB) WITHOUT ROWID;
+CREATE INDEX digests ON entry (sha256) WHERE sha256 IS NOT NULL;
+"""
+_MEMORY = 8192  # KiB that the database takes
+_HIGHEST = 1 << 53
+_LONGEST = 1 << 20
+"""Bytes of a line; a URL may be long, but no longer than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line: a file, a redirect (which has the path of where it leads), or what is missing.
+
+    `timestamp` has 14 digits; `renamed` is why the path is not the natural one. `size`, `mtime` (in
+    seconds since 1970) and `sha256` are of the file; `converted` tells a file with links rewritten,
+    and by which plan. `missing` is the code by which there is no file, `detail` says more.
+    """
+
+    url: str
+    identifier: str
+    timestamp: str
+    path: str | None
+    status: int | None = None
+    media_type: str | None = None
+    digest: str | None = None
+    renamed: str | None = None
+    size: int | None = None
+    mtime: int | None = None
+    sha256: str | None = None
+    converted: str | None = None
+    redirect: str | None = None
+    missing: str | None = None
+    detail: str | None = None
+
+    def line(self) -> bytes:
+        """Return it as a line, without what is not known."""
+        document = {name: value for name, value in asdict(self).items() if value is not None}
+        return json.dumps(document, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+    def is_of(self, file: Planned) -> bool:
+        """Tell whether it is of the very capture that is to be at its path."""
+        return (self.identifier, self.url) == (file.identifier, file.url)
+
+
+def of_file(file: Planned) -> Entry:
+    """Return the line of a file of which nothing is known but the plan."""
+    return Entry(
+        url=file.url,
+        identifier=file.identifier,
+        timestamp=file.stamp,
+        path=file.path,
+        status=file.status,
+        media_type=file.media_type or None,
+        digest=file.digest or None,
+        renamed=file.why or None,
+    )
+
+
+def of_redirect(led: Led) -> Entry:
+    """Return the line of a redirect."""
+    return Entry(led.url, led.identifier, led.stamp, led.path, led.status, redirect=led.goal)
+
+
+def parse(line: bytes) -> Entry | None:
+    """Return the entry of a line, None for what is none: the last one may have been cut."""
+    try:
+        document = json.loads(line)
+        known = {field.name for field in fields(Entry)}
+        entry = Entry(**{name: value for name, value in document.items() if name in known})
+        return entry if _is_sound(entry) else None
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Tell whether all of an entry is what `line` writes: anybody may have written it.
+
+    Raises UnicodeEncodeError for half a character.
+    """
+    found = asdict(entry)
+    numbers = [found.pop(name) for name in ("status", "size", "mtime")]
+    needed = (entry.url, entry.identifier, entry.timestamp)
+    texts = [text for text in found.values() if text is not None]
+    return (
+        all(isinstance(text, str) and text.encode() is not None for text in (*texts, *needed))
+        and all(n is None or (isinstance(n, int) and abs(n) < _HIGHEST) for n in numbers)
+        and "\0" not in (entry.path or "")
+    )
+
+
+class Entries:
+    """The entries of a folder's files by path, on disk. Safe to use from threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._lock = threading.Lock()
+        self._database = database.opened(folder / "entries.sqlite", _TABLES, _MEMORY)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    def load(self, stream: BinaryIO) -> None:
+        """Read a manifest or a journal."""
+
+        def rows() -> Iterator[tuple[Any, ...]]:
+            while line := stream.readline(_LONGEST):
+                entry = parse(line)
+                if entry and entry.path and entry.redirect is None:
+                    yield entry.path, entry.sha256, line
+
+        self._database.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)", rows())
+
+    def add(self, entry: Entry) -> None:
+        """Put an entry of a file in place of that of its path."""
+        with self._lock:
+            self._database.execute(
+                "INSERT OR REPLACE INTO entry VALUES (?, ?, ?)",
+                (entry.path, entry.sha256, entry.line()),
+            )
+
+    def of(self, path: str) -> Entry | None:
+        """Return the entry of a path."""
+        return self._one("SELECT line FROM entry WHERE path = ?", path)
+
+    def alike(self, sha256: str, path: str) -> Entry | None:
+        """Return an entry of a file with these bytes, but for that of this path."""
+        return self._one(
+            "SELECT line FROM entry WHERE sha256 = ? AND path <> ? ORDER BY path LIMIT 1",
+            sha256,
+            path,
+        )
+
+    def paths(self) -> Iterator[str]:
+        """Yield the paths in order; entries may be removed meanwhile."""
+        last = ""
+        while row := self._database.execute(
+            "SELECT min(path) FROM entry WHERE path > ?", (last,)
+        ).fetchone():
+            if row[0] is None:
+                return
+            last = row[0]
+            yield last
+
+    def remove(self, path: str) -> None:
+        """Forget a path."""
+        with self._lock:
+            self._database.execute("DELETE FROM entry WHERE path = ?", (path,))
+
+    def _one(self, sql: str, *values: str) -> Entry | None:
+        with self._lock:
+            row = self._database.execute(sql, values).fetchone()
+        return parse(row[0]) if row else None
+
+
+def lacking(entry: Entry, code: str, detail: str) -> Entry:
+    """Return the entry of a file that cannot be restored, by code, and what more there is to say.
+
+    What is known of an earlier file at its path is not said of it.
+    """
+    return replace(
+        entry, size=None, mtime=None, sha256=None, converted=None, missing=code, detail=detail
+    )

@@ -1,0 +1,236 @@
+"""Names: the path at which a URL is kept, as it would be were no other URL there.
+
+`host/path`, as wget has it, `index.html` for what ends with a slash, `@query` behind the name. What
+a URL's path has escaped stands as the character that it is, where every system takes that in a
+name; whatever cannot stand so is %XX, and no part of a path is otherwise left out or changed. So
+two URLs have one path only if they mean the same but for scheme, user, fragment or default port, or
+if a part was cut for its length; Names tells of both.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, unquote_to_bytes
+
+from builder.filename import is_device
+
+LONGEST = 255
+"""Bytes of a name in UTF-8, which is what disks take."""
+WHOLE = 1024
+"""Bytes of a path; systems take 4,096, of which DIR and those who copy it need theirs."""
+DEPTH = 48
+"""Names of a path."""
+INDEX = "index.html"
+MANIFEST = "manifest.jsonl"
+"""The file of a restored folder that tells of the others; beside it are folders alone."""
+MARKED = 21
+"""Characters of a mark: a tilde and 20 hexadecimal digits. No natural name has one at its end."""
+_NATURAL = WHOLE - MARKED - len(INDEX) - 1
+"""Bytes of a natural path, which a mark, and a name within it, may follow."""
+
+EXTENSIONS: Mapping[str, tuple[str, ...]] = {
+    # media type: the extensions by which it is known from a disk, the first one being added
+    "text/html": (".html", ".htm", ".xhtml", ".shtml"),
+    "application/xhtml+xml": (".xhtml", ".html", ".htm"),
+    "text/css": (".css",),
+    "image/svg+xml": (".svg",),
+    "text/javascript": (".js", ".mjs"),
+    "application/javascript": (".js", ".mjs"),
+    "application/x-javascript": (".js", ".mjs"),
+    "application/pdf": (".pdf",),
+}
+"""Types that a browser tells by the extension alone where it reads from a disk."""
+
+_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(//)?(.*)", re.DOTALL)
+_WEB = {"http": "80", "https": "443"}
+_PORT = re.compile(r"(.*?):([0-9]*)", re.DOTALL)
+_MARK = re.compile(r"~(?=[0-9a-f]{20}(?:\.[0-9A-Za-z]{1,10})?$)")
+_EXTENSION = re.compile(r"(?<=.)\.[0-9A-Za-z]{1,10}$")
+_BEYOND = re.compile("[^!#-;=?-~]+")
+_BARRED = frozenset('<>:"/\\|?*%')
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PLAIN = re.compile(r"[0-9A-Za-z_\-][0-9A-Za-z_\-.,=&+!$'()]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A path, names with `/` between them, and why it is not the natural one ("" where it is)."""
+
+    path: str
+    why: str = ""
+
+
+def identity(url: str) -> str:
+    """Return what URLs have in common that stand for one file: no fragment, http being https.
+
+    Scheme and host are lower case, and a default port is dropped.
+    """
+    scheme, host, rest = _divided(url)
+    if host is None:
+        return f"{scheme}:{rest}" if scheme else rest
+    return f"//{host}{rest}" if scheme in _WEB else f"{scheme}://{host}{rest}"
+
+
+def natural(url: str, media_type: str = "") -> Named:
+    """Return the path of a URL; it has the extension of the media type, where one is given.
+
+    It is relative, without empty, `.` or `..` names, each of at most LONGEST bytes.
+    """
+    scheme, host, rest = _divided(url)
+    path, question, query = rest.partition("?")
+    parts = path.split("/")
+    if host is None:
+        top = ["@" + (scheme or "none")]
+    else:
+        parts = parts[1:]
+        top = [*([] if scheme in _WEB else ["@" + scheme]), _host(host)]
+    *folders, last = map(_escaped, parts)
+    file = last.replace("@", "%40") or INDEX
+    plain = unquote(parts[-1]) == last and _checked(file) == (last or INDEX)
+    file += f"@{_query(query)}" if question else ""
+    file = _checked(_extended(file, media_type))
+    folders = [_checked(name or "%") for name in folders]
+    plain = plain and all(unquote(p) == f for p, f in zip(parts, folders, strict=False))
+    found = _bounded(url, [*map(_checked, top), *folders], file)
+    return found if found.why or plain else Named(found.path, "escaped")
+
+
+def marked(path: str, url: str) -> str:
+    """Return the path with a mark that only this URL gives it, before its extension."""
+    folder, slash, name = path.rpartition("/")
+    return folder + slash + _with_mark(name, url)
+
+
+def within(path: str) -> str:
+    """Return where a file is put whose path is that of a folder as well."""
+    return f"{path}/{INDEX}"
+
+
+def folded(path: str) -> str:
+    """Return what paths have in common that some disk takes for one: by case or form of letters."""
+    if path.isascii():
+        return path.lower()
+    text = unicodedata.normalize("NFKC", path).casefold()
+    return unicodedata.normalize("NFKC", text)
+
+
+def above(path: str) -> Iterator[str]:
+    """Yield the folders in which a path lies, the outermost first."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
+
+
+def _divided(url: str) -> tuple[str, str | None, str]:
+    """Return scheme, host with a port that is not the default one, and path with query; ASCII."""
+    url = url.partition("#")[0]
+    url = _BEYOND.sub(lambda match: quote(match[0], safe="", errors="surrogatepass"), url)
+    found = _PARTS.fullmatch(url)
+    if not found:
+        return "", None, url
+    scheme, slashes, rest = found[1].lower(), found[2], found[3]
+    if not slashes:
+        return scheme, None, rest
+    end = min((at for at in map(rest.find, "/?\\") if at >= 0), default=len(rest))
+    host = rest[:end].rpartition("@")[2].lower()
+    port = _PORT.fullmatch(host) if not host.endswith("]") else None
+    if port and port[2] in ("", _WEB.get(scheme)):
+        host = port[1]
+    rest = rest[end:]
+    return scheme, host, rest if rest.startswith("/") else "/" + rest
+
+
+def _host(host: str) -> str:
+    """Return the name of a host's folder; none is a name that a restore has for itself."""
+    found = _PORT.fullmatch(host) if not host.endswith("]") else None
+    name, port = (found[1], found[2]) if found else (host, "")
+    name = _escaped(name).replace("+", "%2B").replace("@", "%40") or "%"
+    if name.startswith(".") or folded(name) == MANIFEST:
+        name = _first(name)
+    return f"{name}+{_escaped(port)}" if port else name
+
+
+def _escaped(text: str) -> str:
+    """Return a part of a path as a name has it: its escapes undone where that can be."""
+    if _PLAIN.fullmatch(text):
+        return text
+    raw = unquote_to_bytes(text)
+    found = raw.decode("utf-8", "surrogateescape")
+    keep = unicodedata.is_normalized("NFC", found)
+    return "".join(c if _is_seen(c, keep=keep) else _hexadecimal(c) for c in found)
+
+
+def _is_seen(character: str, *, keep: bool) -> bool:
+    """Tell whether a character may stand in a name; beyond ASCII only where they are to be kept."""
+    if character in _BARRED:
+        return False
+    if character.isascii():
+        return character.isprintable()
+    if not keep or unicodedata.category(character) in _UNSEEN:
+        return False
+    return unicodedata.category(character) != "Zs"
+
+
+def _hexadecimal(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
+
+
+def _query(query: str) -> str:
+    """Return a query as a name has it: as it is, but for what no name can hold."""
+    text = _PERCENT.sub("%25", query)
+    return "".join(c if c == "%" or _is_seen(c, keep=False) else _hexadecimal(c) for c in text)
+
+
+def _extended(name: str, media_type: str) -> str:
+    known = EXTENSIONS.get(media_type)
+    return name if known is None or name.lower().endswith(known) else name + known[0]
+
+
+def _checked(name: str) -> str:
+    """Return a name that every system takes, but for its length; no other name gives the same."""
+    if is_device(name):
+        name = _first(name)
+    if not name.strip("."):
+        name = _hexadecimal(name)
+    elif name[-1] in ". ":
+        name = name[:-1] + _hexadecimal(name[-1])
+    return _MARK.sub("%7E", name)
+
+
+def _first(name: str) -> str:
+    return _hexadecimal(name[0]) + name[1:]
+
+
+def _bounded(url: str, folders: list[str], file: str) -> Named:
+    """Return the path with names and depth that disks take; what was cut bears a mark."""
+    why = "long-name" if any(len(n.encode()) > LONGEST for n in (*folders, file)) else ""
+    folders = [_cut(name) for name in folders]
+    file = _with_mark(file, url) if len(file.encode()) > LONGEST else file
+    path = "/".join((*folders, file))
+    if len(path.encode()) <= _NATURAL and len(folders) < DEPTH:
+        return Named(path, why)
+    kept, size = folders[:1], len(folders[0].encode())
+    for name in folders[1 : DEPTH - 1]:
+        size += len(name.encode()) + 1
+        if size > _NATURAL - LONGEST - 1:
+            break
+        kept.append(name)
+    return Named("/".join((*kept, _with_mark(file, url))), "long-path")
+
+
+def _cut(name: str) -> str:
+    return name if len(name.encode()) <= LONGEST else _with_mark(name, name)
+
+
+def _with_mark(name: str, whose: str) -> str:
+    """Return a name with the mark of a URL, or of itself, its beginning cut where it must be."""
+    digest = hashlib.sha256(whose.encode("utf-8", "surrogatepass")).hexdigest()
+    found = _EXTENSION.search(name)
+    stem, extension = (name[: found.start()], found[0]) if found else (name, "")
+    room = LONGEST - MARKED - len(extension)
+    stem = stem.encode()[:room].decode("utf-8", "ignore")
+    return f"{stem}~{digest[: MARKED - 1]}{extension}"

@@ -1,0 +1,166 @@
+"""Pages: HTML and style sheets whose references lead to the files beside them.
+
+What is kept is referred to by a relative path; what is not, by the URL that it had, so that a page
+says where it led. A page keeps its encoding, and every byte that is no reference.
+"""
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import BinaryIO, Protocol
+from urllib.parse import quote, urldefrag, urljoin, urlsplit
+
+import webencodings
+
+from builder.restore import css, html
+from builder.restore.plan import Planned
+from builder.sources import charset
+
+LARGEST = 32 << 20
+"""Bytes of a page; what is larger stays as it is."""
+
+_KINDS = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "image/svg+xml": "html",
+    "text/css": "css",
+}
+_TEXT_OF_ITS_OWN = frozenset({"utf-16le", "utf-16be", "iso-2022-jp"})
+"""Encodings in which a byte of ASCII need not be that character."""
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']+)", re.IGNORECASE)
+_PLAIN = re.compile("[!-~]*")
+_AT_CHARSET = re.compile(rb'@charset "([^"]{1,40})";')
+_ELSEWHERE = re.compile(r"\s*(?:#|(?!https?:|ftp:)[A-Za-z][A-Za-z0-9+.\-]*:)", re.IGNORECASE)
+_BREAKS = {ord(c): None for c in "\t\n\r"}
+_SAFE = "!$&+,;=@~/"
+
+
+class Kept(Protocol):
+    """Tells where URLs are kept: a Plan does."""
+
+    def path(self, url: str) -> str | None:
+        """Return where a URL is kept, or what it leads to."""
+        ...
+
+
+def kind(media_type: str) -> str | None:
+    """Return how references of a type are written, None where it has none."""
+    return _KINDS.get(media_type)
+
+
+def converted(
+    file: BinaryIO, planned: Planned, headers: Mapping[str, str], kept: Kept
+) -> str | None:
+    """Rewrite a page where it lies; return its new SHA-256, None where it stays as it was."""
+    if file.tell() > LARGEST:
+        return None
+    file.seek(0)
+    data = file.read()
+    new = rewritten(data, planned, headers.get("content-type", ""), kept)
+    if new is None:
+        return None
+    file.seek(0)
+    file.truncate()
+    file.write(new)
+    return hashlib.sha256(new).hexdigest()
+
+
+def rewritten(data: bytes, planned: Planned, content_type: str, kept: Kept) -> bytes | None:
+    """Return a page's bytes with its references rewritten; None where its encoding forbids it."""
+    form = kind(planned.media_type)
+    name = _encoding(data, content_type, form, planned.url)
+    found = webencodings.lookup(name) or webencodings.UTF8
+    codec = found.codec_info.name
+    if name in _TEXT_OF_ITS_OWN:
+        text = data.decode(codec, "replace")
+        if text.encode(codec, "replace") != data:
+            return None
+        references = _References(planned, kept, codec, bytewise=False)
+        return references.written(form, text).encode(codec, "replace")
+    # Read so, a byte is a character: what is no reference stays as it is, be it right or wrong.
+    references = _References(planned, kept, codec, bytewise=True)
+    return references.written(form, data.decode("latin-1")).encode("latin-1")
+
+
+class _References:
+    """Gives what stands for the references of one page."""
+
+    def __init__(self, planned: Planned, kept: Kept, codec: str, *, bytewise: bool) -> None:
+        self._planned = planned
+        self._kept = kept
+        self._codec = codec
+        self._bytewise = bytewise
+        self._base = planned.url
+
+    def written(self, form: str | None, text: str) -> str:
+        """Return the text with its references rewritten; they are ASCII."""
+        if form == "css":
+            return css.rewritten(text, lambda written: self._reference(self._text(written)))
+        base = html.base(text, self._text)
+        if base is not None:
+            with suppress(ValueError):
+                self._base = urljoin(self._planned.url, base)
+        return html.rewritten(text, self._reference, self._text)
+
+    def _reference(self, written: str) -> str | None:
+        """Return the relative path to what is kept, else the URL in full; None for no URL."""
+        text = written.translate(_BREAKS).strip()
+        if not text or _ELSEWHERE.match(text):
+            return None
+        try:
+            url, fragment = urldefrag(urljoin(self._base, text))
+        except ValueError:
+            return None
+        mark = f"#{_quoted(fragment)}" if fragment else ""
+        for form in self._forms(url):
+            path = self._kept.path(form)
+            if path is not None:
+                if path == self._planned.path and mark:
+                    return mark
+                folder = posixpath.dirname(self._planned.path)
+                return quote(posixpath.relpath(path, folder), safe=_SAFE) + mark
+        whole = next(self._forms(url)) + mark
+        return None if whole == text else whole
+
+    def _forms(self, url: str) -> Iterator[str]:
+        """Yield the URL as browsers send it, and as older ones and crawlers have sent it.
+
+        A path is UTF-8 and a query in the page's encoding (URL Standard, section 4.4), or all is.
+        """
+        path, question, query = url.partition("?")
+        yield _quoted(path) + question + _quoted(query, self._codec)
+        if not url.isascii():
+            yield _quoted(path, self._codec) + question + _quoted(query, self._codec)
+
+    def _text(self, written: str) -> str:
+        """Return the characters that bytes stand for, where they were read as one each."""
+        if not self._bytewise or written.isascii():
+            return written
+        try:
+            return written.encode("latin-1").decode(self._codec)
+        except UnicodeError:
+            return written
+
+
+def _quoted(text: str, codec: str = "utf-8") -> str:
+    """Return a part of a URL in ASCII; what is escaped stays so."""
+    if _PLAIN.fullmatch(text):
+        return text
+    return quote(text, safe="!\"#$%&'()*+,/:;<=>?@[\\]^_`{|}~", encoding=codec, errors="replace")
+
+
+def _encoding(data: bytes, content_type: str, form: str | None, url: str) -> str:
+    told = _CHARSET.search(content_type)
+    name = charset.of_bom(data) or charset.named(told[1] if told else None)
+    if form == "css":
+        found = _AT_CHARSET.match(data)
+        return name or charset.named(found[1].decode("latin-1") if found else None) or "utf-8"
+    return name or charset.of_html(data, _host(url)).name
+
+
+def _host(url: str) -> str | None:
+    with suppress(ValueError):
+        return urlsplit(url).hostname
+    return None

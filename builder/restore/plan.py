@@ -1,0 +1,276 @@
+"""The plan of a restore: for each URL the capture that counts, and the path of its file.
+
+It lies in SQLite on disk, so that a site of any size takes little memory. The paths follow from
+what is chosen alone, whatever the order in which captures came.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from builder.restore import database, names
+from builder.restore.protocols import Held
+from functions.url import surt
+
+MOST = 10
+"""Redirects that are followed, one behind the other."""
+_BATCH = 1000
+_KNOWN = 1 << 14
+_MEMORY = 16_384  # KiB that the database takes
+_TABLES = """
+CREATE TABLE chosen (
+    key TEXT PRIMARY KEY, url TEXT, surt TEXT, stamp TEXT, identifier TEXT, status INTEGER,
+    digest TEXT, media_type TEXT, length INTEGER, goal TEXT, followed INTEGER
+) WITHOUT ROWID;
+CREATE TABLE asked (key TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE file (key TEXT PRIMARY KEY, path TEXT, fold TEXT, why TEXT) WITHOUT ROWID;
+CREATE TABLE folder (fold TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE moved (key TEXT PRIMARY KEY, path TEXT, fold TEXT, why TEXT) WITHOUT ROWID;
+CREATE INDEX goals ON chosen (goal) WHERE goal IS NOT NULL;
+"""
+_ADD = """
+INSERT INTO chosen (key, url, surt, stamp, identifier, status, digest, media_type, length, goal,
+    followed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET url = excluded.url, surt = excluded.surt, stamp = excluded.stamp,
+    identifier = excluded.identifier, status = excluded.status, digest = excluded.digest,
+    media_type = excluded.media_type, length = excluded.length, goal = excluded.goal
+WHERE (excluded.stamp, excluded.identifier) > (stamp, identifier)
+"""
+_UNASKED = """
+SELECT goal, min(followed) FROM chosen WHERE goal IS NOT NULL AND followed < ?
+    AND goal NOT IN (SELECT key FROM chosen) AND goal NOT IN (SELECT key FROM asked)
+GROUP BY goal ORDER BY goal LIMIT ?
+"""
+_TWINS = """
+SELECT file.key, url, path, fold, why FROM file JOIN chosen ON chosen.key = file.key
+WHERE fold IN (SELECT fold FROM folder)
+    OR fold IN (SELECT fold FROM file GROUP BY fold HAVING count(*) > 1)
+ORDER BY fold, why = 'folder', stamp DESC, file.key
+"""
+_FILES = """
+SELECT chosen.key, url, stamp, identifier, status, digest, media_type, length, path, why
+FROM file JOIN chosen ON chosen.key = file.key ORDER BY file.key
+"""
+_MOVE = """
+UPDATE file SET path = moved.path, fold = moved.fold, why = moved.why
+FROM moved WHERE file.key = moved.key
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A file to be: of which capture, and where. `why` says why the path is not the natural one."""
+
+    key: str
+    url: str
+    stamp: str
+    identifier: str
+    status: int | None
+    digest: str
+    media_type: str
+    length: int | None
+    path: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A redirect: to which URL it leads, and where that is kept; None where it is not held."""
+
+    url: str
+    stamp: str
+    identifier: str
+    status: int
+    goal: str
+    path: str | None
+
+
+class Plan:
+    """What is chosen of captures. Reading is safe from threads once it is `settled`."""
+
+    def __init__(self, folder: Path, accepts: Callable[[Held], bool]) -> None:
+        """Keep it in a folder; `accepts` tells of which captures the latest is wanted."""
+        self._accepts = accepts
+        self._lock = threading.Lock()
+        self._known = lru_cache(_KNOWN)(self._sought)  # a site's pages lead to the same few
+        self._database = database.opened(folder / "plan.sqlite", _TABLES, _MEMORY)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    def add(self, found: Iterable[Held], followed: int = 0) -> int:
+        """Count captures in: of each URL the latest stays. Return how many were looked at.
+
+        A redirect to the same but for its scheme is passed over, for the two have one file.
+        `followed` is how many redirects led to them.
+        """
+        seen = 0
+
+        def rows() -> Iterator[tuple[Any, ...]]:
+            nonlocal seen
+            for held in found:
+                seen += 1
+                key, goal = names.identity(held.url), _goal(held)
+                if goal != key and self._accepts(held):
+                    yield (
+                        key, held.url, held.surt, held.stamp, held.identifier, held.status,
+                        held.digest, held.media_type, held.length, goal, followed,
+                    )  # fmt: skip
+
+        self._database.executemany(_ADD, rows())
+        return seen
+
+    def follow(self, captures: Callable[[str], Iterable[Held]]) -> None:
+        """Choose also what redirects lead to and the choice itself has not."""
+        while goals := self._database.execute(_UNASKED, (MOST, _BATCH)).fetchall():
+            for goal, followed in goals:
+                self._database.execute("INSERT INTO asked VALUES (?)", (goal,))
+                exact = (
+                    held for held in captures(_shown(goal)) if names.identity(held.url) == goal
+                )
+                self.add(exact, followed + 1)
+
+    def settle(self, *, extended: bool, sought: bool = False) -> None:
+        """Give each file its path; with the extension of its media type, where that is wanted.
+
+        Where it is to be `sought` in, `path` finds URLs by their SURTs too.
+        """
+        files = self._database.execute(
+            "SELECT key, url, media_type FROM chosen WHERE goal IS NULL ORDER BY key"
+        )
+        named = ((key, names.natural(url, kind if extended else "")) for key, url, kind in files)
+        self._put("file", ((key, found.path, found.why) for key, found in named))
+        self._database.execute("CREATE INDEX folds ON file (fold)")
+        self._database.executemany(
+            "INSERT OR IGNORE INTO folder VALUES (?)", ((fold,) for fold in self._folders())
+        )
+        self._move_out_of_folders()
+        self._move(self._parted())
+        if sought:
+            self._database.execute("CREATE INDEX surts ON chosen (surt)")
+
+    def _folders(self) -> Iterator[str]:
+        before = ""
+        for (path,) in self._database.execute("SELECT path FROM file ORDER BY key"):
+            inner = path.rpartition("/")[0]
+            if inner != before:  # files of one folder come together
+                yield from map(names.folded, names.above(path))
+            before = inner
+
+    def _move_out_of_folders(self) -> None:
+        rows = self._database.execute(
+            "SELECT key, path FROM file WHERE fold IN (SELECT fold FROM folder)"
+        )
+        self._move((key, names.within(path), "folder") for key, path in rows)
+
+    def _parted(self) -> Iterator[tuple[str, str, str]]:
+        """Mark all that have the path of a folder, or of one that comes before them."""
+        before = ""
+        for key, url, path, fold, why in self._database.execute(_TWINS):
+            if fold == before or self._is_folder(fold):
+                yield key, names.marked(path, url), why if why == "folder" else "twin"
+            before = fold
+
+    def _is_folder(self, fold: str) -> bool:
+        found = self._database.execute("SELECT 1 FROM folder WHERE fold = ?", (fold,))
+        return found.fetchone() is not None
+
+    def _move(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """Give files other paths, once all of the rows were read."""
+        self._put("moved", rows)
+        self._database.execute(_MOVE)
+        self._database.execute("DELETE FROM moved")
+
+    def _put(self, table: str, rows: Iterable[tuple[str, str, str]]) -> None:
+        self._database.executemany(
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?)",
+            ((key, path, names.folded(path), why) for key, path, why in rows),
+        )
+
+    def count(self) -> tuple[int, int]:
+        """Return how many files there are to be, and how many bytes their captures declare."""
+        with self._lock:
+            files, size = self._database.execute(
+                "SELECT count(*), coalesce(sum(max(length, 0)), 0) FROM chosen WHERE goal IS NULL"
+            ).fetchone()
+        return int(files), int(size)
+
+    def files(self) -> Iterator[Planned]:
+        """Yield the files, in the order of their URLs without scheme."""
+        for row in self._database.execute(_FILES):
+            yield Planned(*row)
+
+    def redirects(self) -> Iterator[Led]:
+        """Yield the redirects, in the same order."""
+        for url, stamp, identifier, status, goal in self._database.execute(
+            "SELECT url, stamp, identifier, status, goal FROM chosen WHERE goal IS NOT NULL "
+            "ORDER BY key"
+        ):
+            yield Led(url, stamp, identifier, status, _shown(goal), self._at(goal))
+
+    def fingerprint(self) -> str:
+        """Return what tells this plan from others that have other files."""
+        digest = hashlib.sha256()
+        for file in self.files():
+            digest.update(f"{file.key}\n{file.identifier}\n{file.path}\n".encode())
+        return digest.hexdigest()[:16]
+
+    def path(self, url: str) -> str | None:
+        """Return where a URL is kept, or what it leads to, or else one with the same SURT."""
+        return self._known(url)
+
+    def _sought(self, url: str) -> str | None:
+        with self._lock:
+            found = self._at(names.identity(url))
+        if found is not None:
+            return found
+        key = surt.of(url.encode("utf-8", "surrogatepass"))
+        with self._lock:
+            row = self._database.execute(
+                "SELECT key FROM chosen WHERE surt = ? ORDER BY stamp DESC, key LIMIT 1", (key,)
+            ).fetchone()
+            return self._at(row[0]) if row else None
+
+    def holds(self, path: str) -> bool:
+        """Tell whether a file of exactly that path is to be."""
+        with self._lock:
+            found = self._database.execute(
+                "SELECT 1 FROM file WHERE fold = ? AND path = ?", (names.folded(path), path)
+            ).fetchone()
+        return found is not None
+
+    def _at(self, key: str) -> str | None:
+        for _ in range(MOST + 1):
+            row = self._database.execute(
+                "SELECT path, goal FROM chosen LEFT JOIN file ON file.key = chosen.key "
+                "WHERE chosen.key = ?",
+                (key,),
+            ).fetchone()
+            if row is None:
+                return None
+            if row[1] is None:
+                return str(row[0])
+            key = row[1]
+        return None
+
+
+def _shown(key: str) -> str:
+    """Return a URL of an identity; which of the schemes it has does not matter."""
+    return f"http:{key}" if key.startswith("//") else key
+
+
+def _goal(held: Held) -> str | None:
+    """Return the identity of the URL that a redirect leads to, itself included, None for a file."""
+    if not held.leads:
+        return None
+    with suppress(ValueError):
+        return names.identity(urljoin(held.url, (held.redirect or "").strip()))
+    return names.identity(held.url)

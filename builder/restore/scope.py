@@ -1,0 +1,35 @@
+"""The scope of a restore: which URLs are meant by what a person names."""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from functions.content import scope
+from functions.content.scope import Range, Scope
+from functions.url import surt
+from functions.url.authority import text as shown
+
+
+def parse(text: str) -> Scope:
+    """Return what is searched: all of a host, `*.host` and its subdomains, else a prefix.
+
+    Raises functions.content.scope.NoScope.
+    """
+    if text.startswith("*."):
+        return scope.parse(text)
+    url = scope.completed(text.removesuffix("*"))
+    parts = urlsplit(url)
+    whole = not text.endswith("*") and parts.netloc and not (parts.path + parts.query)
+    return scope.parse(url, "host" if whole else "prefix")
+
+
+def asked(url: str, method: str | None, body: str | None) -> str:
+    """Return a URL, with the method and what was sent as arguments where it was no GET."""
+    raw = url.encode("utf-8", "surrogatepass")
+    return shown(raw if method is None else surt.asked(raw, method, body))
+
+
+def ranges(urls: Sequence[str]) -> Sequence[Range] | None:
+    """Return the ranges of SURTs of URLs, None where there are none: then all are meant."""
+    if not urls:
+        return None
+    return [some for url in urls for some in parse(url).ranges]

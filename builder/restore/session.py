@@ -1,0 +1,219 @@
+"""A session: the files of a plan are put into a folder, those that are not there yet."""
+
+import errno
+import hashlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import BinaryIO
+
+from builder.restore import pages, selection
+from builder.restore.errors import Missing, RebuildError
+from builder.restore.folder import Folder
+from builder.restore.manifest import Entries, Entry, lacking, of_file, of_redirect
+from builder.restore.names import MANIFEST
+from builder.restore.plan import Plan, Planned
+from builder.restore.protocols import Source
+from builder.restore.report import Account
+
+_STEP = 1 << 18
+_WAITING = 4
+"""Files that wait for each that is being fetched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How: `jobs` files at once, each of at most `largest` bytes.
+
+    `converted` says whether links are rewritten, `linked` whether files with the same bytes are to
+    be one on the disk.
+    """
+
+    jobs: int = 4
+    largest: int = 1 << 31
+    converted: bool = False
+    linked: bool = False
+
+
+@dataclass(slots=True)
+class Session:
+    """Restores what is planned. `advance` is told of files since its last call.
+
+    `stop` is set when all that is under way is to end, that of the source as well.
+    """
+
+    source: Source
+    plan: Plan
+    folder: Folder
+    entries: Entries
+    order: Order
+    advance: Callable[[int], None] = lambda many: None
+    stop: threading.Event = field(default_factory=threading.Event)
+    account: Account = field(init=False, default_factory=Account)
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _journal: BinaryIO = field(init=False)
+    _mark: str | None = field(init=False, default=None)
+
+    def restore(self) -> Account:
+        """Fetch what is not there, and write the manifest.
+
+        Raises SheafError where the source is gone, and OSError where the disk is full; what was
+        restored until then is there, and need not be fetched again.
+        """
+        earlier = self.folder.manifest()
+        if earlier is not None:
+            with earlier:
+                self.entries.load(earlier)
+        self._mark = self.plan.fingerprint() if self.order.converted else None
+        with self.folder.journal() as self._journal:
+            self._journal.write(b"\n")  # behind a line that was cut
+            self._clear()
+            self._fetch()
+        self._write_manifest()
+        return self.account
+
+    def _clear(self) -> None:
+        """Remove what an earlier restore has put there, and this one has not at that place."""
+        for path in self.entries.paths():
+            if self.plan.holds(path):
+                continue
+            entry = self.entries.of(path)
+            if entry and entry.mtime is not None and self.folder.state(path) == _state(entry):
+                self.folder.remove(path)
+                self.account.removed += 1
+            self.entries.remove(path)
+
+    def _fetch(self) -> None:
+        pool = ThreadPoolExecutor(self.order.jobs)
+        running: deque[Future[Entry]] = deque()
+        try:
+            for file in self.plan.files():
+                entry = self.entries.of(file.path)
+                if entry and self._is_there(file, entry):
+                    self.account.add(entry, kept=True)
+                    self.advance(1)
+                    continue
+                running.append(pool.submit(self._restored, file, entry))
+                if len(running) > self.order.jobs * _WAITING:
+                    self._done(running.popleft())
+            while running:
+                self._done(running.popleft())
+        finally:
+            self.stop.set()
+            pool.shutdown(cancel_futures=True)
+
+    def _done(self, future: Future[Entry]) -> None:
+        self.account.add(future.result())
+        self.advance(1)
+
+    def _is_there(self, file: Planned, entry: Entry) -> bool:
+        return (
+            entry.missing is None
+            and entry.is_of(file)
+            and entry.renamed == (file.why or None)
+            and entry.converted in (None, self._mark)
+            and (entry.converted is not None or not self._is_page(file))
+            and self.folder.state(file.path) == _state(entry)
+        )
+
+    def _is_page(self, file: Planned) -> bool:
+        return self.order.converted and pages.kind(file.media_type) is not None
+
+    def _restored(self, file: Planned, before: Entry | None) -> Entry:
+        """Put a file into its place, and return what came of it."""
+        ours = before is not None and before.missing != "in-the-way"
+        entry = of_file(file)
+        try:
+            if not ours and not self.folder.is_free(file.path):
+                raise Missing("in-the-way", f"{file.path} is there already")
+            with self.folder.written() as (out, name):
+                entry = self._written(file, entry, out)
+                return self._placed(entry, name, over=ours)
+        except Missing as error:
+            entry = lacking(entry, error.code, str(error))
+            self._note(entry)
+            return entry
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise
+            raise RebuildError(f"{file.path} cannot be written: {error.strerror}") from error
+
+    def _written(self, file: Planned, entry: Entry, out: BinaryIO) -> Entry:
+        with self.source.opened(file.identifier, file.digest) as found:
+            if found.size is not None and found.size > self.order.largest:
+                raise Missing("too-large", f"it has {found.size:,} bytes")
+            sha256 = self._copy(found.stream, out)
+        headers: Mapping[str, str] = found.headers
+        mark = None
+        if self._is_page(file):
+            written = pages.converted(out, file, headers, self.plan)
+            if written is not None:
+                mark, sha256 = self._mark, written
+        size = out.seek(0, os.SEEK_END)
+        out.flush()
+        changed = selection.modified(headers, file.stamp)
+        mtime = int(os.fstat(out.fileno()).st_mtime) if changed is None else changed
+        os.utime(out.fileno(), ns=(mtime * 10**9, mtime * 10**9))
+        mtime = int(os.fstat(out.fileno()).st_mtime)  # disks have their own idea of what can be
+        return replace(entry, size=size, mtime=mtime, sha256=sha256, converted=mark)
+
+    def _copy(self, stream: BinaryIO, out: BinaryIO) -> str:
+        digest, size = hashlib.sha256(), 0
+        while data := stream.read(_STEP):
+            size += len(data)
+            if size > self.order.largest:
+                raise Missing("too-large", f"it has more than {self.order.largest:,} bytes")
+            if self.stop.is_set():
+                raise RebuildError("the restore was ended")
+            digest.update(data)
+            out.write(data)
+        return digest.hexdigest()
+
+    def _placed(self, entry: Entry, name: str, *, over: bool) -> Entry:
+        assert entry.path is not None
+        known = self._alike(entry) if self.order.linked else None
+        if known is not None and known.path is not None:
+            linked = replace(entry, mtime=known.mtime)
+            self._note(linked)
+            if self.folder.link(known.path, entry.path, over=over):
+                with self._lock:
+                    self.account.linked += 1
+                return linked
+        self._note(entry)
+        self.folder.place(name, entry.path, over=over)
+        return entry
+
+    def _alike(self, entry: Entry) -> Entry | None:
+        """Return the entry of a file with the same bytes that is there, if there is one."""
+        known = self.entries.alike(entry.sha256 or "", entry.path or "")
+        if known is None or known.missing or known.path is None:
+            return None
+        return known if self.folder.state(known.path) == _state(known) else None
+
+    def _note(self, entry: Entry) -> None:
+        """Tell the journal: first, for a file that lies there untold would be a stranger's."""
+        with self._lock:
+            self._journal.write(entry.line())
+            self._journal.flush()
+        self.entries.add(entry)
+
+    def _write_manifest(self) -> None:
+        with self.folder.written() as (out, name):
+            for file in self.plan.files():
+                entry = self.entries.of(file.path)
+                assert entry is not None
+                out.write(entry.line())
+            for led in self.plan.redirects():
+                out.write(of_redirect(led).line())
+                self.account.redirects += 1
+            out.flush()
+            os.fsync(out.fileno())
+            self.folder.place(name, MANIFEST, over=True)
+
+
+def _state(entry: Entry) -> tuple[int | None, int | None]:
+    """Return what Folder.state gives of its file, as long as nobody has changed it."""
+    return entry.size, None if entry.mtime is None else entry.mtime * 10**9

@@ -1,0 +1,67 @@
+"""Opening: the source of a restore by its address."""
+
+import threading
+from contextlib import ExitStack
+from importlib import metadata
+
+from builder.context import Context
+from builder.errors import UsageError
+from builder.http.limits import Limits
+from builder.http.proxies import proxies
+from builder.restore import endpoint
+from builder.restore.client import Exchange
+from builder.restore.endpoint import EndpointSource
+from builder.restore.protocols import Source
+from builder.restore.store import StoreSource
+from builder.snapshot import recovery
+from builder.store.folder import FolderStore
+from functions.content import wiring
+from functions.content.search import Search
+from functions.oai.as_of import Present
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot.errors import NothingPublished
+from functions.snapshot.store import Writer
+
+_DAY = 86_400.0
+_LIMITS = Limits(connect=30.0, first_byte=120.0, total=_DAY, rate=64.0, bytes=1 << 62)
+"""A file may take a day: what ends it is that nothing comes."""
+
+
+def is_endpoint(address: str) -> bool:
+    """Tell whether an address is that of a server, and not of a store."""
+    return address.startswith(("http://", "https://"))
+
+
+def source(context: Context, address: str, stop: threading.Event | None = None) -> Source:
+    """Return the source at an address: http(s) for an endpoint, else the store that lies there.
+
+    `context` is the store's; `stop` ends what an endpoint is waited for. Raises SheafError.
+    """
+    if is_endpoint(address):
+        agent = f"Sheaf/{metadata.version('sheaf')} (sheaf restore)"
+        behind = proxies(context.environment)
+        exchange = Exchange(agent, _LIMITS, stop=stop or threading.Event(), proxies=behind)
+        return EndpointSource(endpoint.base(address), exchange)
+    store = context.store
+    if isinstance(store, FolderStore) and not store.root.is_dir():
+        raise UsageError(f"{address}: there is no such folder, and it is no address of a server")
+    return _store(context, store)
+
+
+def _store(context: Context, store: Writer) -> Source:
+    with ExitStack() as stack:
+        repository = DuckRepository(context.reader)
+        stack.callback(repository.close)
+        pointer, _ = recovery.current(store)
+        if pointer.newest() is None:
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        settings = context.configuration
+        present = Present(repository, context.now, 0.0, settings["serve.clock_allowance"])
+        manifest = repository.manifest(present.reading().entry.snapshot)
+        base = context.configuration_path.parent
+        contents = wiring.contents(
+            repository, context.reader.address, base, settings, context.environment
+        )
+        search = Search(repository.catalogue, repository.files)
+        closing = stack.pop_all().close
+    return StoreSource(context.reader.address, manifest, repository, search, contents, closing)

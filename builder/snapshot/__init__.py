@@ -1,0 +1,1 @@
+"""Snapshots: their tables, how one is drafted and committed, expiry and recovery."""

@@ -1,0 +1,272 @@
+"""The commit: a manifest gets its number and instant, and the pointer is moved to it.
+
+The pointer is to be written before the instant at which the snapshot takes effect. It says itself
+whether that is known: it is written unsettled, and settled once its writer has looked at the clock
+again. Should it have come too late, readers may already have answered, as of that instant, from
+the old snapshot: a later instant is then chosen, by the same process, or, where that has ended, by
+the next one that finds the pointer unsettled.
+"""
+
+import contextlib
+import math
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from builder.runtime import Surroundings
+from builder.snapshot import identity, views
+from builder.snapshot.expiry import completed
+from functions.snapshot import instant, layout
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.manifest import Leaf, Manifest
+from functions.snapshot.pointer import Entry, Pointer
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_FARTHEST = timedelta(hours=2)  # publish.lead is an hour at most
+_LONG = 60
+"""Seconds beyond its lead from which a publish tells that it is about to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A manifest that is whole but for its number and instant.
+
+    `since` is the first instant that is to be chosen anew: sequences and formats of that one or a
+    later one take effect with this snapshot. `keys` are the objects that were written for it.
+    """
+
+    manifest: Manifest
+    since: datetime
+    keys: tuple[str, ...]
+
+
+def commit(
+    store: Writer, outside: Surroundings, pointer: Pointer, tag: str | None, ready: Ready, lead: int
+) -> Manifest:
+    """Write the manifest, move the pointer, and wait until the snapshot is in effect.
+
+    `pointer` is what the change was built on, `tag` its tag. The witness follows the pointer, once
+    that is known to have been in time. Raises Conflict if somebody else published meanwhile, or
+    removed what this snapshot needs.
+    """
+    base = pointer.newest()
+    mine: list[Entry] = []
+    if tag is None:
+        # From now on a store without a pointer is one that has lost it.
+        pointer = replace(pointer, store=ready.manifest.store)
+        tag = store.replace(layout.POINTER, pointer.to_json(), None)
+    skipped: list[int] = []
+    number = base.snapshot if base else 0
+    while True:
+        newest = pointer.newest()
+        number += 1
+        now = outside.clock()
+        effective = _effective(now, lead, newest)
+        # With its publisher, so that no rival's manifest of the same second is taken for this one.
+        stamped = _stamped(ready, number, effective, skipped)
+        manifest = replace(stamped, publisher=outside.publisher)
+        _announce(outside, newest, effective, lead)
+        if not _claimed(store, manifest, tag):
+            skipped.append(number)  # left by a publish that did not come to its end
+            continue
+        lead *= 2
+        if outside.clock() >= effective:
+            skipped.append(number)
+            continue
+        entry = Entry(number, effective)
+        keys = (*ready.keys, layout.views_key(number), layout.manifest_key(number))
+        mine.append(entry)
+        try:
+            pointer, tag = _moved(store, outside, pointer, tag, entry, keys, manifest.store)
+        except Conflict:
+            later = _followed(store, mine)
+            if later is None:
+                raise
+            return _awaited(outside, later)
+        if outside.clock() < effective:
+            break
+    # Should this fail, it is in effect all the same; the next change stamps it anew.
+    with contextlib.suppress(StoreError):
+        settle(store, pointer, tag)
+        remove_leftovers(store, skipped)
+    return _awaited(outside, manifest)
+
+
+def _announce(outside: Surroundings, newest: Entry | None, effective: datetime, lead: int) -> None:
+    """Say why a publish is about to wait for much longer than its lead, and what can be done."""
+    wait = (effective - outside.clock()).total_seconds()
+    if newest is None or wait < lead + _LONG:
+        return
+    outside.say(
+        f"this publish waits {wait / 60:.0f} minutes, until {instant.to_text(effective)}: snapshot "
+        f"{newest.snapshot} takes effect just before that. The clock of its publisher was ahead, "
+        "or this one is behind, or its publish.lead is long. The wait may be ended with Ctrl-C "
+        "once this snapshot's instant is told: it takes effect all the same "
+        "(docs/operating.md, Clocks)"
+    )
+
+
+def _awaited(outside: Surroundings, manifest: Manifest) -> Manifest:
+    """Return the manifest once it is in effect."""
+    when = manifest.effective
+    outside.say(f"snapshot {manifest.snapshot} takes effect at {instant.to_text(when)}")
+    outside.sleep(max(0.0, (when - outside.clock()).total_seconds()))
+    return manifest
+
+
+def _followed(store: Writer, mine: Collection[Entry]) -> Manifest | None:
+    """Return the newest manifest if one of `mine` was published and somebody has built on it.
+
+    That comes about where the answer to its write was lost, or it came too late for its instant.
+    """
+    catalogue = Catalogue(store)
+    pointer = catalogue.pointer()
+    newest = pointer.newest()
+    if newest is None or not set(mine) & set(pointer.entries):
+        return None
+    return catalogue.manifest(newest.snapshot)
+
+
+def remove_leftovers(store: Writer, numbers: Iterable[int]) -> None:
+    """Remove what was written of snapshots that never took effect and never will."""
+    for number in numbers:
+        store.remove(layout.manifest_key(number), layout.views_key(number))
+
+
+def _effective(now: datetime, lead: int, newest: Entry | None) -> datetime:
+    """Return a whole second at least `lead` ahead and later than every earlier instant.
+
+    Raises StoreError where the newest one lies so far ahead that somebody's clock must be wrong.
+    """
+    chosen = datetime.fromtimestamp(math.ceil(now.timestamp()) + lead, UTC)
+    if newest is not None and newest.effective > now + _FARTHEST:
+        raise StoreError(
+            f"snapshot {newest.snapshot} takes effect at {instant.to_text(newest.effective)}, and "
+            f"it is {instant.to_text(now)} now: the clock of whoever published it was wrong, or "
+            "this one is (docs/operating.md, Clocks, says what to do)"
+        )
+    if newest is not None and chosen <= newest.effective:
+        chosen = newest.effective + timedelta(seconds=1)
+    return chosen
+
+
+def _stamped(ready: Ready, number: int, effective: datetime, skipped: list[int]) -> Manifest:
+    """Return the manifest as snapshot `number`, with what of it takes effect with it."""
+    return replace(
+        ready.manifest,
+        snapshot=number,
+        effective=effective,
+        sequences=tuple(
+            replace(s, effective=effective) if s.effective >= ready.since else s
+            for s in ready.manifest.sequences
+        ),
+        skipped=(*ready.manifest.skipped, *skipped),
+        formats={
+            prefix: replace(m, since=effective, snapshot=number)
+            if m.since is not None and m.since >= ready.since
+            else m
+            for prefix, m in ready.manifest.formats.items()
+        },
+    )
+
+
+def _claimed(store: Writer, manifest: Manifest, tag: str | None) -> bool:
+    """Write the snapshot's views and manifest; tell whether nothing else lies in their place.
+
+    Raises Conflict if a leaf is gone and the pointer is not the one with that tag any more.
+    """
+    number, catalogue = manifest.snapshot, Catalogue(store)
+    try:
+        statements = views.stored(catalogue, manifest)
+    except MissingObject as error:
+        if store.tag(layout.POINTER) == tag:
+            raise
+        raise Conflict("what this snapshot needs was removed by an expiry") from error
+    documents = {
+        layout.views_key(number): statements.encode(),
+        layout.manifest_key(number): replace(
+            manifest, leaves=_inlined(manifest, catalogue), views=views.digest(statements)
+        ).to_json(),
+    }
+    return all(_created(store, key, data) for key, data in documents.items())
+
+
+def _inlined(manifest: Manifest, catalogue: Catalogue) -> dict[str, Leaf]:
+    """Return the leaves that the manifest holds itself: of each table that has room all."""
+    found: dict[str, Leaf] = {}
+    left = layout.INLINED
+    for table in layout.SERVED:
+        some: dict[str, Leaf] = {}
+        size = 0
+        for reference in manifest.tables.get(table, ()):
+            some[reference.key] = leaf = catalogue.leaf(reference)
+            size += len(leaf.to_json())
+            if size > left:
+                break
+        else:
+            found |= some
+            left -= size
+    return found
+
+
+def _line(when: datetime) -> bytes:
+    return f"{instant.to_text(when)}\n".encode()
+
+
+def _created(store: Writer, key: str, data: bytes) -> bool:
+    try:
+        store.create(key, data)
+    except Conflict:
+        try:
+            return store.read(key) == data
+        except MissingObject:
+            return False
+    return True
+
+
+def _moved(
+    store: Writer,
+    outside: Surroundings,
+    pointer: Pointer,
+    tag: str | None,
+    entry: Entry,
+    keys: tuple[str, ...],
+    name: str,
+) -> tuple[Pointer, str]:
+    """Move the pointer of the store `name` to `entry`; return it and its tag. Raises Conflict.
+
+    Somebody who settles or trims the pointer, or expires snapshots, is no rival: where the newest
+    snapshot is still the one that this one was built on, and what was written for this one is
+    still there once no expiry is going on, the pointer is moved all the same.
+    """
+    while True:
+        target = pointer.moved(entry, outside.clock(), name)
+        try:
+            return target, store.replace(layout.POINTER, target.to_json(), tag)
+        except Conflict:
+            found, tag = completed(store, outside)
+            if found.newest() != pointer.newest():
+                raise
+            if not all(store.tag(key) for key in keys):
+                raise
+            pointer = found
+
+
+def settle(store: Writer, pointer: Pointer, tag: str | None) -> None:
+    """Write down that the pointer was in time, unless somebody has moved it on.
+
+    The witness says so, and it is written beside the snapshot, where it stays when the pointer is
+    lost.
+    """
+    identity.attest(store, pointer)
+    newest = pointer.newest()
+    if newest is not None and not pointer.settled:
+        _created(store, layout.settled_key(newest.snapshot), _line(newest.effective))
+    while pointer.newest() == newest and not pointer.settled:
+        try:
+            store.replace(layout.POINTER, replace(pointer, settled=True).to_json(), tag)
+            return
+        except Conflict:
+            tag = store.tag(layout.POINTER)
+            pointer = Catalogue(store).pointer()

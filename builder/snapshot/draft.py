@@ -1,0 +1,168 @@
+"""A snapshot in the making: data files and leaves go into the store, named by their content."""
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from builder.parquet.writer import batches, segments, write_table
+from builder.parquet.written import Written
+from functions.database import engine
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, MissingObject, StoreError
+from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Span
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+Query = tuple[str, Mapping[str, Any]]
+"""A statement and the values of its parameters."""
+
+
+class Draft:
+    """Collects the tables of a snapshot; `tables` begins with the leaves of the last one.
+
+    `written` are the keys of what was put into the store so far; `threads` compress at a time.
+    """
+
+    def __init__(
+        self,
+        store: Writer,
+        connection: engine.Connection,
+        folder: Path,
+        tables: Mapping[str, tuple[LeafReference, ...]],
+        sound: dict[str, str] | None = None,
+        threads: int = 1,
+    ) -> None:
+        self._store = store
+        self._connection = connection
+        self._folder = folder
+        self._catalogue = Catalogue(store)
+        self.tables = dict(tables)
+        self.written: list[str] = []
+        self._sound = {} if sound is None else sound
+        self._threads = threads
+
+    @property
+    def folder(self) -> Path:
+        """A folder of this machine for what is only needed while the snapshot is made."""
+        return self._folder
+
+    def over(self, tables: Mapping[str, tuple[LeafReference, ...]]) -> "Draft":
+        """Return a draft over another snapshot's tables, with the same store and database."""
+        return Draft(
+            self._store, self._connection, self._folder, tables, self._sound, self._threads
+        )
+
+    def write(
+        self,
+        table: str,
+        queries: Iterable[Query],
+        constants: Mapping[str, int] | None = None,
+        advance: Callable[[int], None] = lambda rows: None,
+    ) -> list[DataFile]:
+        """Write the rows that the queries give, one after the other, as data files of `table`.
+
+        The rows are sorted as a whole. `constants` are those of parquet.write_table. `advance` is
+        told of rows written.
+        """
+        files = []
+        with engine.reading(f"the table {table}"):
+            rows = (
+                batch
+                for sql, values in queries
+                for batch in batches(engine.stream(self._connection, sql, values))
+            )
+            for written in write_table(rows, table, self._folder, constants, self._threads):
+                files.append(self._put(table, written))
+                advance(files[-1].rows)
+        return files
+
+    def write_segments(self, table: str, query: Query, column: str) -> dict[int, list[DataFile]]:
+        """Write what a query gives; where `column`, no part of the table, changes, a file ends.
+
+        Returns the files by the column's value.
+        """
+        found: dict[int, list[DataFile]] = {}
+        with engine.reading(f"the table {table}"):
+            stream = engine.stream(self._connection, *query)
+            for value, rows in segments(stream, column):
+                for written in write_table(rows, table, self._folder):
+                    found.setdefault(value, []).append(self._put(table, written))
+        return found
+
+    def leaves(
+        self, files: Sequence[DataFile], span: Span | None = None
+    ) -> tuple[LeafReference, ...]:
+        """Write the leaves that describe files of one table; `span` is that of their run."""
+        return tuple(self._leaves(files, None if span is None else (span.first, span.last)))
+
+    def substitute(self, table: str, files: Mapping[str, Sequence[DataFile]]) -> None:
+        """Put other files, or none, in the place of the files of those keys."""
+        leaves: list[LeafReference] = []
+        for reference in self.tables.get(table, ()):
+            known = self._catalogue.leaf(reference).files
+            if any(file.key in files for file in known):
+                changed = [new for file in known for new in files.get(file.key, (file,))]
+                leaves += self._leaves(changed, reference.span)
+            else:
+                leaves.append(reference)
+        self.tables[table] = tuple(leaves)
+
+    def files(self, leaves: Iterable[LeafReference]) -> list[DataFile]:
+        """Return the data files that the leaves describe."""
+        return [file for leaf in leaves for file in self._catalogue.leaf(leaf).files]
+
+    def paths(self, files: Iterable[DataFile]) -> list[str]:
+        """Return where the files can be read on this machine.
+
+        Damage must not be carried on under a new name, so each is read through once. Raises
+        DamagedStore for one that is not what it is named by, MissingObject, and StoreError.
+        """
+        return [self._sound.get(file.key) or self._checked(file.key) for file in files]
+
+    def _checked(self, key: str) -> str:
+        path = self._store.local(key)
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError as error:
+            raise MissingObject(f"{key} is not there any more") from error
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        if digest[:32] != layout.digest_of(key):
+            raise DamagedStore(
+                f"{key} is damaged: its name is another content's; put back a copy of it "
+                "(`sheaf verify` tells what else is wrong)"
+            )
+        self._sound[key] = str(path)
+        return self._sound[key]
+
+    def _put(self, table: str, written: Written) -> DataFile:
+        key = layout.data_key(table, written.digest)
+        with written.path.open("rb") as source:
+            self._store.put(key, source)
+        written.path.unlink()
+        self.written.append(key)
+        return DataFile(key, written.bytes, written.footer, written.groups)
+
+    def _leaves(
+        self, files: Sequence[DataFile], span: tuple[int, int] | None
+    ) -> Iterator[LeafReference]:
+        parts = -(-len(files) // layout.LEAF_FILES)
+        for number in range(parts):
+            start, end = (len(files) * n // parts for n in (number, number + 1))
+            some = tuple(files[start:end])
+            data = Leaf(some).to_json()
+            key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
+            self._store.put(key, io.BytesIO(data))
+            self.written.append(key)
+            yield LeafReference(
+                key=key,
+                first=some[0].groups[0].first,
+                last=some[-1].groups[-1].last,
+                rows=sum(file.rows for file in some),
+                files=len(some),
+                bytes=sum(file.bytes for file in some),
+                span=span,
+            )

@@ -1,0 +1,112 @@
+"""A question in SQL: which tables of the newest snapshot it reads, and these on this machine."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from builder.snapshot import recovery, views
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from functions.database import engine
+from functions.snapshot.errors import NothingPublished, StoreError
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+
+_FETCHES = 4  # files side by side
+_TRIES = 4
+_STORED = frozenset(table for names in views.TABLES.values() for table in names)
+# What reads tables that DuckDB does not tell of, within a SELECT too.
+_UNTOLD = re.compile(r"\b(show|pragma\w*|query\w*)\b", re.IGNORECASE)
+
+
+def prepare(connection: engine.Connection, store: FolderStore | BucketStore, sql: str) -> None:
+    """Make the views of the newest snapshot, over what the statements read of it.
+
+    If that is expired while it is fetched, those of the next one. Raises NothingPublished and
+    StoreError.
+    """
+    for left in reversed(range(_TRIES)):
+        catalogue = Catalogue(store)
+        pointer, _ = recovery.current(store)
+        newest = pointer.newest()
+        if newest is None:
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        try:
+            manifest = catalogue.manifest(newest.snapshot)
+            wanted = tables(store, manifest, sql)
+            made = statements(store, manifest, wanted)
+            with engine.reading(f"snapshot {newest.snapshot}"):
+                connection.execute(made)
+        except StoreError:
+            if not left or catalogue.pointer().newest() == newest:
+                raise
+        else:
+            return
+
+
+def tables(store: FolderStore | BucketStore, manifest: Manifest, sql: str) -> set[str]:
+    """Return the store's tables that the statements may read.
+
+    Of a single SELECT DuckDB itself says so, of views over tables that are empty. Of anything else
+    a folder gives all, which costs nothing, and a bucket those of every view that is named at all.
+    """
+    with engine.connect() as connection:
+        for table in _STORED:
+            connection.execute(f"CREATE TEMP TABLE stored_{table} AS {views.empty(table)[1:-1]}")
+        connection.execute(views.views(manifest, lambda table: f"stored_{table}"))
+        found = engine.tables(connection, sql) if not _UNTOLD.search(sql) else None
+    if found is not None:
+        return {table for table in _STORED if f"stored_{table}" in found}
+    if isinstance(store, FolderStore):
+        return set(_STORED)
+    words = set(re.findall(r"\w+", sql.lower()))
+    return {table for view, names in views.TABLES.items() if view in words for table in names}
+
+
+def statements(
+    store: FolderStore | BucketStore, manifest: Manifest, wanted: Collection[str]
+) -> str:
+    """Return the statements that make the views, over local files of the `wanted` tables.
+
+    The other views have their columns, and whatever reads them is refused. Raises StoreError, too
+    where a bucket's files would not fit on this machine's disk.
+    """
+    catalogue = Catalogue(store)
+    if isinstance(store, BucketStore):
+        _fits(manifest, wanted)
+
+    def source(table: str) -> str:
+        if table not in wanted:
+            return _absent(table)
+        paths = _local(store, [file.key for file in catalogue.files(manifest, table)])
+        return views.files(paths) if paths else views.empty(table)
+
+    # A view outlives its table, and is refused then before anything of it can be optimised away.
+    absent = sorted(_STORED.difference(wanted))
+    made = [f"CREATE OR REPLACE TEMP TABLE {_absent(t)} AS {views.empty(t)[1:-1]};" for t in absent]
+    dropped = [f"DROP TABLE {_absent(table)};" for table in absent]
+    return "\n".join([*made, views.views(manifest, source), *dropped])
+
+
+def _absent(table: str) -> str:
+    """Return the name of a table that is not there: it is what DuckDB's refusal says."""
+    return f'"{table}: name this view in the statement"'
+
+
+def _fits(manifest: Manifest, wanted: Collection[str]) -> None:
+    size = sum(leaf.bytes for table in wanted for leaf in manifest.tables.get(table, ()))
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    if size > free:
+        raise StoreError(
+            f"the tables that the statement reads take {size:,} bytes, and {folder} has {free:,} "
+            "free: free some space, or name another folder by TMPDIR"
+        )
+
+
+def _local(store: FolderStore | BucketStore, keys: Sequence[str]) -> list[Path]:
+    with ThreadPoolExecutor(_FETCHES) as pool:
+        return list(pool.map(store.local, keys))

@@ -1,0 +1,226 @@
+"""Recovery: what a store says of its pointer where that was lost, or an old copy was put back.
+
+Three things say which snapshot is the newest: the pointer, the witness that a publish writes behind
+it, and `settled` beside a snapshot. A pointer that names an earlier snapshot is not one to go on
+from: what came later would be overwritten. Every command that uses a snapshot asks `current` or
+`check` first.
+"""
+
+import json
+from dataclasses import replace
+from datetime import datetime
+
+from builder.store.findings import Finding
+from functions.snapshot import layout
+from functions.snapshot.errors import Conflict, DamagedStore, MissingObject
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.pointer import Entry, Pointer, spans
+from functions.snapshot.store import Writer
+from functions.snapshot.witness import REMEDY, Witness, contradiction
+from functions.store.catalog import Catalogue
+
+_CERTAIN = frozenset(
+    {"pointer-missing", "pointer-damaged", "pointer-behind", "witness-missing", "witness-damaged"}
+)
+"""Faults of which the rest of the store says what is right."""
+_TRIES = 8
+_NOTHING = Pointer()
+
+
+def current(store: Writer) -> tuple[Pointer, str | None]:
+    """Return the pointer and its tag, and see that nothing was published behind it.
+
+    Raises DamagedStore, or Conflict if others moved the pointer every time.
+    """
+    for _ in range(_TRIES):
+        tag, pointer = store.tag(layout.POINTER), Catalogue(store).pointer()
+        try:
+            check(store, pointer, tag)
+        except Conflict:
+            continue
+        return pointer, tag
+    raise Conflict(f"the pointer was moved {_TRIES} times meanwhile; run again")
+
+
+def check(store: Writer, pointer: Pointer, tag: str | None) -> None:
+    """See that nothing was published that the pointer does not know of.
+
+    Raises DamagedStore, or Conflict if the pointer has another tag than `tag` by now.
+    """
+    found = behind(store, pointer, written=tag is not None)
+    if found is None:
+        return
+    if store.tag(layout.POINTER) != tag:
+        raise Conflict("somebody else published meanwhile")
+    raise DamagedStore(f"{store.address}: {found.object}: {found.problem}: {REMEDY}")
+
+
+def behind(store: Writer, pointer: Pointer, *, written: bool) -> Finding | None:
+    """Return what is wrong if the store has snapshots that the pointer does not know of.
+
+    `written` tells that there is a pointer: a first publish writes an empty one before all else, so
+    without one there must be no snapshot.
+    """
+    there = layout.numbers_in(store.folders(layout.SNAPSHOTS))
+    if not written and there:
+        return _missing(store, there)
+    try:
+        witness = Catalogue(store).witness()
+    except DamagedStore as error:
+        problem = str(error).partition(": ")[2].rpartition("; ")[0]
+        return Finding("witness-damaged", layout.WITNESS, f"it cannot be read: {problem}")
+    found = contradiction(pointer, witness)
+    if found is not None:
+        return Finding(found.code, found.object, found.problem)
+    newest = pointer.newest()
+    last = newest.snapshot if newest else 0
+    later = [n for n in there if n > last and store.tag(layout.settled_key(n)) is not None]
+    if later:
+        names = f"names {last} as the newest" if last else "names no snapshot"
+        problem = f"it {names}, and {max(later)} was published, so an old copy of it was put back"
+        return Finding("pointer-behind", layout.POINTER, problem)
+    return None
+
+
+def _missing(store: Writer, there: list[int]) -> Finding:
+    problem = f"there are snapshots up to {max(there)}, and no pointer"
+    if not any(store.tag(layout.settled_key(number)) is not None for number in there):
+        problem += " (if an export to here did not come to its end, run it again)"
+    return Finding("pointer-missing", layout.POINTER, problem)
+
+
+def rebuilt(store: Writer, pointer: Pointer = _NOTHING) -> Pointer | None:
+    """Return a pointer to the newest snapshot that is there; None where there is none.
+
+    `pointer` is the one that there is, empty if it cannot be read: what it says of snapshots up to
+    its newest one stays. A snapshot of which nothing says that it took effect is named only where
+    there is no other, and then as one that may have come too late; of earlier ones such as these
+    count as retired.
+    """
+    there, known = numbered(store)
+    witness = find_witness(store)
+    if witness is not None and witness.newest is not None:
+        known.add(witness.number)
+    newest = pointer.newest()
+    if newest is not None:
+        known |= {n for n in there if n <= newest.snapshot and not pointer.is_retired(n)}
+    known &= there
+    if not there:
+        return None
+    number = max(known or there)
+    manifest = Catalogue(store).manifest(number)
+    gone = set(range(1, number)).difference(known, manifest.skipped)
+    entry = Entry(number, manifest.effective)
+    name = manifest.store or (witness.store if witness else "")
+    return Pointer((entry,), bool(known), retired=spans(gone), copied=pointer.copied, store=name)
+
+
+def diagnose(store: Writer, pointer: Pointer, now: datetime, *, written: bool) -> Finding | None:
+    """Return what pointer and witness have against each other, with what to write to repair it."""
+    found = behind(store, pointer, written=written)
+    if found is None:
+        return _outdated(store, pointer, now)
+    if found.object == layout.WITNESS:
+        return replace(found, problem=found.problem + advise_witness(store, pointer))
+    witness = find_witness(store) if found.code == "pointer-behind" else None
+    if witness is not None and witness.number and _manifest(store, witness.number) is None:
+        problem = f"it names snapshot {witness.number}, which is not there"
+        return Finding("witness-ahead", layout.WITNESS, problem + advise_witness(store, pointer))
+    return replace(found, problem=found.problem + advise(store, pointer))
+
+
+def advise(store: Writer, pointer: Pointer) -> str:
+    """Return in words what to write into the pointer; empty where nothing is there to name."""
+    right = _right_pointer(store, pointer)
+    return _written(layout.POINTER, right.to_json()) if right is not None else ""
+
+
+def advise_witness(store: Writer, pointer: Pointer) -> str:
+    """Return in words what to write into the witness of a pointer that is right."""
+    right = _right_witness(store, pointer)
+    if right is None:
+        return f"; remove {layout.WITNESS}, and the next publish writes it"
+    return _written(layout.WITNESS, right.to_json())
+
+
+def find_repair(store: Writer) -> tuple[Finding, bytes] | None:
+    """Return what is wrong with the pointer or the witness, and what it has to hold.
+
+    None where nothing is wrong, or where the store does not say for certain what is right.
+    """
+    try:
+        pointer = Catalogue(store).pointer()
+        found = behind(store, pointer, written=store.tag(layout.POINTER) is not None)
+    except DamagedStore as error:
+        pointer, found = Pointer(), Finding("pointer-damaged", layout.POINTER, str(error))
+    if found is None or found.code not in _CERTAIN:
+        return None
+    if found.object == layout.WITNESS:
+        witness = _right_witness(store, pointer)
+        return (found, witness.to_json()) if witness else None
+    right, witness = _right_pointer(store, pointer), find_witness(store)
+    newest = right.newest() if right else None
+    if right is None or newest is None or not right.settled:
+        return None
+    # What the witness names may be gone: then no pointer is right.
+    return (found, right.to_json()) if not witness or witness.number <= newest.snapshot else None
+
+
+def _right_pointer(store: Writer, pointer: Pointer) -> Pointer | None:
+    try:
+        return rebuilt(store, pointer)
+    except (MissingObject, DamagedStore):
+        return None  # verify tells of it where the snapshot's turn comes
+
+
+def _right_witness(store: Writer, pointer: Pointer) -> Witness | None:
+    newest = pointer.newest()
+    manifest = _manifest(store, newest.snapshot) if newest else None
+    name = pointer.store or (manifest.store if manifest else "")
+    return Witness(name, newest) if name else None
+
+
+def _written(key: str, data: bytes) -> str:
+    return f"; by what is there, {key} has to be {json.dumps(json.loads(data))}"
+
+
+def _outdated(store: Writer, pointer: Pointer, now: datetime) -> Finding | None:
+    """Return a note of a publish that died before it wrote the witness."""
+    newest, witness = pointer.newest(), Catalogue(store).witness()
+    if newest is None or newest.effective > now or witness is None or witness.covers(pointer):
+        return None
+    problem = f"it names {witness.number}, and the pointer names {newest.snapshot}"
+    return Finding("witness-behind", layout.WITNESS, problem)
+
+
+def has_published(store: Writer) -> bool:
+    """Tell whether anything beside the pointer says that a snapshot took effect here."""
+    witness = find_witness(store)
+    return bool(numbered(store)[1]) or (witness is not None and witness.newest is not None)
+
+
+def find_witness(store: Writer) -> Witness | None:
+    """Return the witness; None also where it cannot be read."""
+    try:
+        return Catalogue(store).witness()
+    except DamagedStore:
+        return None
+
+
+def _manifest(store: Writer, number: int) -> Manifest | None:
+    try:
+        return Catalogue(store).manifest(number)
+    except (MissingObject, DamagedStore):
+        return None
+
+
+def numbered(store: Writer) -> tuple[set[int], set[int]]:
+    """Return the snapshots that have a manifest, and those that are known to have taken effect."""
+    there, settled = set(), set()
+    for key in store.keys(layout.SNAPSHOTS):
+        number = layout.snapshot_of(key)
+        if number is not None and key == layout.manifest_key(number):
+            there.add(number)
+        if number is not None and key == layout.settled_key(number):
+            settled.add(number)
+    return there, settled

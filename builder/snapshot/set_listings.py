@@ -1,0 +1,279 @@
+"""Listings: how many records of each publish a set has, and between which positions they lie.
+
+A set whose records lie close together is read from the main files; one that is scattered thinly
+over many row groups gets a sorted copy of its records, so that a page of it is one read as well.
+Both are decided for each run of records anew when the run is written.
+
+A set lists what is in it, and what has left it since an earlier version: that has departed. Live is
+what is in the set and no tombstone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from builder.snapshot.draft import Query
+from functions.database import engine
+from functions.snapshot import layout
+from functions.snapshot.manifest import Span
+
+SPREAD = 2
+"""A set is copied if a page, a quarter of a row group, were read from more than SPREAD of them."""
+_SLACK = 2  # row groups that any set may touch besides
+
+_FILES = engine.table("$files")
+_SETS = engine.table("$sets")
+
+# Of each set that tells an item's listings, whether it is live there. One that it has left may lie
+# below a parent that it is in.
+_SPECS = (
+    "(SELECT * EXCLUDE (sets, left_sets, deleted), unnest(sets) AS spec, NOT deleted AS live "
+    "FROM {items} UNION ALL SELECT * EXCLUDE (sets, left_sets, deleted), unnest(left_sets), false "
+    "FROM {items})"
+)
+
+# Items of a row group that are in the same sets count alike; as neighbours they are often many.
+_ALIKE = f"""
+CREATE TABLE alike AS
+SELECT row_number() OVER () AS number, *, len(left_sets) > 0 OR
+    list_unique(list_transform(sets, lambda s: split_part(s, ':', 1))) < len(sets) AS several
+FROM (
+    SELECT file_index, file_row_number // $group AS part, sequence, kind, deleted, sets, left_sets,
+        count(*) AS size, min(position) AS first, max(position) AS last
+    FROM {_FILES} GROUP BY ALL
+)
+"""
+_LINEAGE = (
+    "CREATE TABLE lineage AS SELECT spec, unnest(list_transform(range(1, len(parts) + 1), "
+    "lambda n: array_to_string(parts[:n], ':'))) AS listing FROM ("
+    "SELECT DISTINCT spec, string_split(spec, ':') AS parts FROM ("
+    "SELECT unnest(list_concat(sets, left_sets)) AS spec FROM alike UNION ALL "
+    "SELECT unnest(list_concat(sets, left_sets)) FROM superseded))"
+)
+# An item may be in two sets below one parent, and counts once there: such items go the long way.
+_CELLS = f"""
+CREATE TABLE cells AS
+WITH plain AS (
+    SELECT file_index, part, sequence, kind, spec, sum(size) AS records,
+        sum(if(deleted, 0, size)) AS live, min(first) AS first, max(last) AS last
+    FROM (SELECT *, unnest(sets) AS spec FROM alike WHERE NOT several) GROUP BY ALL
+),
+several AS (
+    SELECT file_index, part, sequence, kind, listing, number, size AS records, first, last,
+        max(if(live, size, 0)) AS live
+    FROM {_SPECS.format(items="(SELECT * FROM alike WHERE several)")} JOIN lineage USING (spec)
+    GROUP BY ALL
+)
+SELECT listing, $runs[file_index::BIGINT + 1]::BIGINT AS run,
+    file_index::BIGINT * $most + part AS cell, sequence, kind,
+    sum(records)::BIGINT AS records, sum(live)::BIGINT AS live,
+    min(first) AS first, max(last) AS last
+FROM (
+    SELECT listing, file_index, part, sequence, kind, records, live, first, last
+    FROM plain JOIN lineage USING (spec)
+    UNION ALL
+    SELECT listing, file_index, part, sequence, kind, records, live, first, last FROM several
+)
+GROUP BY ALL
+"""
+
+_SPREAD_TABLE = """
+CREATE TABLE spread AS
+SELECT listing, run, touched > $spread * ceil(records / $page) + $slack AS copied
+FROM (SELECT listing, run, count(DISTINCT cell) AS touched, sum(records) AS records
+      FROM cells GROUP BY listing, run)
+"""
+
+_RANGES = """
+CREATE TABLE ranges AS
+WITH touched AS (
+    SELECT listing, run, cell, min(first) AS first, max(last) AS last
+    FROM cells JOIN spread USING (listing, run) WHERE NOT copied GROUP BY listing, run, cell
+),
+gaps AS (
+    SELECT *, cell - lag(cell) OVER part > 1 AS gap FROM touched
+    WINDOW part AS (PARTITION BY listing, run ORDER BY cell)
+),
+islands AS (
+    SELECT *, count(*) FILTER (WHERE gap) OVER part AS island FROM gaps
+    WINDOW part AS (PARTITION BY listing, run ORDER BY cell)
+)
+SELECT listing, min(first) AS first, max(last) AS last, false AS copied
+FROM islands GROUP BY listing, run, island
+UNION ALL
+SELECT listing, min(first), max(last), true
+FROM cells JOIN spread USING (listing, run) WHERE copied GROUP BY listing, run
+"""
+
+_COUNTS = f"""
+CREATE TABLE counts AS
+SELECT listing, sequence, kind, sum(records)::BIGINT AS records, sum(live)::BIGINT AS live
+FROM cells WHERE sequence = $sequence GROUP BY ALL
+UNION ALL
+SELECT listing, sequence, kind, -count(*), -count(*) FILTER (WHERE live)
+FROM (SELECT listing, sequence, kind, position, bool_or(live) AS live
+      FROM {_SPECS.format(items="superseded")} JOIN lineage USING (spec) GROUP BY ALL)
+GROUP BY ALL
+"""
+
+_COPIES = f"""
+SELECT listing, r.*
+FROM {_FILES} r
+JOIN (
+    SELECT DISTINCT listing, position
+    FROM (SELECT position, unnest(sets) AS spec FROM {_FILES}
+          UNION ALL SELECT position, unnest(left_sets) FROM {_FILES})
+    JOIN lineage USING (spec) JOIN spread USING (listing) WHERE copied AND run = $run
+) USING (position)
+ORDER BY listing, position
+"""
+
+# Each file of the table of sets is the home of the sets from its first one on.
+_HOMES = "CREATE TABLE homes AS SELECT unnest($numbers) AS home, unnest($firsts) AS first"
+_TOUCHED = """
+SELECT DISTINCT home
+FROM (SELECT listing FROM cells UNION SELECT listing FROM counts)
+ASOF JOIN homes ON listing >= first ORDER BY home
+"""
+
+_TURNS = "CREATE TABLE earlier (listing VARCHAR, turns INTEGER[], name VARCHAR)"
+_EARLIER = f"""
+INSERT INTO counts SELECT set_spec, c.sequence, c.kind, c.records, c.live
+FROM (SELECT set_spec, unnest(counts) AS c FROM {_SETS});
+"""
+_EARLIER_TURNS = f"INSERT INTO earlier SELECT set_spec, turns, name FROM {_SETS}"
+_EARLIER_RANGES = f"""
+INSERT INTO ranges SELECT set_spec, r.first, r.last, r.copied
+FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS})
+WHERE NOT EXISTS (SELECT 1 FROM rewritten w WHERE r.first BETWEEN w.first AND w.last);
+"""
+
+# An odd number of turns says that a set had live records before.
+_SUMMED = """
+CREATE TABLE summed AS
+SELECT listing, live, coalesce(called.name, earlier.name) AS name,
+    CASE WHEN (live > 0) = (coalesce(len(turns), 0) % 2 = 1) THEN turns
+    ELSE list_append(coalesce(turns, []), $sequence::INTEGER) END AS turns
+FROM (SELECT listing, sum(live)::BIGINT AS live FROM counts GROUP BY listing)
+LEFT JOIN earlier USING (listing) LEFT JOIN called USING (listing)
+"""
+# A template of a series, or of an archive, tells how the set is named in which it is; so does a
+# repository of its sets, from which there are harvested items (builder.publish.harvested).
+_TOLD = """
+CREATE TABLE called AS
+SELECT listing, max(name) AS name FROM (
+    SELECT unnest(list_filter(sets, lambda s: NOT starts_with(s, 'type:'))) AS listing,
+        document ->> '$.fields.name[0]' AS name
+    FROM fresh WHERE kind = 'template' AND NOT deleted
+        AND list_has_any(sets, ['type:series', 'type:archive'])
+    UNION ALL FROM named
+) WHERE name IS NOT NULL GROUP BY listing
+"""
+NAMED = "CREATE TABLE IF NOT EXISTS named (listing VARCHAR, name VARCHAR)"
+"""Makes the table of names of sets that repositories told, where none did."""
+_EMPTIED = (
+    "SELECT (SELECT count(*) FROM summed WHERE live = 0), "
+    "(SELECT count(*) FROM earlier WHERE len(turns) % 2 = 0)"
+)
+
+# Sets of one home are dealt out evenly, so that a file that has just been divided has room.
+_ROWS = """
+WITH listed AS (
+    SELECT listing AS set_spec, sum(records)::BIGINT AS records,
+        list({'sequence': sequence, 'kind': kind, 'records': records, 'live': live}
+             ORDER BY sequence, kind) AS counts
+    FROM (SELECT listing, sequence, kind, sum(records)::BIGINT AS records,
+              sum(live)::BIGINT AS live
+          FROM counts GROUP BY ALL HAVING sum(records) > 0)
+    GROUP BY listing
+),
+found AS (
+    SELECT set_spec, records, live, counts, ranges, turns, name
+    FROM listed JOIN (SELECT listing AS set_spec, live, turns, name FROM summed) USING (set_spec)
+    JOIN (
+        SELECT listing AS set_spec,
+            list({'first': first, 'last': last, 'copied': copied} ORDER BY first) AS ranges
+        FROM ranges GROUP BY listing
+    ) USING (set_spec)
+),
+placed AS (
+    SELECT home, found.*, count(*) OVER (PARTITION BY home) AS size,
+        row_number() OVER (PARTITION BY home ORDER BY set_spec) - 1 AS number
+    FROM found ASOF JOIN homes ON set_spec >= homes.first
+)
+SELECT home * 1000000 + number * ceil(size / $most)::BIGINT // size AS part,
+    set_spec, records, live, counts, ranges, turns, name
+FROM placed ORDER BY set_spec
+"""
+PART = "part"
+"""The column of the rows of sets that tells files apart; see `home`."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run that was just written: its stretch of the log and its records' files here."""
+
+    span: Span
+    paths: Sequence[str]
+
+
+class Index:
+    """The sets of the runs that a publish wrote, whose own sequence is `sequence`.
+
+    `superseded` is as merge left it; `rewritten` has the stretches of the runs.
+    """
+
+    def __init__(
+        self, connection: engine.Connection, runs: Sequence[NewRun], sequence: int
+    ) -> None:
+        self._connection = connection
+        self._runs = runs
+        self._sequence = sequence
+        files = [path for run in runs for path in run.paths]
+        numbers = [number for number, run in enumerate(runs) for _ in run.paths]
+        group = {"group": layout.GROUP_ROWS}
+        with engine.reading("the index of sets"):
+            connection.execute(_ALIKE, {"files": files, **group})
+            connection.execute(_LINEAGE)
+            connection.execute(_CELLS, {"runs": numbers, "most": layout.FILE_GROUPS})
+            connection.execute("DROP TABLE alike")
+            values = {"spread": SPREAD, "slack": _SLACK, "page": layout.GROUP_ROWS / 4}
+            connection.execute(_SPREAD_TABLE, values)
+            connection.execute(_RANGES)
+            connection.execute(_COUNTS, {"sequence": sequence})
+
+    def copies(self, run: int) -> Query:
+        """Return the query of the copies of scattered sets' records in the run of that number."""
+        return _COPIES, {"files": list(self._runs[run].paths), "run": run}
+
+    def touched(self, firsts: Sequence[str]) -> list[int]:
+        """Return the numbers of the files of sets that change; `firsts` are their first sets."""
+        starts = ["", *firsts[1:]]
+        with engine.reading("the index of sets"):
+            self._connection.execute(
+                _HOMES, {"numbers": list(range(len(starts))), "firsts": starts}
+            )
+            return [home for (home,) in self._connection.execute(_TOUCHED).fetchall()]
+
+    def rows(self, earlier: Sequence[str]) -> Query:
+        """Return the query of the new rows of sets; `earlier` are the paths of touched files."""
+        values = {"sets": list(earlier)}
+        with engine.reading("the index of sets"):
+            self._connection.execute(_TURNS)
+            if earlier:
+                for sql in (_EARLIER, _EARLIER_RANGES, _EARLIER_TURNS):
+                    self._connection.execute(sql, values)
+            self._connection.execute(NAMED)
+            self._connection.execute(_TOLD)
+            self._connection.execute(_SUMMED, {"sequence": self._sequence})
+        return _ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}
+
+    def emptied(self) -> int:
+        """Return how many more sets have no live record now, once `rows` was asked for."""
+        with engine.reading("the index of sets"):
+            ((now, before),) = self._connection.execute(_EMPTIED).fetchall()
+        return int(now) - int(before)
+
+    @staticmethod
+    def home(part: int) -> int:
+        """Return the number of the file that rows of this PART take the place of."""
+        return part // 1_000_000

@@ -1,0 +1,294 @@
+"""The build: the tables of the next snapshot, out of what is fresh and the last snapshot.
+
+What a change brings are the tables `fresh` (versions to publish) and `superseded` (those they
+replace) in DuckDB. What is written follows from their size: a new run of each table, into which
+small runs before it are merged (see compaction), and the files of sets that are touched.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from builder.runtime import Advance, Progress
+from builder.snapshot import compaction, lookup, revisit_keys, set_listings, url_index
+from builder.snapshot.compaction import LOOKUP_RATIO, Rewrite
+from builder.snapshot.draft import Draft, Query
+from builder.snapshot.lookup import rows_of
+from builder.snapshot.set_listings import Index, NewRun
+from functions.database import engine
+from functions.snapshot import identifier, layout
+from functions.snapshot.manifest import UNSTAMPED, LeafReference, Manifest, Sequence, Span
+
+_FILES = engine.table("$files")
+_GONE = "CREATE TABLE gone AS SELECT position FROM superseded"
+_GONE_BEFORE = f"INSERT INTO gone SELECT position FROM {_FILES}"
+_KEPT = (
+    f"SELECT * FROM {_FILES} WHERE position NOT IN (SELECT position FROM gone) ORDER BY position"
+)
+# A kind after the other: as part of the key it would make each comparison dearer.
+_FRESH = f"SELECT * FROM fresh WHERE kind = $kind ORDER BY {lookup.WITHIN_KIND}"
+_REWRITTEN = "CREATE TABLE rewritten AS SELECT unnest($firsts) AS first, unnest($lasts) AS last"
+_OWN_KEYS = (
+    f"SELECT {identifier.LOOKUP_KEY} AS key, position FROM {engine.table('$records')} "
+    "WHERE position >= $base"
+)
+_OWN_DEAD = (
+    "SELECT position FROM superseded WHERE NOT EXISTS "
+    "(SELECT 1 FROM rewritten WHERE position BETWEEN first AND last)"
+)
+_OWN_RECORDS = f"(FROM {engine.table('$records')} WHERE position >= $base AND {{}})"
+_OWN_TIES = {
+    # table: the query of its rows, what they are about, and about how many one has
+    "originals": (
+        revisit_keys.originals(_OWN_RECORDS.format(revisit_keys.ORIGINAL)),
+        revisit_keys.ORIGINAL,
+        2,
+    ),
+    "revisits": (
+        revisit_keys.revisits(
+            f"(FROM {_OWN_RECORDS.format(revisit_keys.REVISIT)} LEFT JOIN bonds USING (identifier))"
+        ),
+        revisit_keys.REVISIT,
+        3,
+    ),
+}
+_TIES_EACH = 2  # rows of a record, of most
+_OWN_URLS = url_index.rows(_OWN_RECORDS.format(url_index.CAPTURE))
+_UNRESOLVED = f"{revisit_keys.REVISIT} AND refers_to IS NULL"
+_ASKED = ("deleted", revisit_keys.ORIGINAL, revisit_keys.REVISIT, _UNRESOLVED, url_index.CAPTURE)
+_COUNTS = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in _ASKED)
+_THERE = f"WHERE position IN (SELECT position FROM {engine.table('$there')})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """How many versions there are: in groups, by these, sorted; of all, by a condition of _ASKED.
+
+    To count anew for each question would be to read and bind the whole view as often.
+    """
+
+    groups: Mapping[tuple[object, ...], int]
+    meeting: Mapping[str, int]
+
+    @staticmethod
+    def of(connection: engine.Connection, table: str, *by: str) -> "_Counts":
+        sql = f"SELECT {', '.join(by)}, count(*), {_COUNTS} FROM {table} GROUP BY ALL ORDER BY ALL"
+        with engine.reading("the merge"):
+            rows = connection.execute(sql).fetchall()
+        first = len(by) + 1
+        met = {name: sum(row[n] for row in rows) for n, name in enumerate(_ASKED, first)}
+        return _Counts({row[: len(by)]: row[len(by)] for row in rows}, met)
+
+
+class Build:
+    """One attempt to build on the snapshot `before`."""
+
+    def __init__(self, connection: engine.Connection, draft: Draft, before: Manifest) -> None:
+        self._connection = connection
+        self._draft = draft
+        self._before = before
+        self._base = before.last_position + 1
+        self._number = len(before.sequences) + 1
+        self._fresh = _Counts.of(connection, "fresh", "kind")
+        self._superseded = _Counts.of(connection, "superseded", "sequence", "kind")
+
+    def items(self, progress: Progress) -> Manifest:
+        """Write what `fresh` and `superseded` ask for; return the manifest with a new sequence.
+
+        The sequence is UNSTAMPED.
+        """
+        sequences = [*self._sequences(), self._sequence()]
+        own = Span(self._base, sequences[-1].last)
+        rows = own.last - own.first + 1
+
+        def live(span: Span) -> int:
+            return sum(
+                sum(s.records.values())
+                for s in sequences
+                if span.first <= s.first and s.last <= span.last
+            )
+
+        runs = compaction.runs(self._before.tables.get("records", ()))
+        plan = compaction.plan(runs, rows, live)
+        with engine.reading("the last snapshot"):
+            self._gone(plan)
+            spans = [rewrite.span(own) for rewrite in plan]
+            self._connection.execute(
+                _REWRITTEN, {"firsts": [s.first for s in spans], "lasts": [s.last for s in spans]}
+            )
+        total = rows + sum(live(run.span) for rewrite in plan for run in rewrite.runs)
+        with progress(total) as advance:
+            written = self._records(plan, spans, list(sequences[-1].records), advance)
+        index = Index(self._connection, written, self._number)
+        self._copies(written, index)
+        sets, emptied = self._sets(index)
+        there = [run for run in written if run.span.last == own.last]
+        paths = [path for run in there for path in run.paths]
+        self._lookup(own, paths)
+        self._ties(own, paths)
+        self._urls(own, paths)
+        self._dead(own, sum(sum(s.records.values()) for s in sequences))
+        return replace(
+            self._before,
+            sequences=tuple(sequences),
+            sets=sets,
+            emptied=emptied,
+            tombstones=self._before.tombstones + self._more("deleted"),
+            revisits=self._before.revisits + self._more(revisit_keys.REVISIT),
+            unresolved=self._before.unresolved + self._more(_UNRESOLVED),
+            tables=self._draft.tables,
+        )
+
+    def _sequences(self) -> list[Sequence]:
+        """Return the earlier sequences, less the versions that are superseded now."""
+        gone = self._superseded.groups
+        touched = {sequence for sequence, _ in gone}
+        return [
+            replace(s, records={k: n - gone.get((s.number, k), 0) for k, n in s.records.items()})
+            if s.number in touched
+            else s
+            for s in self._before.sequences
+        ]
+
+    def _sequence(self) -> Sequence:
+        kinds = {str(kind): count for (kind,), count in self._fresh.groups.items()}
+        last = self._base + sum(kinds.values()) - 1
+        starts = dict(zip(kinds, accumulate(kinds.values(), initial=self._base), strict=False))
+        several = starts if len(starts) > 1 else {}
+        return Sequence(self._number, UNSTAMPED, self._base, last, kinds, several)
+
+    def _more(self, condition: str) -> int:
+        """Return how many more listed records there are than before that meet a condition."""
+        return self._fresh.meeting[condition] - self._superseded.meeting[condition]
+
+    def _gone(self, plan: Iterable[Rewrite]) -> None:
+        """Make `gone`: the superseded positions of what is rewritten, and of this publish."""
+        self._connection.execute(_GONE)
+        leaves = self._draft.tables.get("dead", ())
+        spans = [run.span for rewrite in plan for run in rewrite.runs]
+        met = [leaf for leaf in leaves if any(leaf.meets(s.first, s.last) for s in spans)]
+        if met:
+            self._connection.execute(_GONE_BEFORE, {"files": self._paths(met)})
+
+    def _records(
+        self, plan: list[Rewrite], spans: list[Span], kinds: list[str], advance: Advance
+    ) -> list[NewRun]:
+        constants = {"position": self._base, "sequence": self._number}
+        instead: dict[int, tuple[LeafReference, ...]] = {}
+        written = []
+        for rewrite, span in zip(plan, spans, strict=True):
+            queries: list[Query] = []
+            if rewrite.runs:
+                leaves = (leaf for run in rewrite.runs for leaf in run.leaves)
+                queries.append((_KEPT, {"files": self._paths(leaves)}))
+            if rewrite.fresh:
+                queries += [(_FRESH, {"kind": kind}) for kind in kinds]
+            files = self._draft.write("records", queries, constants, advance)
+            written.append(NewRun(span, self._draft.paths(files)))
+            instead[span.first] = self._draft.leaves(files, span)
+        self._replace("records", spans, instead)
+        return written
+
+    def _copies(self, written: list[NewRun], index: Index) -> None:
+        instead = {}
+        for number, run in enumerate(written):
+            if run.paths:
+                files = self._draft.write("copies", [index.copies(number)])
+                instead[run.span.first] = self._draft.leaves(files, run.span)
+        self._replace("copies", [run.span for run in written], instead)
+
+    def _replace(
+        self, table: str, spans: list[Span], instead: Mapping[int, tuple[LeafReference, ...]]
+    ) -> None:
+        """Put new leaves in the place of the runs that lie within `spans`, in the log's order."""
+        kept = {
+            run.span.first: run.leaves
+            for run in compaction.runs(self._draft.tables.get(table, ()))
+            if not any(s.first <= run.span.first and run.span.last <= s.last for s in spans)
+        }
+        runs = sorted({**kept, **instead}.items())
+        self._draft.tables[table] = tuple(leaf for _, leaves in runs for leaf in leaves)
+
+    def _sets(self, index: Index) -> tuple[int, int]:
+        """Write the files of the sets that are touched.
+
+        Returns how many sets there are now, and how many of them have no live record.
+        """
+        files = self._draft.files(self._draft.tables.get("sets", ()))
+        firsts = [str(file.groups[0].first) for file in files]
+        homes = index.touched(firsts)
+        earlier = [files[home] for home in homes] if files else []
+        query = index.rows(self._draft.paths(earlier))
+        parts = self._draft.write_segments("sets", query, set_listings.PART)
+        if files:
+            found = {
+                files[home].key: [f for p, fs in parts.items() if index.home(p) == home for f in fs]
+                for home in homes
+            }
+            self._draft.substitute("sets", found)
+        else:
+            every = [file for part in parts.values() for file in part]
+            self._draft.tables["sets"] = self._draft.leaves(every)
+        new = sum(file.rows for part in parts.values() for file in part)
+        sets = self._before.sets - sum(file.rows for file in earlier) + new
+        return sets, self._before.emptied + index.emptied()
+
+    def _lookup(self, own: Span, records: list[str]) -> None:
+        values = {"records": records, "base": own.first}
+        self._append("lookup", own, own.last - own.first + 1, (_OWN_KEYS, values))
+
+    def _ties(self, own: Span, records: list[str]) -> None:
+        """Add the keys by which revisits and originals that are published now find each other."""
+        values = {"records": records, "base": own.first}
+        for table, (sql, condition, most) in _OWN_TIES.items():
+            most_rows = most * self._fresh.meeting[condition]
+            self._append(table, own, most_rows, (sql, values), each=_TIES_EACH)
+
+    def _urls(self, own: Span, records: list[str]) -> None:
+        """Add by what captures are found; where earlier ones have nothing, that is for a publish.
+
+        It does so for all of them at once (urls.build).
+        """
+        if self._before.is_indexed:
+            count = self._fresh.meeting[url_index.CAPTURE]
+            query = (_OWN_URLS, {"records": records, "base": own.first})
+            self._append(url_index.TABLE, own, count, query)
+
+    def _dead(self, own: Span, live: int) -> None:
+        with engine.reading("the merge"):
+            rows = rows_of(self._connection, f"({_OWN_DEAD})")
+        self._append("dead", own, rows, (_OWN_DEAD, {}), live)
+
+    def _append(
+        self, table: str, own: Span, rows: int, query: Query, live: int = 0, each: int = 1
+    ) -> None:
+        """Add rows about positions as a run, merged with runs before it.
+
+        A row may outlive the record that it is about. When more than half of the table's rows have,
+        it is written anew, without them; `live` rows of the records need none here, the others
+        about `each` of them.
+        """
+        runs = compaction.runs(self._draft.tables.get(table, ()))
+        count = compaction.tail([run.rows for run in runs], rows, LOOKUP_RATIO)
+        there = self._draft.tables["records"]
+        needed = each * (sum(leaf.rows for leaf in there) - live)
+        stale = rows + sum(run.rows for run in runs) > 2 * needed + layout.GROUP_ROWS
+        if stale:
+            count = len(runs)
+        elif not rows:
+            return
+        merged, kept = runs[len(runs) - count :], runs[: len(runs) - count]
+        sql, values = query[0], dict(query[1])
+        if merged:
+            values["files"] = self._paths(leaf for run in merged for leaf in run.leaves)
+            sql = f"SELECT * FROM ({sql} UNION ALL SELECT * FROM {_FILES})"
+        if stale:
+            values["there"] = self._paths(there)
+            sql = f"SELECT * FROM ({sql}) {_THERE}"
+        span = Span(merged[0].span.first if merged else own.first, own.last)
+        files = self._draft.write(table, [(f"{sql} ORDER BY ALL", values)])
+        leaves = (leaf for run in kept for leaf in run.leaves)
+        self._draft.tables[table] = (*leaves, *self._draft.leaves(files, span))
+
+    def _paths(self, leaves: Iterable[LeafReference]) -> list[str]:
+        return self._draft.paths(self._draft.files(leaves))

@@ -1,0 +1,220 @@
+"""A revision: a change of what is published becomes the next snapshot.
+
+Data files, leaves and manifest are written first; then one pointer moves, by a conditional write.
+Whatever fails before that leaves the old snapshot in effect. Two revisions at once: one wins, the
+other starts over from the winner's snapshot.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from builder.runtime import Surroundings
+from builder.snapshot import identity, recovery
+from builder.snapshot.commit import Ready, commit, remove_leftovers, settle
+from builder.snapshot.draft import Draft
+from builder.snapshot.expiry import completed
+from functions.config.configuration import Configuration
+from functions.config.configuration import default as configuration_default
+from functions.database import engine
+from functions.snapshot import layout
+from functions.snapshot.errors import (
+    ConfigurationError,
+    Conflict,
+    NothingPublished,
+    SheafError,
+    StoreError,
+)
+from functions.snapshot.manifest import UNSTAMPED, Manifest
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_TRIES = 8
+_LEFTOVERS = 8  # of the last publishes that did not come to their end
+
+
+class NothingSelected(SheafError):
+    """No item is what the operator described."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a change comes to; `manifest` is None where it changes nothing at all.
+
+    `records` are all listed ones, tombstones included; `moved` are published revisits that have
+    another original now, or none any more; `deleted` are templates that are lost, which count as
+    changed; `keys` the objects that were written.
+    """
+
+    manifest: Manifest | None
+    records: int
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    copies: int = 0
+    faults: int = 0
+    withdrawn: int = 0
+    restored: int = 0
+    moved: int = 0
+    keys: tuple[str, ...] = ()
+    deleted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a change is built on: the newest snapshot, and the pointer as it was then."""
+
+    store: Writer
+    catalogue: Catalogue
+    configuration: Configuration
+    outside: Surroundings
+    pointer: Pointer
+    tag: str | None
+    before: Manifest
+
+    @staticmethod
+    def of(store: Writer, configuration: Configuration, outside: Surroundings) -> "Base":
+        """Return the newest snapshot as a base. Raises NothingPublished where there is none."""
+        catalogue = Catalogue(store)
+        pointer, tag = recovery.current(store)
+        newest = pointer.newest()
+        if newest is None:
+            raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+        before = catalogue.manifest(newest.snapshot)
+        return Base(store, catalogue, configuration, outside, pointer, tag, before)
+
+    @contextmanager
+    def draft(self) -> Iterator[tuple[engine.Connection, Draft]]:
+        """Give a database and a draft that begins as the last snapshot, for as long as it takes."""
+        with tempfile.TemporaryDirectory(prefix="sheaf-publish-") as scratch:
+            folder = Path(scratch)
+            connection = engine.connect(
+                threads=self.outside.threads,
+                memory_megabytes=self.configuration["publish.memory"],
+                scratch=folder,
+            )
+            try:
+                tables, threads = self.before.tables, self.outside.threads
+                yield connection, Draft(self.store, connection, folder, tables, None, threads)
+            finally:
+                connection.close()
+
+    def manifest(self, after: Manifest, draft: Draft) -> Manifest:
+        """Return the next manifest: `after` with the draft's tables and the libraries' versions."""
+        return replace(after, tables=draft.tables, libraries=dict(self.outside.libraries))
+
+
+class Change(Protocol):
+    """A change of what is published; it may have to be built several times."""
+
+    def build(self, base: Base) -> Built:
+        """Build on the newest snapshot. Raises Conflict to start over, and SheafError."""
+        ...
+
+    def done(self) -> None:
+        """Clear away what is published now."""
+        ...
+
+
+def revise(
+    store: Writer, configuration: Configuration, outside: Surroundings, change: Change
+) -> Built:
+    """Make the change the next snapshot, and return when it is in effect.
+
+    Raises ConfigurationError for another namespace than the last snapshot's, Conflict if other
+    publishers won every time, what `change` raises, and StoreError.
+    """
+    for _ in range(_TRIES):
+        try:
+            return _attempt(store, configuration, outside, change)
+        except Conflict:
+            outside.say("another publish was faster; starting over from its snapshot")
+    raise Conflict(f"other publishers were faster {_TRIES} times; run again")
+
+
+def _attempt(
+    store: Writer, configuration: Configuration, outside: Surroundings, change: Change
+) -> Built:
+    pointer, tag = completed(store, outside)
+    try:
+        built = _carried_out(store, configuration, outside, change, pointer, tag)
+    except Conflict:
+        raise
+    except StoreError as error:
+        # What it was built on may be gone: somebody else published, or expired since.
+        if store.tag(layout.POINTER) == tag:
+            raise
+        raise Conflict("somebody else changed the store meanwhile") from error
+    change.done()
+    return built
+
+
+def _carried_out(
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    change: Change,
+    pointer: Pointer,
+    tag: str | None,
+) -> Built:
+    now = outside.clock()
+    catalogue = Catalogue(store)
+    newest = pointer.newest()
+    namespace = configuration["repository.namespace"]
+    nothing = Manifest(0, UNSTAMPED, namespace, (), {})
+    recovery.check(store, pointer, tag)
+    before = catalogue.manifest(newest.snapshot) if newest else nothing
+    _check(before, namespace)
+    remove_leftovers(store, before.skipped[-_LEFTOVERS:])
+    # What is not in effect yet was written in time, whoever wrote it.
+    late = newest is not None and not pointer.settled and newest.effective <= now
+    since = newest.effective if newest and late else UNSTAMPED
+    base = Base(store, catalogue, configuration, outside, pointer, tag, before)
+    refusal: NothingSelected | None = None
+    try:
+        built = change.build(base)
+    except NothingSelected as error:  # what the last publish began is completed all the same
+        built, refusal = Built(None, 0), error
+    if built.manifest is None and _begins(before, since):
+        outside.say(f"snapshot {before.snapshot} came too late for its instant: it gets another")
+        built = replace(built, manifest=before)
+    if built.manifest is not None:
+        name = identity.identify(store, outside.identity, pointer)
+        named = identity.stamp(built.manifest, before, name)
+        ready = Ready(named, since, built.keys)
+        manifest = commit(store, outside, pointer, tag, ready, configuration["publish.lead"])
+        built = replace(built, manifest=manifest)
+    else:
+        if store.tag(layout.POINTER) != tag:
+            raise Conflict("somebody else changed the store meanwhile")
+        if newest is not None:
+            identity.identify(store, outside.identity, pointer)
+        settle(store, pointer, tag)  # where it was late there is nothing to stamp anew
+    if refusal is not None:
+        raise refusal
+    return built
+
+
+def _begins(manifest: Manifest, since: datetime) -> bool:
+    """Tell whether a sequence or a format takes effect at `since` or later."""
+    instants = [s.effective for s in manifest.sequences]
+    instants += [m.since for m in manifest.formats.values() if m.since is not None]
+    return any(instant >= since for instant in instants)
+
+
+def _check(before: Manifest, namespace: str) -> None:
+    if before.namespace != namespace:
+        raise ConfigurationError(
+            f"repository.namespace is {namespace}, but the store was published with "
+            f"{before.namespace}: identifiers must not change, so set it back or use another store"
+        )
+    if before.snapshot == 0 and namespace == configuration_default("repository.namespace"):
+        raise ConfigurationError(
+            f"repository.namespace is still {namespace}: every identifier will begin with it for "
+            "ever, so set it to a domain name of yours before the first publish"
+        )

@@ -1,0 +1,109 @@
+"""SQL views of a snapshot, so that plain DuckDB reads it with no Sheaf installed."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from functions.database import engine
+from functions.snapshot import fileset, instant, obi, schema
+from functions.snapshot.manifest import DataFile, Manifest
+from functions.store.catalog import Catalogue
+
+TABLES = {
+    # view: the tables of the store that it reads
+    "records": ("records", "dead"),
+    "captures": ("records", "dead"),
+    "sets": ("sets",),
+    "faults": ("faults",),
+    "sources": ("sources",),
+    "collections": ("records", "dead", "documents"),
+    "tallies": ("tallies", "records", "dead"),
+    "templates": ("records", "dead"),
+    "harvested": ("records", "dead"),
+    **{table: (table,) for table in obi.TABLES},
+    "filesets": ("records", "dead"),
+    **{table: (table,) for table in fileset.TABLES},
+}
+
+NAMES = ("snapshots", *TABLES)
+"""Every view. The manifest alone has what `snapshots` shows."""
+
+_TEMPLATE = Path(__file__).parents[2] / "templates" / "sql" / "views.sql"
+_ROOT = "coalesce(getvariable('root'), '')"
+
+
+def stored(catalogue: Catalogue, manifest: Manifest) -> str:
+    """Return the statements that make the views where the store is.
+
+    Data files are named below DuckDB's variable `root`, which ends with a slash. Without it they
+    are named as seen from the store's root, where DuckDB is then to be started.
+    """
+    return naming(manifest, lambda table: catalogue.files(manifest, table))
+
+
+def naming(manifest: Manifest, files: Callable[[str], Iterable[DataFile]]) -> str:
+    """Return what `stored` does; `files` gives the data files of a table."""
+
+    def source(table: str) -> str:
+        keys = [file.key for file in files(table)]
+        return engine.table(f"[{_ROOT} || f FOR f IN {_list(keys)}]") if keys else empty(table)
+
+    return views(manifest, source)
+
+
+def views(manifest: Manifest, source: Callable[[str], str]) -> str:
+    """Return the statements that make the views of the snapshot.
+
+    `source` gives the table expression that stands for a table of the store.
+    """
+    values = {
+        f"{table}_files": source(table)
+        for table in dict.fromkeys(name for names in TABLES.values() for name in names)
+    }
+    sequences = ", ".join(
+        f"({s.number}, TIMESTAMP '{instant.to_text(s.effective)[:-1]}', {s.first}, {s.last}, "
+        f"{sum(s.records.values())})"
+        for s in manifest.sequences
+    )
+    values["sequences"] = sequences or "(NULL, NULL, NULL, NULL, NULL)"
+    values["snapshot"] = str(manifest.snapshot)
+    values["effective"] = instant.to_text(manifest.effective)
+    values["capture_columns"] = ", ".join(column.name for column in schema.CAPTURE)
+    text = _TEMPLATE.read_text("utf-8")
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 by which a manifest knows its views."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def fault(manifest: Manifest, data: bytes, expected: Callable[[], str]) -> str:
+    """Return what is wrong with the views of a snapshot as the store has them, "" for nothing.
+
+    They are right by the digest in the manifest, or if they are `expected`: what this program
+    writes for that manifest, as a repair does. A program that recorded no digest may have written
+    other text. That cannot be told from damage, so it counts as such.
+    """
+    if manifest.views == hashlib.sha256(data).hexdigest() or data == expected().encode():
+        return ""
+    if manifest.views:
+        return "its content is not the one that the manifest records"
+    return "its content is not what the manifest gives, which records no digest of it"
+
+
+def files(paths: Iterable[Path]) -> str:
+    """Return the table expression over files of this machine, of which there is at least one."""
+    return engine.table(_list(map(str, paths)))
+
+
+def empty(table: str) -> str:
+    """Return the table expression of a table's columns without a row."""
+    columns = ", ".join(f"NULL::{c.type} AS {c.name}" for c in schema.TABLES[table])
+    return f"(SELECT {columns} WHERE false)"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return "[" + ", ".join("'" + text.replace("'", "''") + "'" for text in texts) + "]"

@@ -1,0 +1,287 @@
+"""One ARC or WARC file's reading: records, what becomes of each, and faults, in file order."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+
+from builder.sources import request, warcinfo
+from builder.sources.backlog import Backlog, Noted, Pending
+from builder.sources.capture import Captures, Found, cut_back
+from builder.sources.document import refused, status_of
+from builder.sources.event import Crawl, Edge, Event, Fault, Rules, Skipped
+from builder.sources.exchange import Exchanges
+from builder.sources.ordinal import Ordinals
+from builder.sources.payload import Payload, read_declared, read_payload
+from functions.archive import arc, warc
+from functions.archive.message import Message, read_message
+from functions.archive.record import Block, Flaw, Held, Record, left_out
+from functions.archive.stream import Tape
+
+_READ_ON = "left out; read on behind them"
+_TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
+
+
+class Container:
+    """One file's reading: its tape, and what has to be remembered from record to record."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        name: str,
+        rules: Rules,
+        version: int = 1,
+        ordinals: Ordinals | None = None,
+    ) -> None:
+        """`version` is the one that the ARC records were announced as, of a file's later range."""
+        self._tape = tape
+        self._name = name
+        self._rules = rules
+        self.ordinals = Ordinals() if ordinals is None else ordinals
+        self._captures = Captures(name, rules, self.ordinals)
+        self._exchanges = Exchanges()
+        self._head_bytes = rules.head_bytes if rules.titles else min(rules.head_bytes, _TYPE_WITHIN)
+        self._arc_version = version
+        self._shared = False  # whether a member was found to hold several records
+        self._records = 0
+        self._crawl: Crawl | None = None
+        self._flaws: list[Flaw] = []  # of the one record that the section in hand is
+        self._backlog = Backlog()
+        self._garbage_first: list[Fault] = []
+        self.form = ""
+        """"arc" or "warc", whichever the first record is; empty until it was read."""
+        self.first: Edge | None = None
+        self.next: Edge | None = None
+
+    def events(
+        self, kind: str | None, start: int = 0, end: int | None = None, detail: str = ""
+    ) -> Iterator[Event]:
+        """Read the records that begin in [start, end), and what lies behind each of them.
+
+        The tape stands at the first of them. A file without any record, which was not recognised
+        by its `kind` either, is no archive: `detail` then says what it is.
+        """
+        yield from self._exchanges.joined(self._events(kind, start, end, detail))
+        if self.first and self.next:
+            self.first = replace(self.first, open=self._exchanges.is_open_before)
+            self.next = replace(self.next, open=self._exchanges.is_open_behind)
+
+    def _events(
+        self, kind: str | None, start: int, end: int | None, detail: str
+    ) -> Iterator[Event | Noted]:
+        tape = self._tape
+        while tape.next_section():
+            opened = self.first is None
+            if opened:
+                self.first = self._edge()
+            if end is None or not self._is_behind(end):
+                if opened and start:
+                    yield from self._file_faults(end)
+                data = tape.single()
+                event = self._single(data) if data else None
+                if event is not None:
+                    if self._garbage_first:
+                        yield from self._take_garbage()
+                    yield self._exchanges.note(event) or event
+                    if self._crawl or self._flaws or tape.faults:
+                        yield from self._besides(end)
+                    continue
+                yield from self._section(end, known=bool(kind))
+            if end is not None and self._is_behind(end):
+                self.next = self._edge()
+                break
+        self.next = self.next or Edge(None, self._arc_version)
+        self.first = self.first or self.next
+        if not (self._records or kind or start or self.next.offset):
+            # What wants a dictionary may well be an archive.
+            tape.faults = [fault for fault in tape.faults if fault[1] == "zstd-dictionary-missing"]
+            self._garbage_first = []
+            if not tape.faults:
+                detail = detail or "damaged " + tape.shared.partition("-")[0]
+                yield Fault(self._name, None, "not-an-archive", None, detail, "not read")
+        yield from self._take_garbage()
+        yield from self._file_faults(end)
+
+    def _section(self, end: int | None, known: bool) -> Iterator[Event | Noted]:
+        tape = self._tape
+        self._garbage_first += self._garbage(tape.place(), tape.settle())
+        if known or not tape.ended():
+            yield from self._take_garbage()
+        first = True
+        while not tape.ended() and (end is None or not self._is_behind(end)):
+            member = tape.member()
+            for event in chain(self._record(first), self._file_faults(end)):
+                noted = self._exchanges.note(event)
+                asks = tape.checked and noted is not None and noted.request is not None
+                if noted and asks:
+                    noted = replace(noted, first=member, last=tape.last_member)
+                if asks or isinstance(event, Pending) or self._backlog:
+                    self._backlog.append(noted or event)
+                else:
+                    yield noted or event
+            first = False
+        yield from self._backlog.release(tape, self._captures)
+
+    def _is_behind(self, end: int) -> bool:
+        return self._tape.place() >= end
+
+    def _edge(self) -> Edge:
+        tape = self._tape
+        return Edge(None if tape.ended() else tape.place(), self._arc_version)
+
+    def _single(self, data: bytes) -> Event | None:
+        """Read the one record that a section is; None if it has to be read as any section."""
+        end, fields = warc.plain_head(data) if data.startswith(b"WARC/") else (-1, None)
+        if fields is None or warc.holds_another(data, end):
+            return None
+        place = self._tape.place()
+        passed = warc.passed_over(fields, data, end)
+        if passed:
+            self.form = self.form or "warc"
+            self._records += 1
+            if passed == "request" and not data.startswith(b"GET ", end + 4):
+                block = Held(data, end + 4, len(data) - end - 8)
+                self._exchanges.ask(fields, request.read(block, place))
+            return Skipped(passed, place, self._close(data, place)[0])
+        whole = warc.read_whole(fields, data, end)
+        if whole is None:
+            return None
+        self.form = self.form or "warc"
+        self._records += 1
+        record, self._flaws, block = whole
+        if (reason := left_out(record)) is None:
+            reason, found = self._document(record, block, self._flaws, place)
+        else:
+            reason, found = self._body(record, block, self._flaws, place)
+        length, damage = self._close(data, place)
+        if found is None:
+            return Skipped(reason or "damaged", place, length)
+        return self._captures.made(found, length, self._flaws, damage)
+
+    def _close(self, data: bytes, place: int) -> tuple[int | None, str | None]:
+        """Go behind the one record that a section is, `data`.
+
+        Return its length in the file, and what failed in it. A damaged request is forgotten.
+        """
+        self._tape.skip(len(data))
+        length, _ = self._tape.close_record(place)
+        damage = self._tape.damage(place, place)
+        if damage:
+            self._exchanges.take_back()
+        return length, damage
+
+    def _besides(self, end: int | None) -> Iterator[Event]:
+        """Return what belongs to the one record that a section was."""
+        if self._crawl is not None:
+            yield self._crawl
+            self._crawl = None
+        flaws, self._flaws = self._flaws, []
+        yield from self._captures.faults(self._tape.place(), flaws)
+        yield from self._file_faults(end)
+
+    def _record(self, first: bool) -> Iterator[Event | Pending]:
+        tape = self._tape
+        self._records += 1
+        offset = tape.offset(first)
+        place = tape.place()
+        member = tape.member()
+        if tape.peek(5).upper() == b"WARC/":
+            self.form = self.form or "warc"
+            record, flaws = warc.read_header(tape)
+        else:
+            self.form = self.form or "arc"
+            record, flaws = arc.read_header(tape, self._arc_version)
+        if offset is None and not self._shared:
+            self._shared = True
+            done = "published without offset; the file's other such records too"
+            yield Fault(self._name, place, tape.shared, None, "", done)
+        length_said = record.length if record else None
+        block = None if length_said is None else Block(tape, length_said)
+        reason, found = self._body(record, block, flaws, offset)
+        end = tape.place()
+        length, garbage = tape.close_record(offset, block is not None and block.missing > 0)
+        if tape.swallowed and block:
+            cut_back(tape.swallowed, block, found, flaws)
+        if found is None or reason is not None:
+            yield Skipped(reason or "damaged", offset, length)
+        elif tape.checked and (self._backlog or not tape.ended()):
+            draft = self._captures.draft(found, length, flaws)
+            faults, flaws = list(self._captures.faults(place, flaws)), []
+            yield Pending(draft, faults, member, tape.last_member)
+        else:
+            damage = tape.damage(member, tape.last_member)
+            yield self._captures.made(found, length, flaws, damage)
+        if self._crawl is not None:
+            yield self._crawl
+            self._crawl = None
+        yield from self._captures.faults(place, flaws)
+        yield from self._garbage(end, garbage)
+
+    def _body(
+        self, record: Record | None, block: Block | None, flaws: list[Flaw], offset: int | None
+    ) -> tuple[str | None, Found | None]:
+        """Read a record's block; return why it is left out, or what was found."""
+        if record is None:
+            return "damaged", None
+        reason = left_out(record)
+        if block is None:
+            return reason or "damaged", None
+        found: Found | None = None
+        if reason == "filedesc" and record.is_arc:
+            head = warcinfo.read_start(block)
+            self._arc_version = arc.announced_version(head[: arc.ANNOUNCEMENT])
+            self._crawl = warcinfo.read(head)
+        elif reason == "warcinfo":
+            self._crawl = warcinfo.read(warcinfo.read_start(block))
+        elif reason == "request":
+            self._exchanges.ask(record.fields, request.read(block, offset))
+        elif reason is None:
+            reason, found = self._document(record, block, flaws, offset)
+        block.drain()
+        if block.missing:
+            if found:
+                found.missing = block.missing
+            detail = f"declared {block.length} bytes, found {block.length - block.missing}"
+            done = "left out" if reason else "published as truncated"
+            flaws.append(("payload-short", None, detail, done))
+        return reason, found
+
+    def _document(
+        self, record: Record, block: Block, flaws: list[Flaw], offset: int | None
+    ) -> tuple[str | None, Found | None]:
+        if not record.url:
+            return "no-target-uri", None
+        self._exchanges.answer(record.fields)
+        message: Message | None = None
+        first = b""
+        if record.type != "resource" or record.mime[:16].lower() == b"application/http":
+            message, first, more = read_message(block)
+            flaws += more
+        reason = refused(record, status_of(record, message), self._rules)
+        if reason:
+            return reason, None
+        declared = read_declared(record, flaws)
+        payload: Payload | None = None
+        if record.type != "revisit":
+            whole = None if b"warc-segment-number" in record.fields else declared
+            payload = read_payload(block, first, message, whole, self._head_bytes)
+            flaws += payload.flaws
+        return None, Found(record, message, payload, declared, offset)
+
+    def _take_garbage(self) -> list[Fault]:
+        """Return the garbage that was kept back until a record shows that this is an archive."""
+        garbage, self._garbage_first = self._garbage_first, []
+        return garbage
+
+    def _garbage(self, place: int, size: int) -> Iterator[Fault]:
+        if size:
+            detail = f"{size} bytes"
+            yield Fault(self._name, place, "garbage", None, detail, _READ_ON)
+
+    def _file_faults(self, end: int | None) -> Iterator[Fault]:
+        """Return the faults of the file itself, but those of what the next range begins with."""
+        faults, self._tape.faults = self._tape.faults, []
+        ahead = self.next.offset if self.next else self._tape.ahead()
+        is_next = end is not None and ahead is not None and ahead >= end
+        for place, code, detail, done in faults:
+            if not is_next or ahead is None or place < ahead:
+                yield Fault(self._name, place, code, None, detail, done)

@@ -1,0 +1,1 @@
+"""Stores that the builder writes: a folder or a bucket."""

@@ -1,0 +1,297 @@
+"""Stores that can be written to: a folder, and what opens whichever is named.
+
+The seam is functions.snapshot.store.Writer.
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.store.bulk import gathered, sync_system
+from builder.store.durable import folder_beside, sweep, temporary
+from builder.store.forward import Forward
+from builder.store.s3 import BucketStore
+from functions.config.configuration import Configuration
+from functions.snapshot import layout
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.store import Entry, Sink
+from functions.store.connection import Connection
+from functions.store.folder import FolderReader
+from functions.store.reader import bucket_of
+
+_LOCK = ".lock"
+_TRIES = 100
+
+
+def open_store(
+    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> "FolderStore | BucketStore":
+    """Return the store at `uri`: s3://bucket/prefix, or a folder's path seen from `base`.
+
+    Raises StoreError for what is neither.
+    """
+    at = bucket_of(uri)
+    if at is not None:
+        return BucketStore(at, Connection.of(settings), environment)
+    return FolderStore((base / uri).resolve())
+
+
+class FolderStore(FolderReader):
+    """A folder. Every write goes to a temporary file that is synced and then takes its place.
+
+    The first write also removes what writers left there that were ended in the midst of it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._swept = False
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        """Write an object that is named by its content; one that is there already stays."""
+        target = self.path(key)
+        with self._wrapped(target):
+            if target.exists():
+                return
+        with self._written(key) as (out, path):
+            shutil.copyfileobj(source, out, 1 << 20)
+            _sync(out)
+            _place(path, target, os.replace)
+
+    def create(self, key: str, data: bytes) -> None:
+        """Write an object that must not be there yet. Raises Conflict if it is."""
+        target = self.path(key)
+        with self._written(key) as (out, path):
+            out.write(data)
+            _sync(out)
+            _link(path, target)
+
+    def create_file(self, key: str, path: Path) -> None:
+        """Write an object out of another file; it must not be there yet. Raises Conflict."""
+        target = self.path(key)
+        with self._written(key) as (out, scratch):
+            with path.open("rb") as source:
+                shutil.copyfileobj(source, out, 1 << 20)
+            _sync(out)
+            _link(scratch, target)
+
+    @contextlib.contextmanager
+    def creating(self, key: str) -> Iterator[Sink]:
+        """Write an object that must not be there yet, as its bytes come. Raises Conflict."""
+        target = self.path(key)
+        with contextlib.ExitStack() as stack:
+            with self._wrapped(target):
+                if target.exists():
+                    raise Conflict(f"{target} is there already")
+                out, scratch = stack.enter_context(self._scratch())
+            try:
+                yield Forward(out, lambda: self._wrapped(target))
+                with self._wrapped(target):
+                    _sync(out)
+                    _link(scratch, target)
+            finally:
+                with self._wrapped(target):
+                    stack.close()
+
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        """Write objects that must not be there yet; tell of each whether it was written.
+
+        To sync each by itself would take most of the time. So all of a batch are written, the file
+        system is synced, and then they take their places: none can be there and be torn.
+        """
+        for some in gathered(objects):
+            yield from self._create_some(some)
+        with self._wrapped(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            sync_system(self.root)
+
+    def _create_some(self, objects: Sequence[tuple[str, bytes]]) -> list[bool]:
+        written = []
+        with self._written(objects[0][0]) as (_, beside), folder_beside(beside) as folder:
+            for number, (key, data) in enumerate(objects):
+                if not self.path(key).exists():
+                    (folder / str(number)).write_bytes(data)
+            sync_system(folder)
+            for number, (key, _) in enumerate(objects):
+                written.append(_linked(folder / str(number), self.path(key)))
+        return written
+
+    def folds_case(self) -> bool:
+        """Tell whether names that differ by case alone are one on this disk."""
+        with self._written(layout.POINTER) as (_, path):
+            return path.with_name(path.name.swapcase()).exists()
+
+    def tag(self, key: str) -> str | None:
+        """Return the digest of the object, or None where there is none."""
+        try:
+            return hashlib.sha256(self.read(key)).hexdigest()
+        except MissingObject:
+            return None
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        """Replace the object if its tag is still `tag`, under the store's lock."""
+        with self._lock(), self._written(key) as (out, path):
+            if self.tag(key) != tag:
+                raise Conflict(f"{self.path(key)} was changed by somebody else")
+            out.write(data)
+            _sync(out)
+            _place(path, self.path(key), os.replace)
+        return hashlib.sha256(data).hexdigest()
+
+    def remove(self, *keys: str) -> None:
+        """Remove the objects, and the folders that they leave empty."""
+        for key in keys:
+            self._remove(self.path(key))
+
+    def _remove(self, path: Path) -> None:
+        with self._wrapped(path):
+            path.unlink(missing_ok=True)
+        for parent in path.parents:
+            if parent == self.root:
+                break
+            try:
+                parent.rmdir()
+            except OSError:
+                break  # not empty, or removed by somebody else
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        yield from (entry.key for entry in self.entries(prefix))
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """Yield what is listed of each object whose key begins with `prefix`, in that order."""
+        start = self.root / prefix.rpartition("/")[0]
+        found = []
+        try:
+            for folder, _, names in os.walk(start, onerror=_unless_missing):
+                below = Path(folder).relative_to(self.root)
+                found += [(below / name).as_posix() for name in names]
+        except OSError as error:
+            raise StoreError(f"{start} cannot be read: {error.strerror}") from error
+        for key in sorted(k for k in found if k.startswith(prefix)):
+            if key.startswith(".") and not prefix.startswith("."):
+                continue  # ours, and no part of the store
+            try:
+                status = (self.root / key).stat()
+            except FileNotFoundError:
+                continue  # removed by somebody else meanwhile
+            except OSError as error:
+                raise StoreError(f"{key} cannot be read: {error.strerror}") from error
+            yield Entry(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return what lies directly below a folder: objects, and folders with `/` at the end."""
+        with self._wrapped(self.root / prefix):
+            try:
+                with os.scandir(self.root / prefix) as found:
+                    return sorted(prefix + e.name + "/" * e.is_dir() for e in found)
+            except FileNotFoundError:
+                return []
+
+    @contextlib.contextmanager
+    def _written(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
+        """Give a temporary file for the object, opened for writing, and where it lies."""
+        with self._wrapped(self.path(key)), self._scratch() as given:
+            yield given
+
+    @contextlib.contextmanager
+    def _scratch(self) -> Iterator[tuple[BinaryIO, Path]]:
+        """Give the same, and raise OSError as it comes."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        scratch = self.root / layout.TEMPORARY
+        scratch.mkdir(exist_ok=True)
+        if not self._swept:
+            sweep(scratch)
+            self._swept = True
+        with temporary(scratch) as given:
+            yield given
+
+    @contextlib.contextmanager
+    def _wrapped(self, path: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StoreError(
+                    f"{self.root}: the disk is full; free some space and run again "
+                    "(what was published stays as it was)"
+                ) from error
+            raise StoreError(f"{path} cannot be written: {error.strerror}") from error
+
+    @contextlib.contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Hold the store's lock, so that comparing and replacing are one step."""
+        with self._wrapped(self.root / _LOCK):
+            self.root.mkdir(parents=True, exist_ok=True)
+            with (self.root / _LOCK).open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+
+
+def _unless_missing(error: OSError) -> None:
+    """Pass over a folder that somebody removed meanwhile."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
+
+
+def _sync(out: BinaryIO) -> None:
+    out.flush()
+    os.fsync(out.fileno())
+
+
+def _linked(path: Path, target: Path) -> bool:
+    """Give the file its place, without a sync, if there is one and the place is free."""
+    for left in reversed(range(_TRIES)):
+        try:
+            os.link(path, target)
+        except FileExistsError:
+            return False
+        except FileNotFoundError:
+            if not path.exists():
+                return False  # its place was taken before it was written
+            if not left:
+                raise
+            target.parent.mkdir(parents=True, exist_ok=True)
+        else:
+            return True
+    raise AssertionError("unreachable")
+
+
+def _link(path: Path, target: Path) -> None:
+    """Give the file its place if that is free, for good. Raises Conflict if it is not."""
+    try:
+        _place(path, target, os.link)
+    except FileExistsError as error:
+        raise Conflict(f"{target} is there already") from error
+
+
+def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None:
+    """Give the file at `path` its place, for good; `move` is os.replace or os.link.
+
+    Raises OSError. Whoever removes the last object of a folder removes the folder as well, which
+    may happen just before.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            move(path, target)
+            break
+        except FileNotFoundError:
+            if not left or not path.exists():
+                raise
+    with contextlib.suppress(FileNotFoundError):  # the object was removed again, with its folder
+        _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

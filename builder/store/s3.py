@@ -1,0 +1,214 @@
+"""A bucket as a store that can be written to.
+
+What S3 does by itself needs no lock: an object is there whole or not at all, and a write on
+condition (If-Match, If-None-Match) is one step. A server that ignores conditions would let two
+publishers overwrite each other in silence, so it is put to the proof before the first such write.
+"""
+
+import secrets
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from builder.store.multipart import Multipart
+from functions.snapshot.address import Address
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.snapshot.store import Entry, Sink
+from functions.store.bucket import BucketReader
+from functions.store.connection import Connection
+from functions.store.object import Listed
+
+_LONGEST = 1024  # bytes of a key of S3; not every server that speaks its language refuses more
+_THREADS = 16
+_AHEAD = 64  # small objects that are in memory at a time
+
+PROOF = ".conditional"
+"""Key of the object by which a server shows that it honours conditions; never listed."""
+
+
+class BucketStore(BucketReader):
+    """A bucket below a prefix; implements functions.snapshot.store.Writer.
+
+    Local files of what it reads and writes are kept until it is closed or the process ends, for a
+    publish reads them more than once.
+    """
+
+    def __init__(
+        self, address: Address, connection: Connection, environment: Mapping[str, str]
+    ) -> None:
+        super().__init__(address, connection, environment, limit=None)
+        self._proof = threading.Lock()
+        self._proved = False
+
+    def put(self, key: str, source: BinaryIO) -> None:
+        """Write an object that is named by its content; one that is there already stays.
+
+        One larger than a part is written in parts, a few of which are in memory at a time. A file
+        of this machine is kept besides, for a publish reads again what it wrote.
+        """
+        name = self._name(key)
+        if self._client.has(name):
+            return
+        start = source.tell()
+        part = self._client.connection.part
+        data = source.read(part + 1)
+        if len(data) <= part:
+            self._client.put(name, data)
+        else:
+            del data
+            source.seek(start)
+            self._client.put_parts(name, source)
+        path = getattr(source, "name", None)
+        if start == 0 and isinstance(path, str | Path):
+            self._mirror.adopt(name, Path(path))
+
+    def create(self, key: str, data: bytes) -> None:
+        """Write an object that must not be there yet. Raises Conflict if it is."""
+        name = self._name(key)
+        self._prove()
+        self._client.put_if(name, data, None)
+
+    def create_file(self, key: str, path: Path) -> None:
+        """Write an object out of a file; it must not be there yet. Raises Conflict if it is.
+
+        A write on condition is one request, be the object large, of which little is in memory.
+        """
+        name = self._name(key)
+        self._prove()
+        self._client.put_file_if_absent(name, path)
+
+    @contextmanager
+    def creating(self, key: str) -> Iterator[Sink]:
+        """Write an object that must not be there yet, as its bytes come. Raises Conflict."""
+        name = self._name(key)
+        self._prove()
+        with Multipart(self._client, name) as sink:
+            yield sink
+            sink.end()
+
+    def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
+        """Write objects that must not be there yet, 16 at a time; tell of each if it was."""
+        pending: deque[Future[bool]] = deque()
+        pool = ThreadPoolExecutor(_THREADS)
+        try:
+            for key, data in objects:
+                pending.append(pool.submit(self._created, key, data))
+                if len(pending) == _AHEAD:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _created(self, key: str, data: bytes) -> bool:
+        try:
+            self.create(key, data)
+        except Conflict:
+            return False
+        return True
+
+    def folds_case(self) -> bool:
+        """No bucket does."""
+        return False
+
+    def tag(self, key: str) -> str | None:
+        """Return the object's ETag, or None where there is none."""
+        try:
+            return self._client.piece(self._address.key(key), 0, 1).tag
+        except MissingObject:
+            return None
+
+    def size(self, key: str) -> int | None:
+        """Return how many bytes the object has, or None where there is none."""
+        try:
+            return self._client.piece(self._address.key(key), 0, 1).size
+        except MissingObject:
+            return None
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        """Replace the object if its tag is still `tag`; return the new one. Raises Conflict."""
+        name = self._name(key)
+        self._prove()
+        return self._client.put_if(name, data, tag)
+
+    def remove(self, *keys: str) -> None:
+        """Remove the objects, many with one request; one that is not there is no error."""
+        names = [self._address.key(key) for key in keys]
+        if names:
+            self._mirror.forget(*names)
+            self._client.remove(names)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, in the order of their bytes."""
+        yield from (entry.key for entry in self.entries(prefix))
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        """Yield what is listed of each object whose key begins with `prefix`, in that order."""
+        root = f"{self._address.prefix}/" if self._address.prefix else ""
+        folder = root + prefix[: prefix.rfind("/") + 1]
+        found = [
+            Entry(one.key.removeprefix(root), one.bytes, one.modified)
+            for one in self._client.list(folder)
+            if one.key.startswith(root) and not self._marks_a_folder(one)
+        ]
+        # Not every server lists in the order of bytes, and only AWS documents it.
+        for entry in sorted(found, key=lambda entry: entry.key.encode()):
+            if entry.key.startswith(prefix) and not entry.key.startswith("."):
+                yield entry
+
+    def folders(self, prefix: str) -> list[str]:
+        """Return what lies directly below a folder: objects, and folders with `/` at the end."""
+        root = f"{self._address.prefix}/" if self._address.prefix else ""
+        return sorted(name.removeprefix(root) for name in self._client.folders(root + prefix))
+
+    def _name(self, key: str) -> str:
+        """Return the bucket's key of what is to be written. Raises StoreError for a longer one."""
+        name = self._address.key(key)
+        if len(name.encode()) > _LONGEST:
+            raise StoreError(
+                f"{self.address}: the key {key} would be longer than the {_LONGEST:,} bytes that "
+                "S3 allows; use a shorter prefix"
+            )
+        return name
+
+    def _marks_a_folder(self, one: Listed) -> bool:
+        """Tell whether it is the empty object by which S3's console shows a folder.
+
+        Its key ends with a slash, which obstore leaves out: by the key that is listed there is
+        no object then.
+        """
+        return one.bytes == 0 and not self._client.has(one.key)
+
+    def _prove(self) -> None:
+        """See, once, that the server refuses a write whose condition is not met.
+
+        Raises StoreError if it does not.
+        """
+        with self._proof:
+            if self._proved:
+                return
+            name = self._address.key(PROOF)
+            if self._wrote(name, None) and self._wrote(name, None):
+                self._refuse("If-None-Match")
+            if self._wrote(name, '"no-such-tag"'):
+                self._refuse("If-Match")
+            self._proved = True
+
+    def _wrote(self, name: str, tag: str | None) -> bool:
+        # No two writes are alike, so that none is taken for another whose answer was lost.
+        data = f"By this object Sheaf sees that conditions are honoured: {secrets.token_hex(8)}\n"
+        try:
+            self._client.put_if(name, data.encode(), tag)
+        except Conflict:
+            return False
+        return True
+
+    def _refuse(self, header: str) -> None:
+        raise StoreError(
+            f"{self.address}: this server ignores {header}, so two publishers could overwrite each "
+            "other; Sheaf needs one that honours conditional writes (docs/store.md names some)"
+        )

@@ -1,0 +1,1 @@
+"""Verify: a store held against its own manifests, logs and records."""

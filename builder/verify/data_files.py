@@ -1,0 +1,277 @@
+"""Evidence: what the data files of a store hold, each file read once, into a database on disk.
+
+A file is held against what its leaf says of it. Of its rows only what the checks of whole
+snapshots need is kept: memory is what the database may use, and disk about as much as the data
+files take.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from builder.snapshot import revisit_keys, url_index
+from builder.snapshot.consistency import DISTINCT
+from builder.store.findings import Finding
+from builder.store.reading import chunks
+from functions.database import engine
+from functions.snapshot import identifier, layout, schema
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.manifest import DataFile
+from functions.snapshot.store import Reader
+
+_FILE = engine.table("$path")
+_ROW = f"hash({', '.join(schema.names('records'))})"
+_LINEAGE = (
+    "list_distinct(flatten(list_transform({sets}, lambda s: list_transform("
+    "range(1, len(string_split(s, ':')) + 1), "
+    "lambda n: array_to_string(string_split(s, ':')[:n], ':')))))"
+)
+_LISTINGS = _LINEAGE.format(sets="list_concat(sets, left_sets)")
+_DEPARTED = (
+    "CASE WHEN len(left_sets) = 0 THEN [] ELSE list_filter("
+    f"{_LINEAGE.format(sets='left_sets')}, lambda s: NOT coalesce(list_bool_or("
+    "list_transform(sets, lambda o: o = s OR starts_with(o, s || ':'))), false)) END"
+)
+_TABLES = {
+    # table: the columns that are kept of it, and how they come from its files
+    "records": (
+        "part INTEGER, position BIGINT, sequence INTEGER, kind VARCHAR, "
+        "deleted BOOLEAN, key BIGINT, name UBIGINT, listings VARCHAR[], departed VARCHAR[], "
+        "content UBIGINT",
+        "file_row_number // $group, position, sequence, kind, deleted, "
+        f"{identifier.LOOKUP_KEY}, hash(identifier), {_LISTINGS}, {_DEPARTED}, {_ROW}",
+    ),
+    "copies": (
+        "listing VARCHAR, position BIGINT, content UBIGINT",
+        f"listing, position, {_ROW}",
+    ),
+    "sets": (
+        ", ".join(f"{column.name} {column.type}" for column in schema.SETS),
+        ", ".join(schema.names("sets")),
+    ),
+    "lookup": ("key BIGINT, position BIGINT", "key, position"),
+    "dead": ("position BIGINT", "position"),
+    "originals": (
+        "key BIGINT, url INTEGER, moment BIGINT, position BIGINT",
+        "key, url, moment, position",
+    ),
+    "revisits": (
+        "key BIGINT, url INTEGER, moment BIGINT, goal BIGINT, position BIGINT",
+        "key, url, moment, goal, position",
+    ),
+    "urls": ("mark UBIGINT, position BIGINT", "hash(surt, stamp), position"),
+}
+# Of the same files: the ties that originals should have, and what revisits are resolved by.
+_OWED = (
+    "CREATE TABLE held_owed (file INTEGER, key BIGINT, url INTEGER, moment BIGINT, position BIGINT)"
+)
+_OWING = (
+    "INSERT INTO held_owed SELECT $number, key, url, moment, position FROM "
+    f"({revisit_keys.originals(f'(FROM {_FILE} WHERE {revisit_keys.ORIGINAL})')})"
+)
+_REFERRING = (
+    "CREATE TABLE held_referring (file INTEGER, position BIGINT, original_name UBIGINT, "
+    "dated BIGINT, digested BIGINT, mark INTEGER, moment BIGINT)"
+)
+_FINDABLE = "CREATE TABLE held_findable (file INTEGER, mark UBIGINT, position BIGINT)"
+_FOUND_BY = (
+    "INSERT INTO held_findable "
+    f"SELECT $number, hash({url_index.SURT}, {url_index.STAMP}), position FROM {_FILE} "
+    f"WHERE {url_index.CAPTURE}"
+)
+_REVISITS = f"(FROM {_FILE} WHERE {revisit_keys.REVISIT})"
+_REFERS = (
+    "INSERT INTO held_referring SELECT $number, position, "
+    "if(refers_to IS NULL, NULL, hash(refers_to)), dated, digested, mark, moment "
+    f"FROM ({revisit_keys.sought(_REVISITS, 'position, refers_to')})"
+)
+_FIELDS = " OR ".join(f"{column.name} IS NOT NULL" for column in schema.CONTENT)
+_FULL = (
+    f"SELECT count(*), min(position) FROM {_FILE} "
+    f"WHERE (deleted AND ({_FIELDS})) OR (NOT deleted AND reason IS NOT NULL)"
+)
+_DOCUMENTED = engine.texts(sorted(schema.DOCUMENTED))
+_UNREADABLE = (
+    f"SELECT count(*), min(position) FROM {_FILE} "
+    f"WHERE (kind IN {_DOCUMENTED} AND NOT deleted) != coalesce(json_valid(document), false)"
+)
+_HELD_PREFIXES = (
+    "CREATE TABLE held_prefixes (file INTEGER, handled BOOLEAN, prefix VARCHAR, position BIGINT)"
+)
+# Of identifiers, all but the local part, a handle of a template: one a file, if nothing is wrong.
+# What was harvested keeps the identifier that it has where it came from.
+_HANDLED = r"^oai:([A-Za-z][A-Za-z0-9-]*([.][A-Za-z][A-Za-z0-9-]*)+:)?"
+_PREFIXES = (
+    "INSERT INTO held_prefixes SELECT $number, kind = 'template' AS handled, if(handled, "
+    f"regexp_extract(identifier, '{_HANDLED}'), regexp_replace(identifier, '[^:]*$', '')) "
+    f"AS prefix, min(position) FROM {_FILE} WHERE kind != 'harvested' GROUP BY ALL"
+)
+_MAGIC = b"PAR1"
+_METADATA = """
+SELECT row_group_id, row_group_num_rows, total_compressed_size, data_page_offset,
+    dictionary_page_offset
+FROM parquet_metadata($path)
+"""
+
+
+class Evidence:
+    """Collects what files hold; the tables are `held_<table>`, whose `file` is its number."""
+
+    def __init__(self, connection: engine.Connection, scratch: Path) -> None:
+        self.connection = connection
+        self._path = scratch / "file.parquet"
+        self.keys: list[str] = []
+        self.broken: set[str] = set()
+        for table, (columns, _) in _TABLES.items():
+            connection.execute(f"CREATE TABLE held_{table} (file INTEGER, {columns})")
+        for sql in (_HELD_PREFIXES, _OWED, _REFERRING, _FINDABLE):
+            connection.execute(sql)
+
+    def add(
+        self,
+        store: Reader,
+        table: str,
+        file: DataFile,
+        advance: Callable[[int], None],
+        *,
+        keep: bool = True,
+    ) -> list[Finding]:
+        """Read a data file whole, and with `keep` keep what it holds; return what is wrong.
+
+        `advance` is told of bytes read.
+        """
+        try:
+            foreign = self._fetch(store, file, advance)
+            if foreign is not None:
+                found = [Finding("file-digest", file.key, foreign)]
+            else:
+                found = list(self._examined(table, file, keep=keep))
+        except MissingObject:
+            found = [Finding("file-missing", file.key, "a kept snapshot names it")]
+        except DamagedStore as error:
+            found = [Finding("file-unreadable", file.key, str(error))]
+        finally:
+            self._path.unlink(missing_ok=True)
+        if found:
+            self.broken.add(file.key)
+        return found
+
+    def _fetch(self, store: Reader, file: DataFile, advance: Callable[[int], None]) -> str | None:
+        """Bring the file here; return what is wrong with its bytes, if anything is."""
+        digest, size = hashlib.sha256(), 0
+        with store.open(file.key) as source, self._path.open("wb") as out:
+            for chunk in chunks(source, file.key):
+                digest.update(chunk)
+                out.write(chunk)
+                size += len(chunk)
+                advance(len(chunk))
+        if digest.hexdigest()[:32] != layout.digest_of(file.key):
+            return f"its {size:,} bytes are not those that it is named by"
+        return None
+
+    def _examined(self, table: str, file: DataFile, *, keep: bool) -> Iterator[Finding]:
+        with engine.reading(file.key):
+            for problem in (*self._footer(file), *self._bounds(table, file)):
+                yield Finding("file-wrong", file.key, problem)
+            unsorted = self._order(table)
+            if unsorted is not None:
+                yield Finding("rows-unsorted", file.key, unsorted)
+            if table in {"records", "copies"}:
+                ((count, first),) = self._rows(_FULL)
+                if count:
+                    problem = (
+                        f"{count:,} rows, the first at position {first}, are tombstones with "
+                        "metadata, or records with the reason of a withdrawal"
+                    )
+                    yield Finding("tombstone-full", file.key, problem)
+                ((count, first),) = self._rows(_UNREADABLE)
+                if count:
+                    problem = (
+                        f"{count:,} rows, the first at position {first}, are of templates or "
+                        "datasets and lack what they hold, or hold it and are none"
+                    )
+                    yield Finding("template-wrong", file.key, problem)
+            if keep and table in _TABLES:
+                number, columns = len(self.keys), _TABLES[table][1]
+                self.keys.append(file.key)
+                values: dict[str, Any] = {"path": str(self._path), "number": number}
+                if table == "records":
+                    for sql in (_PREFIXES, _OWING, _REFERS, _FOUND_BY):
+                        self.connection.execute(sql, values)
+                    values["group"] = layout.GROUP_ROWS
+                self.connection.execute(
+                    f"INSERT INTO held_{table} SELECT $number, {columns} FROM {_FILE}", values
+                )
+
+    def _footer(self, file: DataFile) -> Iterator[str]:
+        with self._path.open("rb") as source:
+            source.seek(max(0, file.bytes - 8))
+            length = int.from_bytes(source.read(4), "little") + 8
+        if self._path.stat().st_size != file.bytes:
+            yield f"it has {self._path.stat().st_size:,} bytes, by its leaf {file.bytes:,}"
+        elif length != file.footer:
+            yield f"its footer has {length:,} bytes, by its leaf {file.footer:,}"
+        found = self._groups()
+        said = [(group.rows, group.offset, group.length) for group in file.groups]
+        if found != said:
+            yield f"its row groups (rows, offset, bytes) are {_short(found)}, by its leaf {said}"
+        with self._path.open("rb") as source:
+            for group in file.groups:
+                source.seek(sum(group.span) - 8)
+                if group.tail and source.read(8) != (group.tail - 8).to_bytes(4, "little") + _MAGIC:
+                    yield f"at {sum(group.span):,} no footer ends of {group.tail:,} bytes"
+
+    def _groups(self) -> list[tuple[int, int, int]]:
+        """Return of each row group how many rows it has, where its bytes begin, and how many.
+
+        Reckoned here: a file has few row groups, and to plan as much in SQL takes longer.
+        """
+        spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        for number, rows, size, page, words in self._rows(_METADATA):
+            start = min(page, words or page)
+            spans.setdefault((number, rows), []).append((start, start + size))
+        found = []
+        for (_, rows), parts in sorted(spans.items()):
+            first, end = min(parts)[0], max(end for _, end in parts)
+            found.append((rows, first, end - first))
+        return found
+
+    def _bounds(self, table: str, file: DataFile) -> Iterator[str]:
+        names = schema.ORDER[table][: schema.KEY[table]]
+        edges: list[int] = []
+        for group in file.groups:
+            start = edges[-1] + 1 if edges else 0
+            edges += [start, start + group.rows - 1]
+        rows = self._rows(
+            f"SELECT {', '.join(names)}, file_row_number FROM {_FILE} "
+            "WHERE list_contains($edges, file_row_number)",
+            edges=edges,
+        )
+        found = {row[-1]: row[:-1] if len(names) > 1 else row[0] for row in rows}
+        said = [bound for group in file.groups for bound in (group.first, group.last)]
+        for edge, bound in zip(edges, said, strict=True):
+            if found.get(edge) != bound:
+                yield f"its row {edge} has {found.get(edge)!r}, by its leaf {bound!r}"
+                return
+
+    def _order(self, table: str) -> str | None:
+        is_whole = table in ("lookup", url_index.TABLE)
+        names = schema.ORDER[table] if is_whole else schema.ORDER[table][: schema.KEY[table]]
+        distinct = table in DISTINCT or is_whole
+        key = f"row({', '.join(names)})"
+        ((count, first),) = self._rows(
+            f"SELECT count(*), min(n) FROM (SELECT file_row_number AS n, {key} AS key, "
+            f"lag({key}) OVER (ORDER BY file_row_number) AS before FROM {_FILE}) "
+            f"WHERE before {'>=' if distinct else '>'} key"
+        )
+        return f"{count:,} rows are not in order, the first of them row {first}" if count else None
+
+    def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        values["path"] = str(self._path)
+        rows: list[tuple[Any, ...]] = self.connection.execute(sql, values).fetchall()
+        return rows
+
+
+def _short(groups: list[tuple[Any, ...]]) -> str:
+    return str(groups) if len(groups) < 4 else f"{groups[:3]} and {len(groups) - 3} more"

@@ -1,0 +1,170 @@
+"""Audit: what is kept of datasets is read and held against the records that say so.
+
+Listings and records come first, which is quick; then every object that a record names is read.
+What has no record is unfinished, and what lies in no place that is ever made is none of ours: both
+are seen by no reader.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from builder.display import tally
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import record as records
+from builder.filesets.strategies.keys import BUNDLE, FILES, FILESETS, RECORD, WARCS, of, part
+from builder.filesets.strategies.record import Kept, Record
+from builder.runtime import Advance
+from builder.store.findings import Finding
+from functions.database import engine
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.store import Entry, Writer
+
+_WARC = re.compile(rf"{WARCS}[^/]+-[0-9a-f]{{12}}-[0-9]{{14}}\.warc\.gz")
+# Of what is packed or compressed no more is known than where it begins.
+_HELD = """
+SELECT key, max(coalesce(place, 0) + if(compression IS NULL OR compression = 'stored', bytes, 0)),
+    bool_and(place IS NULL)
+FROM {} WHERE key IS NOT NULL GROUP BY key ORDER BY key
+"""
+
+
+@dataclass
+class Audit:
+    """What was found: `places` with a record, `objects` that these name, `bytes` to be read."""
+
+    store: Writer
+    chosen: Callable[[str], bool]
+    places: int = 0
+    objects: int = 0
+    read: int = 0
+    bytes: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    _sizes: dict[str, int] = field(default_factory=dict)
+    _due: list[Kept] = field(default_factory=list)
+
+    @staticmethod
+    def none(store: Writer) -> "Audit":
+        """Check nothing at all."""
+        return Audit(store, lambda key: False)
+
+    @staticmethod
+    def begin(store: Writer, chosen: Callable[[str], bool] = lambda key: True) -> "Audit":
+        """Check all but the bytes of objects; `chosen` tells which of these are to be read."""
+        found = Audit(store, chosen)
+        found._sizes = {entry.key: entry.bytes for entry in store.entries(WARCS)}
+        warcs = {*found._sizes}
+        for base, entries in groupby(store.entries(FILESETS), key=lambda entry: of(entry.key)):
+            warcs -= found._place(base, list(entries))
+        for key in sorted(warcs):
+            if _WARC.fullmatch(key):
+                found._find("fileset-unfinished", key, "no record of a dataset names it")
+            else:
+                found._find("fileset-stray", key, "no dataset's WARC has such a name")
+        return found
+
+    def finish(self, advance: Advance) -> None:
+        """Read the objects that are chosen; what is wrong with them is found."""
+        for kept in self._due:
+            digest = hashlib.sha256()
+            try:
+                for chunk in records.chunks(self.store, kept.key):
+                    digest.update(chunk)
+                    advance(len(chunk))
+            except MissingObject:
+                self._find("fileset-missing", kept.key, "it went while the store was read")
+                continue
+            self.read += 1
+            if digest.hexdigest() != kept.sha256:
+                self._find("fileset-altered", kept.key, "it has not the SHA-256 of its record")
+
+    def listed(self, connection: engine.Connection, paths: Iterable[str]) -> Iterator[Finding]:
+        """Hold what a snapshot lists, in files of its table `files`, against what is there.
+
+        There is at least one of these files.
+        """
+        told = {finding.object for finding in self.findings}
+        values = {"files": list(paths)}
+        with engine.reading("the table files"):
+            rows = connection.execute(_HELD.format(engine.table("$files")), values).fetchall()
+        for key, end, whole in rows:
+            size = self._size(key)
+            if key in told:
+                continue
+            if size is None:
+                problem = "the newest snapshot lists it, and it is not there"
+                yield Finding("fileset-missing", key, problem)
+            elif size < end or (whole and size != end):
+                problem = f"by the newest snapshot it has {end:,} bytes, here {size:,}"
+                yield Finding("fileset-wrong", key, problem)
+
+    def _place(self, base: str | None, entries: list[Entry]) -> set[str]:
+        """Check what lies in one place, None for in none; return the keys that its record names."""
+        sizes = {entry.key: entry.bytes for entry in entries}
+        self._sizes |= sizes
+        own = base or ""
+        for key in sizes:
+            name = key.removeprefix(own)
+            if not base or not (name in (RECORD, BUNDLE) or name.startswith(FILES)):
+                self._find("fileset-stray", key, "no dataset's file lies there")
+        if base is None:
+            return set()
+        if base + RECORD not in sizes:
+            there = f"{tally(len(sizes), 'object')}, {tally(sum(sizes.values()), 'byte')}"
+            problem = f"{there}, and no {RECORD}"
+            self._find("fileset-unfinished", base, problem)
+            return set()
+        self.places += 1
+        try:
+            record = records.read(self.store, base)
+        except FilesetError as error:
+            self._find("fileset-wrong", base + RECORD, error.detail)
+            return set()
+        if record is None:
+            self._find("fileset-missing", base + RECORD, "it went while the store was read")
+            return set()
+        return self._recorded(base, record, sizes)
+
+    def _recorded(self, base: str, record: Record, sizes: Mapping[str, int]) -> set[str]:
+        """Check the objects of a record; return their keys."""
+        named = {kept.key for kept in record.objects}
+        for problem in _contradictions(base, record, named):
+            self._find("fileset-wrong", base + RECORD, problem)
+        for kept in record.objects:
+            self.objects += 1
+            size = self._size(kept.key)
+            if size is None:
+                self._find("fileset-missing", kept.key, f"{base}{RECORD} names it")
+            elif size != kept.bytes:
+                problem = f"it has {size:,} bytes, by its record {kept.bytes:,}"
+                self._find("fileset-altered", kept.key, problem)
+            elif self.chosen(kept.key):
+                self.bytes += size
+                self._due.append(kept)
+        for key in sorted(sizes.keys() - named - {base + RECORD}):
+            if not key.removeprefix(base).startswith((FILES, BUNDLE)):
+                continue
+            if self.store.size(key) is not None:  # a run removes such when it ends
+                self._find("fileset-stray", key, "its dataset's record does not name it")
+        return named
+
+    def _size(self, key: str) -> int | None:
+        """Return an object's size; what came after its listing is asked for by itself."""
+        size = self._sizes.get(key)
+        return self.store.size(key) if size is None else size
+
+    def _find(self, code: str, key: str, problem: str) -> None:
+        self.findings.append(Finding(code, key, problem))
+
+
+def _contradictions(base: str, record: Record, named: set[str]) -> Iterator[str]:
+    parts = (record.platform_name, record.platform_domain or "", record.platform_id or "")
+    if not base.startswith(FILESETS + "".join(part(text) + "/" for text in parts)):
+        yield "it is of another dataset"
+    if any(of(key) != base and not key.startswith(WARCS) for key in named):
+        yield "it names an object that is of no place of its dataset"
+    lost = [f.path for f in record.archived.manifest if f.key is not None and f.key not in named]
+    if lost:
+        yield f"the file {lost[0]} is in no object that it names"

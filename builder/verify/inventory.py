@@ -1,0 +1,277 @@
+"""The inventory: what the kept snapshots of a store name, and what is there.
+
+Each manifest holds every sequence up to its own, so no more than two are in memory at a time. What
+is kept of a snapshot is which leaves it names; a leaf or a data file is kept once, however many
+share it.
+"""
+
+import hashlib
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from builder.ingest import workdir
+from builder.intake import intake
+from builder.snapshot import consistency, recovery, views
+from builder.snapshot.expiry import snapshots
+from builder.snapshot.orphans import ORPHAN_AGE
+from builder.store.findings import DAMAGE, Finding
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.manifest import DataFile, Leaf, LeafReference, Manifest
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A kept snapshot: its manifest and, by table, its leaves; `whole` if none of them lacks."""
+
+    manifest: Manifest
+    leaves: Mapping[str, tuple[tuple[LeafReference, Leaf], ...]]
+    whole: bool
+
+    def files(self, *tables: str) -> Iterator[DataFile]:
+        """Yield the data files of the tables, of all where none is named."""
+        for table in tables or self.leaves:
+            for _, leaf in self.leaves.get(table, ()):
+                yield from leaf.files
+
+    def views(self) -> str:
+        """Return the snapshot's views as this program writes them."""
+        return views.naming(self.manifest, self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What is kept of a snapshot: its manifest's digest, the keys of its leaves; see Held."""
+
+    digest: bytes
+    leaves: tuple[str, ...]
+    whole: bool
+
+
+@dataclass
+class Inventory:
+    """What was read of a store, beginning with its pointer; `findings` grow on the way."""
+
+    store: Writer
+    pointer: Pointer
+    numbers: tuple[int, ...] = ()
+    findings: list[Finding] = field(default_factory=list)
+    _named: dict[int, _Named] = field(default_factory=dict)
+    _leaves: dict[str, tuple[str, LeafReference, Leaf | None]] = field(default_factory=dict)
+    _files: dict[str, tuple[str, DataFile]] = field(default_factory=dict)
+
+    @staticmethod
+    def take(store: Writer, now: datetime, *, newest_only: bool = False) -> "Inventory":
+        """Read pointer, manifests, views and leaves, and check them against each other.
+
+        Raises NewerSchema, and StoreError where the store does not answer.
+        """
+        found = Inventory(store, Pointer())
+        found.pointer = found._read_pointer(now)
+        found.numbers = found._kept(newest_only)
+        before: Manifest | None = None
+        for number in found.numbers:
+            manifest = found._add(number)
+            if before is not None and manifest is not None:
+                found.findings += consistency.succession(before, manifest)
+            before = manifest or before
+        return found
+
+    def files(self) -> Mapping[str, tuple[str, DataFile]]:
+        """Return each data file once, by key, with its table."""
+        return self._files
+
+    def sound(self) -> list[int]:
+        """Return the numbers of the snapshots whose manifest is sound by itself, ascending."""
+        return list(self._named)
+
+    def held(self, number: int) -> Held:
+        """Read one of the sound snapshots again.
+
+        Raises MissingObject where it was removed meanwhile, DamagedStore where it was changed.
+        """
+        data = self.store.read(layout.manifest_key(number))
+        if hashlib.sha256(data).digest() != self._named[number].digest:
+            raise DamagedStore("it was changed while the store was read")
+        return self._described(Manifest.from_json(data))
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether all that the kept snapshots name is known, and nothing is being removed."""
+        whole = [named for named in self._named.values() if named.whole]
+        return self.pointer.expiry is None and len(whole) == len(self.numbers)
+
+    def names(self, numbers: Collection[int] | None = None) -> set[str]:
+        """Return the keys of all that those snapshots name, of all kept ones without `numbers`."""
+        chosen = self.numbers if numbers is None else numbers
+        found = {key for number in chosen for key in layout.snapshot_keys(number)}
+        leaves = {key for n in chosen if n in self._named for key in self._named[n].leaves}
+        for _, _, leaf in map(self._leaves.__getitem__, leaves):
+            found.update(file.key for file in (leaf.files if leaf else ()))
+        return found | leaves
+
+    def _read_pointer(self, now: datetime) -> Pointer:
+        written = True
+        try:
+            pointer = Pointer.from_json(self.store.read(layout.POINTER))
+        except MissingObject:
+            pointer, written = Pointer(), False
+        except DamagedStore as error:
+            advice = recovery.advise(self.store, Pointer())
+            self._find("pointer-damaged", layout.POINTER, f"{error}{advice}")
+            return Pointer()
+        found = recovery.diagnose(self.store, pointer, now, written=written)
+        if found is not None:
+            self.findings.append(found)
+        self.findings += consistency.of_pointer(pointer, now)
+        return pointer
+
+    def _kept(self, newest_only: bool) -> tuple[int, ...]:
+        there, newest = snapshots(self.store), self.pointer.newest()
+        if newest is None:
+            # What a first publish that died has left is none; without a pointer, look at all.
+            there = there if any(f.kind == DAMAGE for f in self.findings) else []
+            return tuple(there[-1:] if newest_only else there)
+        if newest_only:
+            return (newest.snapshot,)
+        manifest = self._manifest(newest.snapshot)
+        if manifest is None:
+            named = {entry.snapshot for entry in self.pointer.entries}
+            some = named.union(number for number in there if number <= newest.snapshot)
+            return tuple(n for n in sorted(some) if not self.pointer.is_retired(n))
+        if self.pointer.copied is not None and there[-1] > newest.snapshot:
+            problem = f"it names {newest.snapshot} as the newest, and {there[-1]} is there"
+            self._find("export-unfinished", layout.POINTER, problem)
+        return tuple(consistency.kept(self.pointer, manifest.skipped))
+
+    def _manifest(self, number: int) -> Manifest | None:
+        try:
+            return Manifest.from_json(self.store.read(layout.manifest_key(number)))
+        except (MissingObject, DamagedStore):
+            return None  # told where the snapshot's turn comes
+
+    def _add(self, number: int) -> Manifest | None:
+        """Read a snapshot and check it; return its manifest where that is sound by itself."""
+        key = layout.manifest_key(number)
+        try:
+            data = self.store.read(key)
+            manifest = Manifest.from_json(data)
+        except MissingObject:
+            self._find("manifest-missing", key, f"snapshot {number} is kept and has no manifest")
+            return None
+        except DamagedStore as error:
+            self._find("manifest-damaged", key, str(error))
+            return None
+        wrong = list(consistency.of_manifest(number, manifest, self.pointer.entries))
+        self.findings += wrong
+        if wrong:
+            return None  # what it names may be anything
+        held = self._described(manifest)
+        for table, leaves in held.leaves.items():
+            self.findings += consistency.of_table(number, table, leaves)
+        keys = (reference.key for some in manifest.tables.values() for reference in some)
+        digest = hashlib.sha256(data).digest()
+        self._named[number] = _Named(digest, tuple(map(sys.intern, keys)), held.whole)
+        self._check_views(held)
+        return manifest
+
+    def _described(self, manifest: Manifest) -> Held:
+        """Return the snapshot with its leaves; only those that are not known yet are read."""
+        leaves: dict[str, tuple[tuple[LeafReference, Leaf], ...]] = {}
+        whole = True
+        for table, references in manifest.tables.items():
+            read = [(reference, self._leaf(table, reference)) for reference in references]
+            leaves[table] = tuple((r, leaf) for r, leaf in read if leaf is not None)
+            whole = whole and len(leaves[table]) == len(read)
+        return Held(manifest, leaves, whole)
+
+    def _leaf(self, table: str, reference: LeafReference) -> Leaf | None:
+        """Return a leaf, checked once for all snapshots that say the same of it."""
+        known = self._leaves.get(reference.key)
+        if known is not None and known[:2] == (table, reference):
+            return known[2]
+        leaf = self._read_leaf(reference.key)
+        if leaf is not None:
+            self.findings += consistency.of_leaf(table, reference, leaf)
+            sound = all(consistency.is_of(table, file) for file in leaf.files)
+            leaf = self._shared(table, leaf) if sound else None
+        self._leaves[reference.key] = (table, reference, leaf)
+        return leaf
+
+    def _shared(self, table: str, leaf: Leaf) -> Leaf:
+        """Return the leaf, with the data files that others describe alike shared with them."""
+        for file in leaf.files:
+            if self._files.get(file.key) != (table, file):
+                self._files[file.key] = (table, file)
+        return Leaf(tuple(self._files[file.key][1] for file in leaf.files))
+
+    def _read_leaf(self, key: str) -> Leaf | None:
+        try:
+            data = self.store.read(key)
+            if consistency.is_named_by(data, key):
+                return Leaf.from_json(data)
+            self._find("leaf-damaged", key, "its content is not the one that it is named by")
+        except MissingObject:
+            self._find("leaf-missing", key, "a kept snapshot names it, and it is not there")
+        except DamagedStore as error:
+            self._find("leaf-damaged", key, str(error))
+        return None
+
+    def _check_views(self, held: Held) -> None:
+        key = layout.views_key(held.manifest.snapshot)
+        try:
+            data = self.store.read(key)
+        except MissingObject:
+            self._find("views-missing", key, "the snapshot's views are not there")
+            return
+        # What this program writes is not known where a leaf lacks.
+        if not (held.whole or held.manifest.views):
+            return
+        if problem := views.fault(held.manifest, data, held.views):
+            self._find("views-damaged", key, problem)
+
+    def _find(self, code: str, key: str, problem: str) -> None:
+        self.findings.append(Finding(code, key, problem))
+
+
+def leftovers(store: Writer, named: Collection[str] | None, now: datetime) -> Iterator[Finding]:
+    """Yield what is in the store and no part of it; of old objects, all that are not `named`.
+
+    Without `named` these are not looked for.
+    """
+    for prefix in (layout.RECORDS, layout.SNAPSHOTS) if named is not None else ():
+        for entry in store.entries(prefix):
+            unnamed = entry.key != layout.WITNESS and entry.key not in (named or ())
+            if unnamed and entry.modified <= now - ORPHAN_AGE:
+                yield Finding("orphan", entry.key, "no kept snapshot names it")
+    yield from _intake(store)
+    begun = layout.TEMPORARY + workdir.PREFIX
+    works: dict[str, int] = {}
+    for entry in store.entries(layout.TEMPORARY):
+        if entry.key.startswith(begun) and entry.key.count("/") > 1:
+            folder = "/".join(entry.key.split("/")[:2]) + "/"
+            works[folder] = works.get(folder, 0) + entry.bytes
+            continue
+        yield Finding("temporary", entry.key, f"{entry.bytes:,} bytes that were never finished")
+    for folder, size in works.items():
+        yield Finding("ingest-unfinished", folder, f"{size:,} bytes of what an ingest has read")
+
+
+def _intake(store: Writer) -> Iterator[Finding]:
+    begun: dict[str, str] = {}
+    finished = set()
+    for key in store.keys(layout.INTAKE):
+        run = layout.run_prefix(key.split("/")[1])
+        begun.setdefault(run, key)
+        if key == run + layout.RUN_SUMMARY:
+            finished.add(run)
+    for run in begun.keys() - finished:
+        yield Finding("intake-unfinished", run, "it has no summary, so it is not published")
+    try:
+        list(intake.runs(store))
+    except DamagedStore as error:
+        yield Finding("intake-damaged", str(error).partition(" ")[0], str(error))

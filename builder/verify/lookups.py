@@ -1,0 +1,114 @@
+"""References: that revisits and originals can find each other, row by row, from the evidence.
+
+The ties of each record are made anew from the record; what a revisit refers to is looked for among
+the listed records.
+"""
+
+from collections.abc import Iterator
+
+from builder.store.findings import Finding
+from builder.verify.data_files import Evidence
+from builder.verify.inventory import Held
+from functions.database import engine
+from functions.snapshot import layout
+
+_VIEWS = "".join(
+    f"CREATE OR REPLACE TEMP VIEW {table} AS SELECT * FROM held_{table} SEMI JOIN chosen "
+    "USING (file);"
+    for table in ("owed", "referring")
+)
+# An original by what its row of the look-up knows it by; its ties as far as a revisit needs them.
+_FOUND = (
+    "CREATE OR REPLACE TEMP VIEW found AS SELECT f.*, r.position AS original "
+    "FROM (SELECT * FROM referring SEMI JOIN live USING (position)) f "
+    "LEFT JOIN (SELECT name, position FROM live WHERE kind = 'capture' AND NOT deleted "
+    "AND position NOT IN (SELECT position FROM referring)) r ON f.original_name = r.name"
+)
+_SAME = (
+    "o.key = t.key AND o.position = t.position AND o.url IS NOT DISTINCT FROM t.url "
+    "AND o.moment IS NOT DISTINCT FROM t.moment"
+)
+# By file: how many rows, and an example.
+_BY_FILE = (
+    (
+        "tie-wrong",
+        "{count:,} rows are not of the record at their position, the first {example}",
+        "SELECT t.file, count(*), min(t.position) FROM originals t "
+        f"LEFT JOIN owed o ON {_SAME} LEFT JOIN records r ON r.position = t.position "
+        "WHERE (r.position IS NOT NULL AND o.key IS NULL) OR t.position NOT BETWEEN 1 AND $last "
+        "GROUP BY t.file",
+    ),
+    (
+        "tie-wrong",
+        "{count:,} rows are not of the revisit at their position, the first {example}",
+        "SELECT t.file, count(*), min(t.position) FROM revisits t "
+        "LEFT JOIN records r ON r.position = t.position "
+        "LEFT JOIN referring f ON f.position = t.position "
+        "WHERE (r.position IS NOT NULL AND (t.goal IS NULL = (t.moment IS NULL) AND ("
+        "(t.key = f.dated AND t.url IS NULL AND t.goal IS NULL) OR (t.key = f.digested "
+        "AND coalesce(t.url, f.mark) = f.mark AND coalesce(t.moment, f.moment) = f.moment))) "
+        "IS NOT TRUE) OR t.position NOT BETWEEN 1 AND $last GROUP BY t.file",
+    ),
+    (
+        "revisit-wrong",
+        "{count:,} revisits refer to what is no capture that could be theirs, the first {example}",
+        "SELECT file, count(*), min(position) FROM found "
+        "WHERE original_name IS NOT NULL AND original IS NULL GROUP BY file",
+    ),
+)
+_NO_TIE = (
+    """
+SELECT count(DISTINCT o.position), min(o.position)
+FROM (FROM owed SEMI JOIN live USING (position)) o
+LEFT JOIN originals t ON """
+    + _SAME
+    + " WHERE t.key IS NULL"
+)
+# One that refers to a URL and date can always be healed by these; one without an original by its
+# digest too; and one with an original is found by that.
+_NO_KEY = """
+SELECT count(*), min(f.position) FROM found f WHERE
+    (f.dated IS NOT NULL AND f.position NOT IN (
+        SELECT t.position FROM revisits t JOIN referring d USING (position) WHERE t.key = d.dated))
+    OR (f.original_name IS NULL AND f.digested IS NOT NULL AND f.position NOT IN (
+        SELECT t.position FROM revisits t JOIN referring d USING (position)
+        WHERE t.key = d.digested AND t.url IS NULL AND t.goal IS NULL))
+    OR (f.original IS NOT NULL AND f.position NOT IN (
+        SELECT t.position FROM revisits t JOIN found g USING (position)
+        JOIN owed o ON o.position = g.original AND o.key = t.key
+        AND o.moment IS NOT DISTINCT FROM t.goal AND (t.url IS NULL OR t.url = o.url)))
+"""
+_COUNTS = (
+    "SELECT count(*), count(*) FILTER (WHERE original_name IS NULL) "
+    "FROM referring SEMI JOIN live USING (position)"
+)
+
+
+def findings(evidence: Evidence, held: Held) -> Iterator[Finding]:
+    """Yield what is wrong with the ties of the snapshot that was proved last.
+
+    Raises StoreError where scratch space or memory does not suffice.
+    """
+    manifest, connection = held.manifest, evidence.connection
+    key = layout.manifest_key(manifest.snapshot)
+    with engine.reading(key):
+        connection.execute(_VIEWS)
+        connection.execute(_FOUND)
+        values = {"last": manifest.last_position}
+        for code, text, sql in _BY_FILE:
+            used = values if "$last" in sql else {}
+            for number, count, example in connection.execute(sql, used).fetchall():
+                problem = text.format(count=count, example=example)
+                yield Finding(code, evidence.keys[number], problem)
+        for what, sql in (("captures", _NO_TIE), ("revisits", _NO_KEY)):
+            ((count, first),) = connection.execute(sql).fetchall()
+            if count:
+                problem = f"{count:,} {what} cannot be found by their keys, the first at {first}"
+                yield Finding("tie-missing", key, problem)
+        (counts,) = connection.execute(_COUNTS).fetchall()
+        if counts != (manifest.revisits, manifest.unresolved):
+            problem = (
+                f"there are {counts[0]:,} revisits, {counts[1]:,} of them without an original, "
+                f"not {manifest.revisits:,} and {manifest.unresolved:,}"
+            )
+            yield Finding("records-count", key, problem)

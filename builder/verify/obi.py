@@ -1,0 +1,216 @@
+"""Audit: the obi store is read and held against the logs of its runs.
+
+Logs and listings of all runs come first, which is quick; then every object that a log names is
+read, many at once. What an open or an abandoned run has written counts for nothing.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from builder.obi import content, key, log
+from builder.obi.history import DOCUMENTS, LOG, Committed
+from builder.obi.keyset import Marks
+from builder.obi.row import Redirect, Row, Version
+from builder.runtime import Advance
+from builder.store.findings import Finding
+from builder.verify.obi_chain import Chain
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.store import Writer
+
+_THREADS = 8
+_AHEAD = 64
+
+
+@dataclass
+class Audit:
+    """What was found: `objects` there should be, and how many `bytes` those have to be read."""
+
+    store: Writer
+    chosen: Callable[[str], bool]
+    chain: Chain
+    objects: int = 0
+    read: int = 0
+    bytes: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    _sound: list[Committed] = field(default_factory=list)
+    _broken: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def none(store: Writer) -> "Audit":
+        """Check nothing at all."""
+        return Audit(store, lambda where: False, Chain())
+
+    @staticmethod
+    def begin(store: Writer, chosen: Callable[[str], bool] = lambda where: True) -> "Audit":
+        """Check all but the bytes of objects; `chosen` tells which of these are to be read."""
+        chain = Chain.of(store)
+        found = Audit(store, chosen, chain, findings=list(chain.findings))
+        places = {key.ROOT + key.folder(tist): tist for tist in chain.members}
+        for run in chain.runs:
+            found._check(run)
+        for place in found._places():
+            if place not in places:
+                found._unopened(place)
+        return found
+
+    def finish(self, advance: Advance) -> None:
+        """Read the objects that are chosen; what is wrong with them is found."""
+        pending: deque[tuple[Version | Redirect, Future[tuple[str, int]]]] = deque()
+        pool = ThreadPoolExecutor(_THREADS)
+        try:
+            for row in self._objects():
+                pending.append((row, pool.submit(content.digest, self.store, str(row.key))))
+                if len(pending) == _AHEAD:
+                    advance(self._held(*pending.popleft()))
+            for one in pending:
+                advance(self._held(*one))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _check(self, run: Committed) -> None:
+        """Hold the listing of a run's objects against its log."""
+        prefix = key.run(run.tist)
+        if not self._as_committed(prefix + LOG, run.log, "obi-log-edited"):
+            return
+        if run.documents is not None:
+            self._as_committed(prefix + DOCUMENTS, run.documents, "obi-documents-edited")
+        self._sound.append(run)
+        place = key.ROOT + key.folder(run.tist)
+        there, sized, named = Marks(), Marks(), Marks()
+        for entry in self.store.entries(place):
+            there.add(entry.key)
+            sized.add(f"{entry.key} {entry.bytes}")
+        for where, size in self._named(run):
+            named.add(where)
+            self.objects += 1
+            if where not in there:
+                self._find("obi-missing", where, "the log of its run names it, and it is not there")
+            elif size is not None and f"{where} {size}" not in sized:
+                self._find("obi-altered", where, f"it has not the {size:,} bytes of its log")
+            elif self.chosen(where):
+                self.bytes += size or 0
+        if not named.same(there):
+            for where in self.store.keys(place):
+                if where not in named:
+                    self._find("obi-stray", where, "no log names it")
+
+    def _as_committed(self, where: str, digest: str, code: str) -> bool:
+        try:
+            if content.digest(self.store, where)[0] == digest:
+                return True
+            self._find(code, where, "it is not the one that was committed")
+        except MissingObject:
+            pass  # told by the chain
+        except DamagedStore as error:
+            self._find(code, where, str(error))
+        return False
+
+    def _named(self, run: Committed) -> Iterator[tuple[str, int | None]]:
+        """Yield the keys that a log names, with sizes; what is wrong with its rows is found."""
+        where = key.run(run.tist) + LOG
+        counts: dict[str, int] = {}
+        try:
+            for row in log.rows(self.store, run):
+                counts[row.row] = counts.get(row.row, 0) + 1
+                place, expected = _place(row, run.tist)
+                if place is not None and place != expected:
+                    self._find("obi-key", where, f"{place} is no place of {_of(row)}")
+                elif place is not None:
+                    yield place, row.bytes if isinstance(row, Version) else None
+        except DamagedStore as error:
+            self._find("obi-log-edited", where, str(error))
+        if counts != run.counts:
+            problem = f"by its commit there are {dict(run.counts)} rows, in it {counts}"
+            self._find("obi-log-edited", where, problem)
+
+    def _places(self) -> Iterator[str]:
+        """Yield the folders in which content lies; objects elsewhere are found to be strays."""
+        above = [key.ROOT]
+        for depth in range(3):
+            below = [where for place in above for where in self.store.folders(place)]
+            above = [w for w in below if w.endswith("/") and (depth or w != key.RUNS)]
+            for where in below:
+                if not where.endswith("/"):
+                    self._find("obi-stray", where, "it belongs to no run")
+        yield from above
+
+    def _unopened(self, place: str) -> None:
+        """Find what lies in the folder of a run that was never opened, or that was removed."""
+        tist = key.tist_of(place + "x")
+        keys = list(self.store.keys(place))
+        if tist is not None and any(self.store.keys(key.run(tist))):
+            return  # it was opened meanwhile
+        if tist is not None and keys:
+            problem = f"of the run {tist} there are {len(keys):,} objects, and nothing else"
+            self._find("obi-run-removed", place, problem)
+        elif tist is None:
+            for where in keys:
+                self._find("obi-stray", where, "it belongs to no run")
+
+    def _objects(self) -> Iterator[Version | Redirect]:
+        """Yield the rows of objects that are to be read."""
+        for run in self._sound:
+            for row in log.rows(self.store, run):
+                if isinstance(row, Version | Redirect) and row.key is not None:
+                    right = row.key == _place(row, run.tist)[1] and row.key not in self._broken
+                    if right and self.chosen(row.key):
+                        yield row
+
+    def _held(self, row: Version | Redirect, data: Future[tuple[str, int]]) -> int:
+        """Hold an object against its row, and return its size."""
+        assert row.key is not None
+        try:
+            digest, size = data.result()
+        except MissingObject:
+            self._find("obi-missing", row.key, "it went while the store was read")
+            return 0
+        except DamagedStore as error:
+            self._find("obi-altered", row.key, str(error))
+            return 0
+        self.read += 1
+        if isinstance(row, Redirect):
+            found = key.parsed(row.key.removesuffix(key.REDIRECT))
+            told = row.document(found[0] if found else 0)
+            if digest != hashlib.sha256(told).hexdigest():
+                self._find("obi-altered", row.key, "it does not say what its log says of it")
+            return 0
+        if digest != row.sha256:
+            self._find("obi-altered", row.key, "its bytes are not those that were stored")
+        return size
+
+    def _find(self, code: str, where: str, problem: str) -> None:
+        self._broken.add(where)
+        self.findings.append(Finding(code, where, problem))
+
+
+def drawn(percent: float, seed: int) -> Callable[[str], bool]:
+    """Return what tells of a key whether it is in a sample of so many in a hundred."""
+    below = int(percent / 100 * (1 << 64))
+
+    def chosen(where: str) -> bool:
+        digest = hashlib.blake2b(f"{seed} {where}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") < below
+
+    return chosen
+
+
+def _place(row: Row, tist: int) -> tuple[str | None, str | None]:
+    """Return where a row says that its object lies, and where it has to."""
+    if isinstance(row, Version):
+        return row.key, key.key(tist, row.id)
+    if isinstance(row, Redirect) and not _is_earlier(row, tist):
+        return row.key, key.redirect(tist, row.origin)
+    return None, None
+
+
+def _is_earlier(row: Redirect, tist: int) -> bool:
+    """Tell whether an earlier run wrote down that the URL leads there, which is so still."""
+    found = key.parsed((row.key or "").removesuffix(key.REDIRECT))
+    return found is not None and found[0] < tist and key.redirect(found[0], row.origin) == row.key
+
+
+def _of(row: Row) -> str:
+    return repr(row.origin if isinstance(row, Redirect) else getattr(row, "id", ""))

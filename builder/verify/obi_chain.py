@@ -1,0 +1,120 @@
+"""The chain of runs, put to the proof: each commit names the one before it by its digest."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from builder.obi import key
+from builder.obi.history import (
+    COMMIT,
+    DOCUMENTS,
+    LOG,
+    MEMBERS,
+    OPEN,
+    Committed,
+    Opened,
+    is_open,
+    told_by,
+)
+from builder.store.findings import Finding
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.store import Writer
+
+
+@dataclass
+class Chain:
+    """The runs of a store: those that count and can be read, and what is wrong with their chain.
+
+    `members` has of each run, by tist, what belongs to it itself.
+    """
+
+    members: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    runs: list[Committed] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    _void: set[int] = field(default_factory=set)
+
+    @staticmethod
+    def of(store: Writer) -> "Chain":
+        """Read the commits, and hold each against the one before it. Raises StoreError."""
+        keys = list(store.keys(key.RUNS))
+        chain = Chain(told_by(keys))
+        told: dict[int, tuple[int, str] | None] = {}
+        for tist, members in chain.members.items():
+            if OPEN not in members:
+                chain._find("obi-missing", tist, OPEN, "the run has no beginning")
+            if is_open(members):
+                chain._open(store, tist)
+            else:
+                chain._ended(store, tist, told)
+        chain._link(told)
+        known = {key.run(tist) + name for tist in chain.members for name in MEMBERS}
+        for where in keys:
+            if where not in known:
+                chain.findings.append(Finding("obi-stray", where, "it belongs to no run"))
+        return chain
+
+    def _open(self, store: Writer, tist: int) -> None:
+        try:
+            named = Opened.read(store, tist).named()
+        except DamagedStore as error:
+            self._find("obi-run-edited", tist, OPEN, str(error))
+        except MissingObject:
+            return  # told already
+        else:
+            problem = f"the run {named} is neither committed nor abandoned"
+            self._find("obi-run-unfinished", tist, OPEN, problem)
+
+    def _ended(self, store: Writer, tist: int, told: dict[int, tuple[int, str] | None]) -> None:
+        try:
+            data = store.read(key.run(tist) + COMMIT)
+            run = Committed.of(tist, data)
+            before = json.loads(data).get("previous")
+            if run is None:
+                self._void.add(tist)
+            else:
+                told[tist] = before and (int(before["tist"]), str(before["sha256"]))
+                self.runs.append(run)
+        except (DamagedStore, ValueError, KeyError, TypeError) as error:
+            self._find("obi-run-edited", tist, COMMIT, str(error))
+            return
+        if run is not None:
+            self._begun(store, run)
+            for name in [LOG] + [DOCUMENTS] * (run.documents is not None):
+                if name not in self.members[tist]:
+                    self._find("obi-missing", tist, name, "the run was committed with it")
+
+    def _begun(self, store: Writer, run: Committed) -> None:
+        """Hold what a run says of its beginning against its commit."""
+        try:
+            opened = Opened.read(store, run.tist)
+            said = (opened.tist, opened.kind, opened.source, opened.begun)
+            if said != (run.tist, run.kind, run.source, run.begun):
+                self._find("obi-run-edited", run.tist, OPEN, "its commit says something else of it")
+        except DamagedStore as error:
+            self._find("obi-run-edited", run.tist, OPEN, str(error))
+        except MissingObject:
+            pass  # told already
+
+    def _link(self, told: Mapping[int, tuple[int, str] | None]) -> None:
+        before: Committed | None = None
+        for run in self.runs:
+            named = told[run.tist]
+            number = named and named[0]
+            if number is not None and number not in self.members:
+                problem = f"the run {run.tist} follows on it, and it is not there"
+                self.findings.append(Finding("obi-run-removed", key.run(number), problem))
+            elif number in self._void:
+                problem = f"the run {run.tist} follows on it, and it says that it was abandoned"
+                self._find("obi-run-edited", int(number or 0), COMMIT, problem)
+            elif number is not None and number not in told:
+                pass  # its commit cannot be read, which is told
+            elif number != (before and before.tist):
+                problem = f"it follows on {number or 'no run'}, and not on the one before it"
+                self._find("obi-run-edited", run.tist, COMMIT, problem)
+            elif named is not None and before is not None and named[1] != before.digest:
+                problem = f"the run {run.tist} follows on one of another content"
+                self._find("obi-run-edited", before.tist, COMMIT, problem)
+            before = run
+
+    def _find(self, code: str, tist: int, name: str, problem: str) -> None:
+        self.findings.append(Finding(code, key.run(tist) + name, problem))

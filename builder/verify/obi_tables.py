@@ -1,0 +1,73 @@
+"""Rebuilding: whether the tables of the obi store are what the logs of its runs come to."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from builder.obi import replay
+from builder.obi.history import Committed
+from builder.parquet.writer import batches, write_table
+from builder.store.findings import Finding
+from functions.database import engine
+from functions.snapshot import layout, obi
+from functions.snapshot.manifest import DataFile, Manifest
+from functions.snapshot.store import Reader
+from functions.store.catalog import Catalogue
+
+
+def findings(
+    store: Reader,
+    manifest: Manifest,
+    runs: Sequence[Committed],
+    connection: engine.Connection,
+    scratch: Path,
+) -> Iterator[Finding]:
+    """Make the tables of a snapshot anew out of the logs alone, and hold them against its files.
+
+    Files with other bytes, as another version of a library writes them, are no damage while they
+    have the same rows. Raises DamagedStore for a log that was edited.
+    """
+    shown = [run for run in runs if run.tist <= manifest.run]
+    key, catalogue = layout.manifest_key(manifest.snapshot), Catalogue(store)
+    if manifest.run != (shown[-1].tist if shown else 0):
+        yield Finding("obi-tables", key, f"it shows the run {manifest.run}, which there is not")
+        return
+    replay.fold(connection, store, shown, scratch)
+    for table in obi.TABLES:
+        files = [*catalogue.files(manifest, table)]
+        if [file.key for file in files] == keys(connection, table, scratch):
+            continue
+        differing = _differing(store, connection, table, files)
+        if differing:
+            home = files[0].key if files else key
+            problem = f"{differing:,} rows of {table} are not those that the runs' logs come to"
+            yield Finding("obi-tables", home, problem)
+
+
+def keys(connection: engine.Connection, table: str, scratch: Path) -> list[str]:
+    """Return the keys of the files that a publish writes of a table of the fold."""
+    found = []
+    with engine.reading(f"the table {table}"):
+        stream = engine.stream(connection, replay.query(table))
+        for written in write_table(batches(stream), table, scratch):
+            found.append(layout.data_key(table, written.digest))
+            written.path.unlink()
+    return found
+
+
+def _differing(
+    store: Reader, connection: engine.Connection, table: str, files: Sequence[DataFile]
+) -> int:
+    """Return in how many rows the files differ from the fold."""
+    values = {"files": [str(store.local(file.key)) for file in files]}
+    names = ", ".join(column.name for column in obi.TABLES[table])
+    there = f"SELECT {names} FROM {engine.table('$files')}"
+    if not files:
+        there, values = f"SELECT {names} FROM {table} WHERE false", {}
+    made = f"SELECT {names} FROM {table}"
+    with engine.reading(f"the table {table}"):
+        ((count,),) = connection.execute(
+            f"SELECT (SELECT count(*) FROM ({there} EXCEPT ALL {made})) + "
+            f"(SELECT count(*) FROM ({made} EXCEPT ALL {there}))",
+            values,
+        ).fetchall()
+    return int(count)

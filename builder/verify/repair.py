@@ -1,0 +1,58 @@
+"""Repair: what follows from other objects of a store is written anew where it is damaged.
+
+The manifest and its leaves give views.sql to the letter. Pointer and witness follow from each other
+and from the snapshots, unless one of them names what is not there.
+"""
+
+from builder.snapshot import recovery
+from builder.store.findings import Finding
+from builder.verify.inventory import Inventory
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_REPAIRED = frozenset({"views-missing", "views-damaged"})
+
+
+def repair_pointer(store: Writer) -> list[Finding]:
+    """Write a pointer or a witness anew that the store contradicts; return a note of each.
+
+    Raises Conflict if somebody publishes meanwhile, and StoreError.
+    """
+    notes: list[Finding] = []
+    for _ in layout.POINTER, layout.WITNESS:  # a lost witness is found once the pointer is right
+        tags = {key: store.tag(key) for key in (layout.POINTER, layout.WITNESS)}
+        repair = recovery.find_repair(store)
+        if repair is None:
+            break
+        finding, data = repair
+        store.replace(finding.object, data, tags[finding.object])
+        code = f"{finding.code.partition('-')[0]}-repaired"
+        notes.append(Finding(code, finding.object, f"{finding.problem}; it was written anew"))
+    return notes
+
+
+def repair(store: Writer, inventory: Inventory) -> None:
+    """Write damaged views anew; what was repaired is a note in the inventory's findings then.
+
+    Views stay as they are where the manifest is damaged or lacks a leaf. Raises StoreError.
+    """
+    inventory.findings = [
+        _repaired(store, inventory, finding) if finding.code in _REPAIRED else finding
+        for finding in inventory.findings
+    ]
+
+
+def _repaired(store: Writer, inventory: Inventory, finding: Finding) -> Finding:
+    key = finding.object
+    number = layout.snapshot_of(key)
+    assert number is not None
+    try:
+        held = inventory.held(number)
+        if not held.whole or Catalogue(store).pointer().is_retired(number):
+            return finding
+    except (DamagedStore, MissingObject):
+        return finding  # another finding tells of it
+    store.replace(key, held.views().encode(), store.tag(key))
+    return Finding("views-repaired", key, f"{finding.problem}; it was written anew")

@@ -1,0 +1,51 @@
+"""Signposts: that captures can be found by their URLs, row by row, from the evidence.
+
+What the table of URLs should say of each capture is made anew from its record.
+"""
+
+from collections.abc import Iterator
+
+from builder.store.findings import Finding
+from builder.verify.data_files import Evidence
+from builder.verify.inventory import Held
+from functions.database import engine
+from functions.snapshot import layout
+
+_FINDABLE = (
+    "CREATE OR REPLACE TEMP VIEW findable AS SELECT * FROM held_findable SEMI JOIN chosen "
+    "USING (file)"
+)
+_WRONG = (
+    "SELECT u.file, count(*), min(u.position) FROM urls u "
+    "LEFT JOIN records r USING (position) LEFT JOIN findable f USING (position) "
+    "WHERE (r.position IS NOT NULL AND f.mark IS DISTINCT FROM u.mark) "
+    "OR u.position NOT BETWEEN 1 AND $last GROUP BY u.file"
+)
+_MISSING = (
+    "SELECT count(*), min(position) FROM (FROM findable SEMI JOIN live USING (position)) "
+    "ANTI JOIN urls USING (mark, position)"
+)
+
+
+def findings(evidence: Evidence, held: Held) -> Iterator[Finding]:
+    """Yield what is wrong with the table of URLs of the snapshot that was proved last.
+
+    One from before there was such a table has none. Raises StoreError where scratch space or
+    memory does not suffice.
+    """
+    manifest, connection = held.manifest, evidence.connection
+    if not manifest.is_indexed:
+        return
+    key = layout.manifest_key(manifest.snapshot)
+    with engine.reading(key):
+        connection.execute(_FINDABLE)
+        wrong = connection.execute(_WRONG, {"last": manifest.last_position}).fetchall()
+        for number, count, example in wrong:
+            problem = (
+                f"{count:,} rows are not of the capture at their position, the first {example}"
+            )
+            yield Finding("url-wrong", evidence.keys[number], problem)
+        ((count, first),) = connection.execute(_MISSING).fetchall()
+        if count:
+            problem = f"{count:,} captures cannot be found by their URLs, the first at {first}"
+            yield Finding("url-missing", key, problem)

@@ -1,0 +1,300 @@
+"""Proof: that the tables of one snapshot agree with each other, row by row, from the evidence.
+
+Each check is one statement that gives what is wrong; an object has one finding for each check,
+with the first example. Counts and ranges of sets are made anew from the listed records.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from builder.store.findings import Finding
+from builder.verify.data_files import Evidence
+from builder.verify.inventory import Held
+from functions.database import engine
+from functions.snapshot import layout
+from functions.snapshot.manifest import DataFile
+
+PROVED = ("records", "copies", "sets", "lookup", "dead", "originals", "revisits", "urls")
+"""The tables that depend on each other."""
+
+_VIEWS = "".join(
+    f"CREATE OR REPLACE TEMP VIEW {table} AS "
+    f"SELECT * FROM held_{table} SEMI JOIN chosen USING (file);"
+    for table in PROVED
+)
+_LIVE = "CREATE OR REPLACE TEMP VIEW live AS SELECT * FROM records ANTI JOIN dead USING (position)"
+_MEMBERS = (
+    "CREATE OR REPLACE TEMP VIEW members AS "
+    "SELECT * EXCLUDE (departed), NOT deleted AND NOT list_contains(departed, listing) AS lives "
+    "FROM (SELECT * EXCLUDE (listings), unnest(listings) AS listing FROM live)"
+)
+_HOMES = (
+    "CREATE OR REPLACE TEMP TABLE homes AS SELECT unnest($files)::INTEGER AS file, "
+    "unnest($leaves)::INTEGER AS leaf, unnest($firsts)::BIGINT AS first, "
+    "unnest($lasts)::BIGINT AS last"
+)
+_SEQUENCES = """CREATE OR REPLACE TEMP TABLE sequences AS
+SELECT unnest($numbers) AS number, unnest($firsts) AS first, unnest($lasts) AS last"""
+_SUPERSEDED = """
+CREATE OR REPLACE TABLE superseded AS
+SELECT position, heir FROM records
+JOIN (SELECT key, name, max(position) AS heir FROM records GROUP BY key, name HAVING count(*) > 1)
+USING (key, name) WHERE position < heir
+"""
+_CELLS = """
+CREATE OR REPLACE TABLE cells AS
+SELECT file, part, listing, sequence, kind, count(*) AS records,
+    count(*) FILTER (WHERE lives) AS live, min(position) AS first, max(position) AS last
+FROM members GROUP BY ALL
+"""
+_RANGES = """
+CREATE OR REPLACE TABLE ranges AS
+SELECT file, set_spec AS listing, unnest(r)
+FROM (SELECT file, set_spec, unnest(ranges) AS r FROM sets)
+"""
+# Most sets can be told by the row groups' bounds; these are looked at record by record.
+_PLACED = """
+CREATE OR REPLACE TABLE placed AS
+WITH looked AS (
+    SELECT listing FROM ranges WHERE copied UNION
+    SELECT c.listing FROM cells c ASOF LEFT JOIN ranges r
+    ON c.listing = r.listing AND c.first >= r.first
+    WHERE r.last IS NULL OR c.last > r.last
+)
+SELECT m.listing, m.position, r.copied, coalesce(m.position > r.last, true) AS outside
+FROM (SELECT listing, position FROM members SEMI JOIN looked USING (listing)) m
+ASOF LEFT JOIN ranges r ON m.listing = r.listing AND m.position >= r.first
+"""
+
+# By file: how many rows, and an example.
+_BY_FILE = (
+    (
+        "position-wrong",
+        "{count:,} positions are not of their sequence, the first {example}",
+        "SELECT file, count(*), min(position) FROM records LEFT JOIN sequences ON "
+        "sequence = number WHERE (position BETWEEN first AND last) IS NOT TRUE GROUP BY file",
+    ),
+    (
+        "dead-wrong",
+        "{count:,} positions are listed that were not superseded, the first {example}",
+        "SELECT d.file, count(*), min(position) FROM dead d LEFT JOIN records r USING (position) "
+        "WHERE (r.position IS NOT NULL AND position NOT IN (SELECT position FROM superseded)) "
+        "OR position NOT BETWEEN 1 AND $last GROUP BY d.file",
+    ),
+    (
+        "lookup-wrong",
+        "{count:,} rows name a position that is another item's, the first {example}",
+        "SELECT l.file, count(*), min(position) FROM lookup l LEFT JOIN records r USING (position) "
+        "WHERE r.key != l.key OR position NOT BETWEEN 1 AND $last GROUP BY l.file",
+    ),
+    (
+        "set-count",
+        "{count:,} sets have counts that do not add up, the first {example}",
+        "SELECT file, count(*), min(set_spec) FROM sets WHERE "
+        "(records = list_sum(list_transform(counts, lambda c: c.records)) "
+        "AND live = list_sum(list_transform(counts, lambda c: c.live)) "
+        "AND turns[1] >= 1 AND turns = list_sort(list_distinct(turns)) AND turns[-1] <= $publishes "
+        "AND (len(turns) % 2 = 1) = (live > 0)) IS NOT TRUE GROUP BY file",
+    ),
+    (
+        "set-count",
+        "{count:,} versions have lost a set that their item was in, the first {example}",
+        "SELECT n.file, count(*), min(heir) FROM superseded JOIN records o USING (position) "
+        "JOIN records n ON n.position = heir "
+        "WHERE NOT list_has_all(n.listings, o.listings) GROUP BY n.file",
+    ),
+    (
+        "set-range",
+        "{count:,} ranges are empty or overlap, the first of {example}",
+        "SELECT file, count(*), min(listing) FROM (SELECT *, lag(last) OVER "
+        "(PARTITION BY listing ORDER BY first, last) AS before FROM ranges) "
+        "WHERE first > last OR before >= first GROUP BY file",
+    ),
+    (
+        "copy-wrong",
+        "{count:,} copies are not of a record of their set as it is, the first of {example}",
+        "SELECT c.file, count(*), min(c.listing) "
+        "FROM copies c LEFT JOIN records r USING (position) WHERE c.content != r.content "
+        "OR NOT list_contains(r.listings, c.listing) "
+        "OR (r.position IS NULL AND c.position NOT IN (SELECT position FROM dead)) GROUP BY c.file",
+    ),
+)
+
+# By leaf: how many positions are not of its run, and the first. A superseded position lies before
+# its run, or in it; what superseded it lies in the run, and the last that did there or behind it.
+_BY_LEAF = (
+    *(
+        f"SELECT leaf, count(*), min(position) FROM {table} JOIN homes USING (file) "
+        "WHERE position NOT BETWEEN first AND last GROUP BY leaf"
+        for table in ("copies", "lookup", "originals", "revisits", "urls")
+    ),
+    "SELECT leaf, count(*), min(position) FROM dead JOIN homes USING (file) "
+    "LEFT JOIN superseded USING (position) WHERE position >= last OR heir < first GROUP BY leaf",
+)
+_FOREIGN = (
+    "SELECT prefix, min(position) FROM held_prefixes SEMI JOIN chosen USING (file) WHERE NOT "
+    "if(handled, starts_with(prefix, $begin), prefix = $own) GROUP BY prefix ORDER BY 1 LIMIT 1"
+)
+
+_COUNTED = "SELECT sequence, kind, count(*) FROM live GROUP BY ALL"
+_SET_COUNTS = """
+SELECT listing, what, any_value(counted), any_value(said) FROM (
+    SELECT listing, unnest(['records', 'live records']) AS what,
+        unnest([coalesce(a.records, 0), coalesce(a.live, 0)]) AS counted,
+        unnest([coalesce(b.records, 0), coalesce(b.live, 0)]) AS said
+    FROM (SELECT listing, sequence, kind, sum(records) AS records, sum(live) AS live
+          FROM cells GROUP BY ALL) a
+    FULL JOIN (
+        SELECT listing, unnest(c) FROM (SELECT set_spec AS listing, unnest(counts) AS c FROM sets)
+    ) b USING (listing, sequence, kind)
+) WHERE counted != said GROUP BY listing, what ORDER BY listing, what DESC
+"""
+_NOT_LISTED = """
+SELECT listing, position, count(*) OVER () FROM placed WHERE outside ORDER BY ALL LIMIT 1"""
+_NOT_COPIED = (
+    "SELECT listing, position, count(*) OVER () FROM placed ANTI JOIN copies "
+    "USING (listing, position) WHERE copied AND NOT outside ORDER BY ALL LIMIT 1"
+)
+_NOT_DEAD = (
+    "SELECT position, heir, count(*) OVER () FROM superseded ANTI JOIN dead USING (position) "
+    "ORDER BY ALL LIMIT 1"
+)
+_NOT_FOUND = """SELECT key, position, count(*) OVER ()
+FROM records ANTI JOIN lookup USING (key, position) ORDER BY ALL LIMIT 1"""
+
+
+class Proof:
+    """The checks of one snapshot, all of whose files are in the evidence."""
+
+    def __init__(self, evidence: Evidence, held: Held) -> None:
+        self._connection = evidence.connection
+        self._keys = evidence.keys
+        self._held = held
+        self._manifest = held.manifest
+        self._key = layout.manifest_key(held.manifest.snapshot)
+        self._runs = [
+            (reference, leaf, reference.span)
+            for table in ("copies", "lookup", "dead", "originals", "revisits", "urls")
+            for reference, leaf in held.leaves.get(table, ())
+            if reference.span is not None
+        ]
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong. Raises StoreError where scratch space or memory does not suffice."""
+        with engine.reading(self._key):
+            self._prepare()
+            yield from self._by_file()
+            yield from self._by_leaf()
+            yield from self._named()
+            yield from self._counts()
+            yield from self._missing()
+
+    def _prepare(self) -> None:
+        numbers = {key: number for number, key in enumerate(self._keys)}
+        self._connection.execute(
+            _HOMES,
+            {
+                "files": [numbers[file.key] for _, leaf, _ in self._runs for file in leaf.files],
+                "leaves": [n for n, (_, leaf, _) in enumerate(self._runs) for _ in leaf.files],
+                "firsts": [span[0] for _, leaf, span in self._runs for _ in leaf.files],
+                "lasts": [span[1] for _, leaf, span in self._runs for _ in leaf.files],
+            },
+        )
+        chosen = sorted({numbers[file.key] for file in self._held.files(*PROVED)})
+        self._connection.execute(
+            "CREATE OR REPLACE TEMP TABLE chosen AS SELECT unnest($files)::INTEGER AS file",
+            {"files": chosen},
+        )
+        sequences = self._manifest.sequences
+        self._connection.execute(
+            _SEQUENCES,
+            {
+                "numbers": [s.number for s in sequences],
+                "firsts": [s.first for s in sequences],
+                "lasts": [s.last for s in sequences],
+            },
+        )
+        for sql in (_VIEWS, _LIVE, _MEMBERS, _SUPERSEDED, _CELLS, _RANGES, _PLACED):
+            self._connection.execute(sql)
+
+    def _by_file(self) -> Iterator[Finding]:
+        last, publishes = self._manifest.last_position, len(self._manifest.sequences)
+        for code, text, sql in _BY_FILE:
+            for number, count, example in self._rows(sql, last=last, publishes=publishes):
+                yield Finding(code, self._keys[number], text.format(count=count, example=example))
+
+    def _by_leaf(self) -> Iterator[Finding]:
+        for sql in _BY_LEAF:
+            for number, count, example in self._rows(sql):
+                reference, _, (first, last) = self._runs[number]
+                run = f"its run, {first} to {last}"
+                problem = f"{count:,} positions are not of {run}, the first {example}"
+                yield Finding("leaf-wrong", reference.key, problem)
+
+    def _named(self) -> Iterator[Finding]:
+        namespace, begin = self._manifest.namespace, self._manifest.prefix
+        for prefix, position in self._rows(_FOREIGN, own=f"oai:{namespace}:", begin=begin):
+            problem = f"its namespace is {namespace}, but the item at {position} is {prefix}..."
+            yield Finding("manifest-wrong", self._key, problem)
+
+    def _counts(self) -> Iterator[Finding]:
+        found = {(sequence, kind): n for sequence, kind, n in self._rows(_COUNTED)}
+        said = {(s.number, k): n for s in self._manifest.sequences for k, n in s.records.items()}
+        for sequence, kind in sorted(found.keys() | said.keys()):
+            counted, given = (counts.get((sequence, kind), 0) for counts in (found, said))
+            if counted != given:
+                problem = (
+                    f"sequence {sequence} has {counted:,} records of kind {kind}, not {given:,}"
+                )
+                yield Finding("records-count", self._key, problem)
+        for code, table, total, what in (
+            ("records-count", "live WHERE deleted", self._manifest.tombstones, "tombstones"),
+            ("set-count", "sets", self._manifest.sets, "sets"),
+            ("set-count", "sets WHERE live = 0", self._manifest.emptied, "sets without a record"),
+        ):
+            ((count,),) = self._rows(f"SELECT count(*) FROM {table}")
+            if count != total:
+                yield Finding(code, self._key, f"there are {count:,} {what}, not {total:,}")
+        told = set()
+        for spec, what, counted, given in self._rows(_SET_COUNTS):
+            key = self._home("sets", spec)
+            if key not in told:
+                told.add(key)
+                problem = f"{spec} has {counted:,} {what} of a publish, not {given:,}"
+                yield Finding("set-count", key, problem)
+
+    def _missing(self) -> Iterator[Finding]:
+        for spec, position, count in self._rows(_NOT_LISTED):
+            problem = (
+                f"{count:,} records lie outside of their set's ranges, the first at position "
+                f"{position} of {spec}"
+            )
+            yield Finding("set-range", self._home("sets", spec), problem)
+        for spec, position, count in self._rows(_NOT_COPIED):
+            problem = f"{count:,} copies are not there, the first of position {position} of {spec}"
+            home = self._home("copies", (spec, position), position)
+            yield Finding("copy-missing", home, problem)
+        for position, heir, count in self._rows(_NOT_DEAD):
+            problem = (
+                f"{count:,} superseded positions are not listed, the first is {position}, "
+                f"superseded by {heir}"
+            )
+            yield Finding("dead-missing", self._home("dead", position, heir), problem)
+        for key, position, count in self._rows(_NOT_FOUND):
+            problem = f"{count:,} positions are not listed, the first is {position}"
+            yield Finding("lookup-missing", self._home("lookup", key, position), problem)
+
+    def _home(self, table: str, bound: Any, position: int | None = None) -> str:
+        """Return the key of the file in which a row should be, or the manifest's where none is."""
+        files: list[DataFile] = []
+        for reference, leaf in self._held.leaves.get(table, ()):
+            span = reference.span
+            if position is None or span is None or span[0] <= position <= span[1]:
+                files += leaf.files
+        before = [file for file in files if file.groups[0].first <= bound]
+        return (before or files)[-1 if before else 0].key if files else self._key
+
+    def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        wanted = {name: value for name, value in values.items() if f"${name}" in sql}
+        rows: list[tuple[Any, ...]] = self._connection.execute(sql, wanted).fetchall()
+        return rows

@@ -1,0 +1,248 @@
+"""Verify: a whole store is read and held against itself.
+
+Every kept snapshot's manifest, views and leaves are read, and each data file once, however many
+snapshots share it; then the obi store's runs and their objects, and what is kept of datasets. What
+was retired while it was read is no damage.
+"""
+
+import math
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from builder.obi.history import history
+from builder.runtime import Advance
+from builder.store.findings import DAMAGE, Finding
+from builder.verify import lookups, obi_tables, signpost
+from builder.verify import obi as audit
+from builder.verify.data_files import Evidence
+from builder.verify.filesets import Audit as Datasets
+from builder.verify.inventory import Inventory, leftovers
+from builder.verify.obi import Audit
+from builder.verify.repair import repair as mend
+from builder.verify.repair import repair_pointer
+from builder.verify.tables import PROVED, Proof
+from functions.database import engine
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, MissingObject
+from functions.snapshot.manifest import DataFile
+from functions.snapshot.store import Writer
+from functions.store.catalog import Catalogue
+
+_PASSING = ("pointer-behind", "pointer-foreign", "witness-ahead", "witness-behind")
+"""What may come of a publish while the store is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Which data files are read: so many in a hundred, drawn by `seed`."""
+
+    percent: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a verification may use: time, a bar over bytes, memory in megabytes, threads."""
+
+    clock: Callable[[], datetime]
+    progress: Callable[[int], AbstractContextManager[Advance]]
+    memory: int
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was checked: snapshots, data files there should be, files and bytes that were read.
+
+    Of the obi store: runs, objects there should be, and those that were read; of datasets: places
+    and the same.
+    """
+
+    snapshots: tuple[int, ...]
+    files: int
+    read: int
+    bytes: int
+    findings: tuple[Finding, ...]
+    runs: int = 0
+    objects: int = 0
+    objects_read: int = 0
+    datasets: int = 0
+    kept: int = 0
+    kept_read: int = 0
+
+    @property
+    def damaged(self) -> bool:
+        """Tell whether any finding is damage."""
+        return any(finding.kind == DAMAGE for finding in self.findings)
+
+
+def verify(
+    store: Writer,
+    means: Means,
+    *,
+    newest_only: bool = False,
+    sample: Sample | None = None,
+    repair: bool = False,
+) -> Verified:
+    """Check the store and return what was found; with `sample` only some data files are read.
+
+    With `repair` it also writes anew what follows from the rest of the store
+    (builder.verify.repair).
+
+    Raises NewerSchema, and StoreError where the store does not answer or scratch space runs out.
+    """
+    notes = repair_pointer(store) if repair else []
+    inventory = Inventory.take(store, means.clock(), newest_only=newest_only)
+    if repair:
+        mend(store, inventory)
+        inventory.findings[:0] = notes
+    obi = Audit.none(store) if newest_only else Audit.begin(store, _drawn(sample))
+    datasets = Datasets.none(store) if newest_only else Datasets.begin(store, _drawn(sample))
+    files = inventory.files()
+    findings = [*inventory.findings, *_sizes(store, files)]
+    lacking = {finding.object for finding in findings}
+    chosen = drawn(sorted(files.keys() - lacking), sample)
+    size = sum(files[key][1].bytes for key in chosen)
+    with _evidence(means) as evidence:
+        evidence.broken |= lacking
+        with means.progress(size + obi.bytes + datasets.bytes) as advance:
+            for key in chosen:
+                findings += evidence.add(store, *files[key], advance, keep=sample is None)
+            obi.finish(advance)
+            datasets.finish(advance)
+        if sample is None:
+            findings += _proved(evidence, inventory)
+    if sample is None:
+        findings += _rebuilt(store, inventory, means)
+    findings = _lasting(store, inventory, findings)
+    if not newest_only:
+        findings += _listed(store, inventory, means, datasets)
+    whole = inventory.complete and not newest_only
+    findings += [*obi.findings, *datasets.findings]
+    findings += leftovers(store, inventory.names() if whole else None, means.clock())
+    return Verified(
+        tuple(inventory.numbers),
+        len(files),
+        len(chosen),
+        size,
+        tuple(dict.fromkeys(findings)),
+        len(obi.chain.runs),
+        obi.objects,
+        obi.read,
+        datasets.places,
+        datasets.objects,
+        datasets.read,
+    )
+
+
+def drawn(keys: list[str], sample: Sample | None) -> list[str]:
+    """Return the keys that the sample has, in order; all of them without one."""
+    if sample is None:
+        return keys
+    count = min(len(keys), math.ceil(len(keys) * sample.percent / 100))
+    return sorted(random.Random(sample.seed).sample(keys, count))
+
+
+def _drawn(sample: Sample | None) -> Callable[[str], bool]:
+    return (lambda where: True) if sample is None else audit.drawn(sample.percent, sample.seed)
+
+
+@contextmanager
+def _evidence(means: Means) -> Iterator[Evidence]:
+    with _database(means) as (connection, scratch):
+        yield Evidence(connection, scratch)
+
+
+@contextmanager
+def _database(means: Means) -> Iterator[tuple[engine.Connection, Path]]:
+    with tempfile.TemporaryDirectory(prefix="sheaf-verify-") as scratch:
+        connection = engine.connect(
+            threads=means.threads, memory_megabytes=means.memory, scratch=Path(scratch)
+        )
+        try:
+            yield connection, Path(scratch)
+        finally:
+            connection.close()
+
+
+def _rebuilt(store: Writer, inventory: Inventory, means: Means) -> Iterator[Finding]:
+    """Hold the obi store's tables in the newest sound snapshot against the logs of its runs."""
+    number = max(inventory.sound(), default=None)
+    try:
+        manifest = number and inventory.held(number).manifest
+        if not manifest or not manifest.run:
+            return
+        runs = history(store)
+        with _database(means) as (connection, scratch):
+            yield from obi_tables.findings(store, manifest, runs, connection, scratch)
+    except (DamagedStore, MissingObject) as error:
+        yield Finding("obi-tables", layout.manifest_key(number or 0), str(error))
+
+
+def _listed(
+    store: Writer, inventory: Inventory, means: Means, datasets: Datasets
+) -> Iterator[Finding]:
+    """Hold the files of datasets that the newest sound snapshot lists against what is there."""
+    number = max(inventory.sound(), default=None)
+    if number is None:
+        return
+    try:
+        paths = [str(store.local(file.key)) for file in inventory.held(number).files("files")]
+        if paths:
+            with _database(means) as (connection, _):
+                yield from datasets.listed(connection, paths)
+    except (DamagedStore, MissingObject):
+        return  # told where the snapshot's own files are
+
+
+def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator[Finding]:
+    """Check by a listing that every data file is there and has its size."""
+    there = {e.key: e.bytes for e in store.entries(layout.RECORDS) if e.key in files}
+    for key, (_, file) in files.items():
+        if key not in there:
+            yield Finding("file-missing", key, "a kept snapshot names it, and it is not there")
+        elif there[key] != file.bytes:
+            problem = f"it has {there[key]:,} bytes, by its leaf {file.bytes:,}"
+            yield Finding("file-size", key, problem)
+
+
+def _proved(evidence: Evidence, inventory: Inventory) -> Iterator[Finding]:
+    """Check the tables of every snapshot against each other; what several have alike, once."""
+    for number in inventory.sound():
+        key = layout.manifest_key(number)
+        try:
+            held = inventory.held(number)
+        except MissingObject:
+            yield Finding("manifest-missing", key, "it went while the store was read")
+            continue
+        except DamagedStore as error:
+            yield Finding("manifest-damaged", key, str(error))
+            continue
+        if not held.whole or any(file.key in evidence.broken for file in held.files(*PROVED)):
+            yield Finding(
+                "unchecked", key, "its listings were not checked, as files of it are damaged"
+            )
+            continue
+        yield from Proof(evidence, held).findings()
+        yield from lookups.findings(evidence, held)
+        yield from signpost.findings(evidence, held)
+
+
+def _lasting(store: Writer, inventory: Inventory, findings: list[Finding]) -> list[Finding]:
+    """Return the findings without damage of what was retired or published meanwhile."""
+    if not any(finding.kind == DAMAGE for finding in findings):
+        return findings
+    try:
+        now = Catalogue(store).pointer()
+    except DamagedStore:
+        return findings
+    if now.newest() != inventory.pointer.newest():
+        findings = [finding for finding in findings if finding.code not in _PASSING]
+    gone = {number for number in inventory.numbers if now.is_retired(number)}
+    doomed = inventory.names(gone) - inventory.names(set(inventory.numbers) - gone)
+    return [f for f in findings if f.kind != DAMAGE or f.object not in doomed]

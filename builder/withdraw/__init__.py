@@ -1,0 +1,1 @@
+"""Withdrawal: records are taken out of harvests, put back, or deleted for good."""

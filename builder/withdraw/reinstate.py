@@ -1,0 +1,168 @@
+"""Restore: the withdrawal of items is taken back.
+
+What comes back comes out of an older snapshot that is still kept; what none has any more stays a
+tombstone, without a reason, and comes back with the next ingest of its archive.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from builder.publish import collections, filesets, revisits, templates
+from builder.publish.captures import FRESH, NONE_UNALTERED
+from builder.publish.precedence import LEFT
+from builder.runtime import Surroundings
+from builder.snapshot.draft import Draft
+from builder.snapshot.expiry import snapshots
+from builder.snapshot.lookup import find, rows_of
+from builder.snapshot.tables import Build
+from builder.snapshot.transaction import Base, Built, NothingSelected, revise
+from builder.withdraw.preview import Preview, preview
+from builder.withdraw.selection import Selection, gather, names_of
+from builder.withdraw.withdraw import EMPTY, SUPERSEDED, Withdrawn
+from functions.config.configuration import Configuration
+from functions.database import engine
+from functions.snapshot import schema
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.store import Writer
+
+_FIELDS = ", ".join(f"r.{column.name}" for column in schema.CONTENT)
+
+
+def restore(
+    store: Writer, configuration: Configuration, outside: Surroundings, selection: Selection
+) -> Withdrawn:
+    """Take the withdrawal of the selected items back, and return when that is in effect.
+
+    Raises NothingSelected, and what revision.revise raises.
+    """
+    change = _Restoration(selection)
+    built = revise(store, configuration, outside, change)
+    return Withdrawn(built, change.identifiers)
+
+
+def selected(
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    selection: Selection,
+    most: int | None,
+) -> Preview:
+    """Return what would be restored, with at most so many items, and do nothing.
+
+    Raises NothingSelected, NothingPublished and StoreError.
+    """
+    base = Base.of(store, configuration, outside)
+    with base.draft() as (connection, draft):
+        tombstones(base, connection, draft, selection)
+        if rows_of(connection, "fresh"):
+            return preview(connection, "fresh", most)
+        raise NothingSelected(_lacking(connection))
+
+
+@dataclass
+class _Restoration:
+    """Implements revision.Change."""
+
+    selection: Selection
+    identifiers: tuple[str, ...] = field(default=(), init=False)
+
+    def build(self, base: Base) -> Built:
+        """Make `fresh` of what older snapshots hold, and of tombstones without a reason."""
+        with base.draft() as (connection, draft):
+            tombstones(base, connection, draft, self.selection)
+            with engine.reading("the last snapshot"):
+                self.identifiers = names_of(connection, "fresh")
+                count, back = (rows_of(connection, table) for table in ("fresh", "recovered"))
+            records = sum(base.before.kinds().values())
+            if not count:
+                raise NothingSelected(_lacking(connection))
+            moved = revisits.resolve(connection, draft)
+            collections.restate(connection, draft, base)
+            filesets.hold(connection, draft)
+            after = Build(connection, draft, base.before).items(base.outside.progress)
+            return Built(
+                base.manifest(after, draft),
+                records,
+                restored=back,
+                unchanged=count - back,
+                moved=moved,
+                keys=tuple(draft.written),
+            )
+
+    def done(self) -> None:
+        """There is nothing to clear away."""
+
+
+def _lacking(connection: engine.Connection) -> str:
+    """Say why none of the items that were chosen comes back."""
+    if rows_of(connection, "withdrawn"):
+        return (
+            "no withdrawn item is like that, or no kept snapshot has its metadata any more: "
+            "name it by identifier or set"
+        )
+    waiting = "SELECT 1 FROM chosen WHERE reason IS NULL LIMIT 1"
+    if connection.execute(waiting).fetchall():
+        return (
+            "none of these items is withdrawn any more: "
+            "what waits for its archive comes back with the next ingest of that"
+        )
+    return "none of these items is withdrawn"
+
+
+def tombstones(
+    base: Base, connection: engine.Connection, draft: Draft, selection: Selection
+) -> None:
+    """Make `fresh`, `superseded` and `recovered` for the tombstones that are to come back.
+
+    Of what is no longer in a tombstone only recovered metadata can tell.
+    """
+    lasting = replace(selection, url_prefix=None, digest=None, start=None, end=None)
+    condition, values = selection.described()
+    gather(connection, draft, lasting, "chosen", "deleted")
+    with engine.reading("the last snapshot"):
+        connection.execute(
+            "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NOT NULL"
+        )
+    _recover(base, connection, draft)
+    templates.recover(connection, draft, base)
+    with engine.reading("the last snapshot"):
+        connection.execute(f"DELETE FROM recovered WHERE ({condition}) IS NOT TRUE", values)
+        others = "false" if values else "true"
+        # What comes back may be older than the tombstone's last version, and of other sets.
+        left = LEFT.format(earlier="list_concat(w.sets, w.left_sets)", now="r.sets")
+        connection.execute(
+            "CREATE TABLE altered AS SELECT r.identifier, r.kind, false AS deleted, "
+            f"NULL::VARCHAR AS reason, r.sets, {left} AS left_sets, {_FIELDS} "
+            "FROM recovered r JOIN withdrawn w USING (identifier) UNION ALL "
+            f"SELECT identifier, kind, true, NULL, sets, left_sets, {EMPTY} FROM withdrawn WHERE "
+            f"{others} AND identifier NOT IN (SELECT identifier FROM recovered)"
+        )
+        connection.execute(NONE_UNALTERED)
+        connection.execute(FRESH)
+        connection.execute(
+            f"{SUPERSEDED} withdrawn WHERE identifier IN (SELECT identifier FROM fresh)"
+        )
+
+
+def _recover(base: Base, connection: engine.Connection, draft: Draft) -> None:
+    """Make `recovered`: the metadata of `withdrawn` out of the newest snapshots that have it."""
+    with engine.reading("an older snapshot"):
+        connection.execute("CREATE TABLE recovered AS SELECT * FROM withdrawn WHERE false")
+        connection.execute("CREATE TABLE lacking AS SELECT identifier FROM withdrawn")
+    older = [n for n in snapshots(base.store) if n < base.before.snapshot]
+    for number in reversed(older):
+        if (
+            not rows_of(connection, "lacking")
+            or base.pointer.is_retired(number)
+            or number in base.before.skipped
+        ):
+            continue
+        try:
+            manifest = base.catalogue.manifest(number)
+        except MissingObject:
+            continue  # retired meanwhile
+        with engine.reading("an older snapshot"):
+            find(connection, draft.over(manifest.tables), "lacking")
+            connection.execute("INSERT INTO recovered SELECT * FROM old WHERE NOT deleted")
+            connection.execute(
+                "DELETE FROM lacking WHERE identifier IN (SELECT identifier FROM recovered)"
+            )

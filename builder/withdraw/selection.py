@@ -1,0 +1,158 @@
+"""A selection of items, as an operator names what is to be withdrawn, and what is in it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from builder.snapshot.draft import Draft
+from builder.snapshot.lookup import find, rows_of
+from builder.snapshot.transaction import NothingSelected
+from builder.withdraw import criteria
+from functions.database import engine
+from functions.snapshot.errors import NothingPublished
+
+_FILES = engine.table("$files")
+_HOST = f"regexp_extract(url, '{criteria.HOST}')"
+_URL = f"lower({_HOST}) || substr(url, length({_HOST}) + 1)"
+"""A URL as it was archived, but for scheme and host, which mean the same in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What an item must meet; at least one of the first four is given.
+
+    `set` is a setSpec and means all below it as well. `url_prefix`, `digest` and the dates are as
+    builder.withdraw.criteria gives them. `start` and `end` are dates of capture as in
+    `fetch_date`, both included and as exact as wanted: the end 2007-11 is the end of November. A
+    capture of which only the year is known meets them if it may have been captured between them.
+    """
+
+    identifiers: tuple[str, ...] = ()
+    set: str | None = None
+    url_prefix: str | None = None
+    digest: str | None = None
+    start: str | None = None
+    end: str | None = None
+
+    def lasting(self) -> tuple[str, dict[str, Any]]:
+        """Return the condition, in SQL, of what a tombstone has as well, and its values."""
+        terms: list[str] = []
+        values: dict[str, Any] = {}
+        if self.identifiers:
+            terms.append("list_contains($identifiers, identifier)")
+            values["identifiers"] = list(self.identifiers)
+        if self.set is not None:
+            terms.append(
+                "len(list_filter(sets, lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
+            )
+            values["set"] = self.set
+        return " AND ".join(terms) or "true", values
+
+    def described(self) -> tuple[str, dict[str, Any]]:
+        """Return the condition, in SQL, of what a tombstone no longer has, and its values."""
+        found = {
+            f"starts_with({_URL}, $url_prefix)": ("url_prefix", self.url_prefix),
+            "content_digest = $digest": ("digest", self.digest),
+            _compared("start", ">="): ("start", self.start and self.start.rstrip("Z")),
+            _compared("end", "<="): ("end", self.end and self.end.rstrip("Z")),
+        }
+        given = {term: pair for term, pair in found.items() if pair[1] is not None}
+        return " AND ".join(given) or "true", dict(given.values())
+
+    def condition(self) -> tuple[str, dict[str, Any]]:
+        """Return the whole condition, in SQL, and its values."""
+        (lasting, some), (described, more) = self.lasting(), self.described()
+        return f"({lasting}) AND ({described})", {**some, **more}
+
+
+def _compared(name: str, how: str) -> str:
+    """Return SQL that compares a capture's date with a value, as far as the less exact one says."""
+    date = "rtrim(fetch_date, 'Z')"  # which is greater than all that more exact dates go on with
+    return f"left({date}, length(${name})) {how} left(${name}, length({date}))"
+
+
+def choose(connection: engine.Connection, draft: Draft, selection: Selection) -> None:
+    """Make `chosen`: the listed versions, tombstones included, that meet the selection.
+
+    Raises NothingSelected where there are none, or an identifier is unknown.
+    """
+    gather(connection, draft, selection, "chosen")
+    if not rows_of(connection, "chosen"):
+        with engine.reading("the last snapshot"):
+            reason = _lacking(connection, draft, selection)
+        raise NothingSelected(reason)
+
+
+def gather(
+    connection: engine.Connection,
+    draft: Draft,
+    selection: Selection,
+    table: str,
+    besides: str = "true",
+) -> None:
+    """Make a table of the listed versions that meet the selection, and a condition besides.
+
+    Raises NothingSelected where an identifier is unknown.
+    """
+    condition, values = selection.condition()
+    with engine.reading("the last snapshot"):
+        if selection.identifiers:
+            connection.execute(
+                "CREATE TABLE wanted AS SELECT unnest($identifiers) AS identifier",
+                {"identifiers": list(dict.fromkeys(selection.identifiers))},
+            )
+            find(connection, draft, "wanted")
+            unknown = connection.execute(
+                "SELECT identifier FROM wanted ANTI JOIN old USING (identifier) ORDER BY 1 LIMIT 1"
+            ).fetchall()
+            if unknown:
+                raise NothingSelected(f"there is no item {unknown[0][0]}")
+            source = "old"
+        else:
+            source = _live(draft, values)
+        sql = (
+            f"CREATE TABLE {table} AS SELECT * FROM {source} "
+            f"WHERE ({condition}) AND {besides} AND kind != 'collection'"
+        )
+        connection.execute(sql, values)
+
+
+def _lacking(connection: engine.Connection, draft: Draft, selection: Selection) -> str:
+    """Say why nothing meets the selection."""
+    files = draft.paths(draft.files(draft.tables.get("sets", ())))
+    if selection.set is not None and files:
+        sql = f"SELECT 1 FROM {engine.table('$sets')} WHERE set_spec = $set"
+        values = {"sets": files, "set": selection.set}
+        if not connection.execute(sql, values).fetchall():
+            return (
+                f"there is no set {selection.set}: "
+                '`sheaf query "SELECT set_spec FROM sets"` lists all that there are'
+            )
+    if selection.identifiers:
+        made = "SELECT identifier FROM old WHERE kind = 'collection' ORDER BY 1 LIMIT 1"
+        for (name,) in connection.execute(made).fetchall():
+            return f"{name} is made of the captures of its set: withdraw these by --set"
+    return (
+        "no item is like that; one that is withdrawn already can be named by its "
+        "identifier or set alone"
+    )
+
+
+def _live(draft: Draft, values: dict[str, object]) -> str:
+    """Return a table expression of all listed versions; `values` get its files."""
+    records, dead = (
+        draft.paths(draft.files(draft.tables.get(table, ()))) for table in ("records", "dead")
+    )
+    if not records:
+        raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
+    values["files"] = records
+    if not dead:
+        return _FILES
+    values["dead"] = dead
+    position = f"SELECT position FROM {engine.table('$dead')}"
+    return f"(SELECT * FROM {_FILES} WHERE position NOT IN ({position}))"
+
+
+def names_of(connection: engine.Connection, table: str) -> tuple[str, ...]:
+    """Return the identifiers in a table, sorted."""
+    rows = connection.execute(f"SELECT identifier FROM {table} ORDER BY identifier").fetchall()
+    return tuple(name for (name,) in rows)

@@ -1,0 +1,190 @@
+"""Withdraw: items become tombstones with a reason; purge forgets what older snapshots hold of them.
+
+A tombstone keeps identifier, sets and reason, and stays whatever is ingested again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from builder.publish import collections, filesets, revisits
+from builder.publish.captures import FRESH, NONE_UNALTERED
+from builder.runtime import Surroundings
+from builder.snapshot.draft import Draft
+from builder.snapshot.expiry import retire, snapshots
+from builder.snapshot.lookup import rows_of
+from builder.snapshot.tables import Build
+from builder.snapshot.transaction import Base, Built, revise
+from builder.withdraw import purge as takedown
+from builder.withdraw.preview import Preview, preview
+from builder.withdraw.selection import Selection, choose, names_of
+from functions.config.configuration import Configuration
+from functions.database import engine
+from functions.snapshot import schema
+from functions.snapshot.errors import StoreError
+from functions.snapshot.pointer import REMEMBERED
+from functions.snapshot.store import Writer
+
+EMPTY = ", ".join(f"NULL::{column.type} AS {column.name}" for column in schema.CONTENT)
+SUPERSEDED = f"CREATE TABLE superseded AS SELECT {schema.SUPERSEDED} FROM "
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What a withdrawal did: what was built, the items it is about, and snapshots retired.
+
+    Where there was nothing to do, `reason` is that of all these items, None where they differ.
+    """
+
+    built: Built
+    identifiers: tuple[str, ...]
+    retired: tuple[int, ...] = ()
+    reason: str | None = None
+
+
+def withdraw(
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    selection: Selection,
+    reason: str,
+    *,
+    purge: bool = False,
+) -> Withdrawn:
+    """Withdraw the selected items, and return when that is in effect.
+
+    With `purge` every older snapshot that holds their metadata is retired as well, which can be
+    done when no reader may be using it any more. Items that are withdrawn already stay as they are.
+    Raises NothingSelected, and what revision.revise and expire.retire raise.
+    """
+    change = _Withdrawal(selection, reason)
+    built = revise(store, configuration, outside, change)
+    retired: tuple[int, ...] = ()
+    if purge:
+        retired = _purge(store, configuration, outside, change.identifiers)
+    return Withdrawn(built, change.identifiers, retired, change.standing)
+
+
+def selected(
+    store: Writer,
+    configuration: Configuration,
+    outside: Surroundings,
+    selection: Selection,
+    most: int | None,
+) -> Preview:
+    """Return what would be withdrawn, with at most so many items, and do nothing.
+
+    Raises NothingSelected, NothingPublished and StoreError.
+    """
+    base = Base.of(store, configuration, outside)
+    with base.draft() as (connection, draft):
+        choose(connection, draft, selection)
+        with engine.reading("the last snapshot"):
+            connection.execute("DELETE FROM chosen WHERE reason IS NOT NULL")
+        return preview(connection, "chosen", most)
+
+
+@dataclass
+class _Withdrawal:
+    """Implements revision.Change."""
+
+    selection: Selection
+    reason: str
+    identifiers: tuple[str, ...] = field(default=(), init=False)
+    standing: str | None = field(default=None, init=False)
+
+    def build(self, base: Base) -> Built:
+        """Make `fresh` of tombstones, and scrub the files that hold what they replace."""
+        with base.draft() as (connection, draft):
+            choose(connection, draft, self.selection)
+            with engine.reading("the last snapshot"):
+                # A tombstone without a reason waits for its archive: it may be withdrawn again.
+                connection.execute(
+                    "CREATE TABLE withdrawn AS SELECT * FROM chosen WHERE reason IS NULL"
+                )
+                count = rows_of(connection, "withdrawn")
+                connection.execute(
+                    "CREATE TABLE altered AS SELECT identifier, kind, true AS deleted, "
+                    f"$reason::VARCHAR AS reason, sets, left_sets, {EMPTY} FROM withdrawn",
+                    {"reason": self.reason},
+                )
+                connection.execute(NONE_UNALTERED)
+                connection.execute(FRESH)
+                connection.execute(f"{SUPERSEDED} withdrawn")
+                self.identifiers = names_of(connection, "chosen")
+            records = sum(base.before.kinds().values())
+            if not count:
+                self.standing = _reason(connection)
+                return Built(None, records)
+            moved = revisits.resolve(connection, draft)
+            collections.restate(connection, draft, base)
+            takedown.versions(connection, draft, "withdrawn")
+            revisits.heirs(connection, draft)
+            after = Build(connection, draft, base.before).items(base.outside.progress)
+            takedown.scrub(connection, draft)
+            filesets.hush(connection, draft)
+            return Built(
+                base.manifest(after, draft),
+                records,
+                withdrawn=count,
+                moved=moved,
+                keys=tuple(draft.written),
+            )
+
+    def done(self) -> None:
+        """There is nothing to clear away."""
+
+
+def _reason(connection: engine.Connection) -> str | None:
+    """Return the reason of the items that were chosen, None where there are several."""
+    with engine.reading("the last snapshot"):
+        reasons = connection.execute("SELECT DISTINCT reason FROM chosen LIMIT 2").fetchall()
+    return str(reasons[0][0]) if len(reasons) == 1 else None
+
+
+def _purge(
+    store: Writer, configuration: Configuration, outside: Surroundings, items: Sequence[str]
+) -> tuple[int, ...]:
+    """Retire every snapshot whose files hold metadata of the items; return their numbers.
+
+    What no snapshot names goes with them. Raises StoreError if a snapshot could not be retired.
+    """
+    base = Base.of(store, configuration, outside)
+    outside.say(
+        f"purging {len(items):,} items; should this be interrupted, purge them by identifier or "
+        'set: `sheaf query "SELECT identifier, reason FROM records WHERE deleted"` lists them'
+    )
+    while (wait := (base.before.effective + REMEMBERED - outside.clock()).total_seconds()) > 0:
+        outside.say(f"waiting {wait:.0f} seconds, until no reader uses an older snapshot")
+        outside.sleep(wait)
+    showing = set()
+    with base.draft() as (connection, draft):
+        with engine.reading("the items"):
+            connection.execute(
+                "CREATE TABLE wanted AS SELECT unnest($items) AS identifier", {"items": list(items)}
+            )
+        for number in snapshots(store):
+            if number < base.before.snapshot and _shows(base, connection, draft, number):
+                showing.add(number)
+    retired = retire(store, outside, showing).snapshots
+    pointer = base.catalogue.pointer()
+    left = [number for number in sorted(showing) if not pointer.is_retired(number)]
+    if left:
+        raise StoreError(
+            f"withdrawn, but snapshot {left[0]} could not be retired and still shows the items: "
+            "run it again by identifier or set"
+        )
+    return retired
+
+
+def _shows(base: Base, connection: engine.Connection, draft: Draft, number: int) -> bool:
+    """Tell whether a snapshot's files hold metadata of the items in `wanted`."""
+    if number in base.before.skipped or base.pointer.is_retired(number):
+        return False
+    try:
+        older = draft.over(base.catalogue.manifest(number).tables)
+        versions = takedown.versions(connection, older, "wanted")
+        return versions > 0 or filesets.shows(connection, older, "wanted")
+    except StoreError:
+        if base.catalogue.pointer().is_retired(number):
+            return False  # meanwhile
+        raise

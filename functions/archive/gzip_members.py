@@ -1,0 +1,295 @@
+"""The members of a gzip file (RFC 1952): a tape on which each record has its own member.
+
+Sections are cut where a member begins with a record; a member that does not, goes on with the
+record before it. Empty members are passed over. A corrupt member is left where it breaks, and
+reading goes on at the next member that inflates to a record's start.
+
+Members of ordinary size are inflated at once, by ISA-L, which takes two thirds of zlib's time.
+Larger ones, and whatever ISA-L finds wrong, are left to zlib, whose state can be copied before each
+step, so that what lies before an error is not lost with it.
+"""
+
+import zlib
+from typing import Any, BinaryIO
+
+from functions.archive.inflate import GZIP, ODD_FLAGS, Broken, Inflater
+from functions.archive.salvage import OUTPUT, opens_record, salvage
+from functions.archive.section import CHECKSUM, COMPRESSION, CUT, Section
+from functions.archive.start import begins_record
+from functions.archive.stream import PIECE, Tape
+
+_MAGIC = b"\x1f\x8b\x08"
+_FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
+_READ = 1 << 18  # bytes of one read
+_FIRST_FEED = 1 << 11  # compressed bytes given to ISA-L at first, which copies what it leaves
+_WHOLE_RAW = 1 << 20  # compressed and inflated bytes of a member that is inflated at once
+_WHOLE = 1 << 22
+_CHECKS = ("incorrect data check", "incorrect length check")  # zlib's words for a member's end
+_NEAR = 1 << 12  # compressed bytes that show what a member begins with
+
+
+class Members(Tape):
+    """A gzip file; offsets and lengths are those of the members, in raw bytes."""
+
+    checked = True
+
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
+        """Start with `head`, the file's bytes from `at` on, which were already read from `stream`.
+
+        With a `start`, the stream is sought to there, for `find_record`.
+        """
+        super().__init__(b"", stream)
+        if start:
+            stream.seek(start)
+        self._raw = b"" if start else head
+        self._raw_at = 0
+        self._raw_base = start or at  # offset in the file of the first byte of _raw
+        self._inflater: zlib._Decompress | None = None
+        self._ahead = b""  # first piece of the next member that is not empty, once it is reached
+        self._continues = False  # whether that member goes on with the section in hand
+        self._ahead_faults: list[tuple[int, str, str, str]] = []
+        self._member = 0  # raw offset of the member in hand
+        self._member_fresh = True
+        self._gave = False  # whether the member in hand gave any bytes
+        self._start = 0  # raw offset of the section
+        self._end = 0  # raw offset of the section's end, once it is reached
+        self._within = False  # whether the member in hand belongs to the section
+        self._section = Section()
+
+    def next_section(self) -> bool:
+        """Go to the next section; False at the file's end."""
+        if not self._ahead and not self._open():
+            return False
+        self._start = self._member
+        self._buffer, self._at, self._ahead = self._ahead, 0, b""
+        self._section.begin(self._start, len(self._buffer))
+        self._within = self._inflater is not None
+        if not self._within:
+            self._end = self._raw_base + self._raw_at
+            held, self.faults = self.faults, self._ahead_faults
+            self.faults.clear()
+            self._continues = self._open() and not begins_record(self._ahead)
+            self._ahead_faults, self.faults = self.faults, held
+        return True
+
+    def single(self) -> bytes | None:
+        """Return all of the section, if it is one member that was inflated at once."""
+        return None if self._within or self._continues else self._buffer
+
+    def find_record(self) -> None:
+        """Go from the start to the first member there or behind that inflates to a record's."""
+        self._find_member(self._raw_base)
+
+    def ahead(self) -> int | None:
+        """Return the raw offset of the member that opens the next section, once it is reached."""
+        return self._member if self._ahead and not self._continues else None
+
+    def offset(self, first: bool) -> int | None:
+        """Return the offset of the section's member; None unless the record opens the section."""
+        return self._start if first else None
+
+    def place(self) -> int:
+        """Return the raw offset of the section's first member."""
+        return self._start
+
+    def member(self) -> int:
+        """Return the raw offset of the member that holds the next byte."""
+        return self._section.holder(len(self._buffer) - self._at)
+
+    @property
+    def last_member(self) -> int:
+        """The member that holds the last byte of the record closed last."""
+        return self._section.last_member
+
+    def damage(self, first: int, last: int) -> str | None:
+        """Return what failed in the section's members from one to another (see Tape.damage)."""
+        return self._section.damage(first, last)
+
+    def close_record(self, offset: int | None, short: bool = False) -> tuple[int | None, int]:
+        """Go to the next record's start, or to the section's end.
+
+        The length is known if the record opens its section and no other begins in its last member:
+        it ends with that member, whatever follows.
+        """
+        section = self._section
+        section.close(len(self._buffer) - self._at)
+        garbage = self.settle()
+        if offset is None or (not self.ended() and self.member() == section.last_member):
+            return None, garbage
+        end = self._end if section.last_end is None else section.last_end
+        return end - offset, garbage
+
+    def _piece(self) -> bytes:
+        piece = self._next_piece()
+        self._section.give(len(piece))
+        return piece
+
+    def _next_piece(self) -> bytes:
+        if self._ahead_faults:
+            self.faults += self._ahead_faults
+            self._ahead_faults = []
+        while self._continues or not self._ahead:
+            if self._continues:
+                piece, self._ahead = self._ahead, b""
+                self._continues = False
+                self._within = True
+                self._section.follow(self._member, self._end, len(self._buffer) - self._at)
+                return piece
+            if self._inflater is not None:
+                piece = self._inflate()
+                if piece:
+                    return piece
+            if self._within:
+                self._end = self._raw_base + self._raw_at
+                self._within = False
+            if not self._open():
+                break
+            self._continues = not begins_record(self._ahead)
+        return b""
+
+    def _open(self) -> bool:
+        """Start on the next member that is not empty, leaving its first piece in _ahead."""
+        while self._has_raw(_NEAR):
+            place = self._raw_base + self._raw_at
+            if not self._raw.startswith(_MAGIC, self._raw_at):
+                self._find_member(place)
+                detail = f"{self._raw_base + self._raw_at - place} bytes"
+                self.faults.append((place, "gzip-garbage", detail, "left out"))
+                continue
+            self._member = place
+            whole = self._whole()
+            if whole is None:
+                self._member_fresh = True
+                self._gave = False
+                self._inflater = zlib.decompressobj(31)
+                whole = self._inflate()
+            self._ahead = whole
+            if whole:
+                return True
+        return False
+
+    def _whole(self) -> bytes | None:
+        """Return all that the member here inflates to, and go behind it; None if zlib has to."""
+        at = self._raw_at
+        data = self._raw[at : at + _FIRST_FEED]
+        if len(data) < 4 or data[3] & ODD_FLAGS:
+            return None
+        inflater = Inflater(GZIP)
+        try:
+            piece: bytes = inflater.decompress(data, _WHOLE)
+            if inflater.eof:
+                self._raw_at = at + len(data) - len(inflater.unused_data)
+                return piece
+            return self._rest_of_whole(inflater, piece, len(data) - len(inflater.unconsumed_tail))
+        except Broken:
+            return None
+
+    def _rest_of_whole(self, inflater: Any, piece: bytes, used: int) -> bytes | None:
+        """Go on with a member that is larger than the first `used` bytes, which gave `piece`."""
+        pieces, room, feed = [piece], _WHOLE - len(piece), _FIRST_FEED
+        while room > 0 and used < _WHOLE_RAW:
+            feed = min(8 * feed, PIECE)
+            if len(self._raw) - self._raw_at < used + feed:
+                self._has_raw(used + feed)
+            at = self._raw_at + used
+            data = self._raw[at : at + feed]
+            if not data:
+                return None
+            pieces.append(inflater.decompress(data, room))
+            if inflater.eof:
+                self._raw_at = at + len(data) - len(inflater.unused_data)
+                return b"".join(pieces)
+            used += len(data) - len(inflater.unconsumed_tail)
+            room -= len(pieces[-1])
+        return None
+
+    def _inflate(self) -> bytes:
+        """Return the member's next piece; none at its end, which also drops the inflater."""
+        while self._inflater is not None:
+            inflater = self._inflater
+            self._has_raw(1)
+            data = self._raw[self._raw_at : self._raw_at + _FEED]
+            before = zlib.decompressobj(31) if self._member_fresh else inflater.copy()
+            self._member_fresh = False
+            try:
+                piece = inflater.decompress(data, OUTPUT)
+            except zlib.error as error:
+                return self._give_up(salvage(before, data), str(error))
+            if inflater.eof:
+                self._raw_at += len(data) - len(inflater.unused_data)
+                self._inflater = None
+            else:
+                self._raw_at += len(data) - len(inflater.unconsumed_tail)
+                if not data and not piece:
+                    return self._end_early()
+            if piece:
+                self._gave = True
+                return piece
+        return b""
+
+    def _end_early(self) -> bytes:
+        """Leave the member in hand, which the file ends within."""
+        # What is broken may swallow whole members and seem cut.
+        if self._find_member(self._member + 1):
+            if not self._gave or not self._stores(self._raw[self._raw_at :][:64]):
+                return self._give_up(b"", "no end before the file's")
+            self._raw_at = len(self._raw)
+        self._inflater = None
+        self._section.fail(self._member, CUT)
+        self.faults.append((self._member, "gzip-truncated", "", "read up to the end"))
+        return b""
+
+    def _stores(self, raw: bytes) -> bool:
+        """Tell whether the member in hand holds `raw`, as that of an archive within an archive.
+
+        It may, where the member's beginning is not kept any more.
+        """
+        start = self._member - self._raw_base
+        return start < 0 or raw in zlib.decompressobj(31).decompress(self._raw[start:], _WHOLE)
+
+    def _give_up(self, piece: bytes, error: str) -> bytes:
+        # What follows the error may already be the next member, so it is sought from the start.
+        self._inflater = None
+        code = CHECKSUM if error.endswith(_CHECKS) else COMPRESSION
+        self._section.fail(self._member, code)
+        found = self._find_member(self._member + 1)
+        next_place = f"read on at byte {self._raw_base + self._raw_at}" if found else "read no more"
+        self.faults.append((self._member, "gzip-corrupt", error, next_place))
+        return piece
+
+    def _find_member(self, place: int) -> bool:
+        """Go to the first member at `place` or behind that inflates to a record's start."""
+        at = max(place - self._raw_base, 0)
+        while True:
+            at = self._raw.find(_MAGIC, at)
+            if at < 0:
+                # The magic may lie across the reads' border.
+                self._raw_at = max(len(self._raw) - len(_MAGIC) + 1, 0)
+                ahead = self._raw_base + self._raw_at
+                self._has_raw(len(_MAGIC))
+                if len(self._raw) - self._raw_at < len(_MAGIC):
+                    self._raw_at = len(self._raw)
+                    return False
+                at = ahead - self._raw_base
+                continue
+            place = self._raw_base + at
+            self._raw_at = at
+            self._has_raw(_NEAR)
+            at = place - self._raw_base
+            if opens_record(self._raw[at : at + _NEAR]):
+                self._raw_at = at
+                return True
+            at += 1
+
+    def _has_raw(self, size: int) -> bool:
+        """Make at least `size` raw bytes ready, if the file has them; tell whether any are."""
+        while len(self._raw) - self._raw_at < size:
+            piece = self._stream.read(max(_READ, size - len(self._raw) + self._raw_at))
+            if not piece:
+                break
+            # Some bytes behind are kept, for a search to begin where a broken member began.
+            drop = max(self._raw_at - PIECE, 0)
+            self._raw = self._raw[drop:] + piece
+            self._raw_base += drop
+            self._raw_at -= drop
+        return self._raw_at < len(self._raw)

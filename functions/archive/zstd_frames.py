@@ -1,0 +1,226 @@
+"""The frames of a zstd file (RFC 8878): a tape on which each record has its own frame or frames.
+
+As "Zstandard Compression for WARC Files 1.0" (iipc) has it, a file may begin with a dictionary, and
+skippable frames mean nothing. Sections are cut where a frame begins with a record; a frame that
+does not, goes on with the record before it. Empty frames are passed over. A broken frame gives what
+its blocks hold up to there; it is passed over by the lengths of its blocks where these lead to a
+frame or to the file's end, and else reading goes on at the next frame that decodes to a record's
+start.
+"""
+
+from typing import BinaryIO
+
+from functions.archive import zstd
+from functions.archive.gzip_members import Members
+from functions.archive.section import CHECKSUM, COMPRESSION, CUT
+from functions.archive.start import HEAD, begins_record
+from functions.archive.stream import PIECE
+from functions.archive.zstd import Undecodable
+
+_READ = PIECE * 4
+_CHECK = "doesn't match checksum"  # the library's words for a frame's end
+_KEPT = 1 << 18  # raw bytes behind, for a search to begin where a broken frame began
+_SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length is taken for damage
+
+
+class Frames(Members):
+    """A zstd file; its frames are what members are to a gzip file, found and decoded otherwise."""
+
+    shared = "zstd-not-per-record"
+    _inflater: zstd.Frame | None  # type: ignore[assignment]  # used by this class alone
+
+    def __init__(self, head: bytes, stream: BinaryIO, start: int = 0, at: int = 0) -> None:
+        """Start with `head`, bytes from `at` on, already read, the file's dictionary among them.
+
+        With a `start`, the stream is sought to there, for `find_record`.
+        """
+        super().__init__(head, stream, start, at)
+        self._without = ""  # why there is no dictionary
+        try:
+            self._decoder = zstd.Decoder(zstd.dictionary_of(head))
+        except Undecodable as error:
+            self._decoder, self._without = zstd.Decoder(), str(error)
+        self._wanting: list[int] = []  # first frame that wants another dictionary, which, how many
+        self._lead = 0  # bytes of the frame's header, until its first block was decoded
+        self._checked = False  # whether the frame ends with a checksum
+
+    def _open(self) -> bool:
+        """Start on the next frame that is not empty, leaving its first piece in _ahead."""
+        while self._has_raw(zstd.NEAR):
+            place = self._raw_base + self._raw_at
+            self._member = place
+            if self._raw.startswith(zstd.MAGIC, self._raw_at):
+                self._begin(place)
+                self._ahead = self._inflate()
+                if self._ahead:
+                    self._tell_wanting()
+                    return True
+            elif not zstd.SKIPPABLE.match(self._raw, self._raw_at):
+                self._find_member(place)
+                detail = f"{self._raw_base + self._raw_at - place} bytes"
+                self.faults.append((place, "zstd-garbage", detail, "left out"))
+            elif not self._skipped():
+                self._leave("zstd-corrupt", "a skippable frame that leads to no other")
+        self._tell_wanting()
+        return False
+
+    def _begin(self, place: int) -> None:
+        try:
+            said = zstd.header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
+        except Undecodable as error:
+            cut = len(self._raw) - self._raw_at < zstd.HEADER
+            self._leave("zstd-truncated" if cut else "zstd-corrupt", str(error))
+            return
+        self._lead, self._checked = said.size, said.checksum
+        if not said.dictionary or said.dictionary == self._decoder.dictionary:
+            self._inflater = self._decoder.frame()
+            return
+        self._raw_at += self._lead
+        if not self._pass_blocks():
+            self._leave("zstd-corrupt", f"needs dictionary {said.dictionary} and has no end")
+            return
+        self._wanting = self._wanting or [place, said.dictionary, 0]
+        self._wanting[2] += 1
+
+    def _inflate(self) -> bytes:
+        """Return the frame's next piece; none at its end, which also drops it."""
+        while self._inflater is not None:
+            self._has_raw(zstd.NEAR)
+            at = end = self._raw_at + self._lead
+            piece, last = b"", False
+            try:
+                if at + 3 <= len(self._raw):
+                    size, last = zstd.block(self._raw, at)
+                    end = at + size
+                    piece = self._inflater.feed(self._raw[self._raw_at : end])
+                    if last and self._checked:  # apart, so that a wrong one costs no bytes
+                        self._inflater.feed(self._raw[end : end + zstd.CHECKSUM])
+                        end += zstd.CHECKSUM
+            except Undecodable as error:
+                self._raw_at += self._lead
+                passed = self._pass_blocks()
+                code = "zstd-window" if "too much memory" in str(error) else "zstd-corrupt"
+                self._leave(code, str(error), passed)
+                return piece
+            self._lead = 0
+            if end > len(self._raw) or end == at:
+                self._cut_off(at)
+                return piece
+            self._raw_at = end
+            if last:
+                self._inflater = None
+            if piece:
+                return piece
+        return b""
+
+    def _cut_off(self, at: int) -> None:
+        """Leave the frame in hand, whose block at `at` ends behind the file."""
+        # The block's length may be what is damaged. But one stored as it is may hold an archive,
+        # whose frames lie there for all to see.
+        stored = at < len(self._raw) and not self._raw[at] & 6
+        start = self._member - self._raw_base
+        if not stored or (start >= 0 and not self._opens_record(start)):
+            self._find_member(self._member + 1)
+            if self._has_raw(1):
+                self._leave("zstd-corrupt", "a block that ends behind the file", passed=True)
+                return
+        self._inflater = None
+        self._raw_at = len(self._raw)
+        self._section.fail(self._member, CUT)
+        self.faults.append((self._member, "zstd-truncated", "", "read up to the end"))
+
+    def _leave(self, code: str, detail: str, passed: bool = False) -> None:
+        """Leave the frame in hand where it breaks, and go to the next one."""
+        self._inflater = None
+        cut = CUT if code == "zstd-truncated" else COMPRESSION
+        self._section.fail(self._member, CHECKSUM if detail.endswith(_CHECK) else cut)
+        # What follows the error may already be the next frame, so it is sought from the start.
+        if not passed:
+            self._find_member(self._member + 1)
+        more = self._has_raw(1)
+        done = f"read on at byte {self._raw_base + self._raw_at}" if more else "read no more"
+        self.faults.append((self._member, code, detail, done))
+
+    def _pass_blocks(self) -> bool:
+        """Go from a block to its frame's end; False if no frame, nor the file's end, is there.
+
+        Then this place is the one from which a search may begin at the latest.
+        """
+        last = False
+        while not last:
+            self._has_raw(zstd.BLOCK + 3)
+            try:
+                size, last = zstd.block(self._raw, self._raw_at)
+            except Undecodable:
+                return False
+            if self._raw_at + size > len(self._raw):
+                return False
+            self._raw_at += size
+        self._raw_at += zstd.CHECKSUM if self._checked else 0
+        return self._at_frame()
+
+    def _skipped(self) -> bool:
+        """Pass over a skippable frame; False if it leads to no other."""
+        self._has_raw(8)
+        size = zstd.skippable(self._raw, self._raw_at)
+        if size > _SKIPPABLE + 8:
+            return False
+        self._has_raw(size + len(zstd.MAGIC))
+        self._raw_at += size
+        return self._at_frame()
+
+    def _at_frame(self) -> bool:
+        """Tell whether a frame begins here, or the file ends."""
+        at_end = not self._has_raw(len(zstd.MAGIC))
+        if self._raw_at > len(self._raw):
+            return False
+        begins = self._raw.startswith(zstd.MAGIC, self._raw_at)
+        return at_end or begins or bool(zstd.SKIPPABLE.match(self._raw, self._raw_at))
+
+    def _tell_wanting(self) -> None:
+        if self._wanting:
+            place, number, count = self._wanting
+            why = f"; the file's own: {self._without}" if self._without else ""
+            detail = f"{count} frames want dictionary {number} or another{why}"
+            self.faults.append((place, "zstd-dictionary-missing", detail, "left out"))
+            self._wanting = []
+
+    def _find_member(self, place: int) -> bool:
+        """Go to the next frame from `place` on that decodes to a record's start, or to the end."""
+        at = max(place - self._raw_base, 0)
+        while True:
+            at = self._raw.find(zstd.MAGIC, at)
+            if at < 0:
+                # The magic may lie across the reads' border.
+                self._raw_at = max(len(self._raw) - len(zstd.MAGIC) + 1, 0)
+                ahead = self._raw_base + self._raw_at
+                self._has_raw(len(zstd.MAGIC))
+                if len(self._raw) - self._raw_at < len(zstd.MAGIC):
+                    self._raw_at = len(self._raw)
+                    return False
+                at = ahead - self._raw_base
+                continue
+            place = self._raw_base + at
+            self._raw_at = at
+            self._has_raw(zstd.NEAR)
+            at = place - self._raw_base
+            if self._opens_record(at):
+                self._raw_at = at
+                return True
+            at += 1
+
+    def _opens_record(self, at: int) -> bool:
+        near = self._raw[at : at + zstd.NEAR]
+        return begins_record(zstd.expand(near, HEAD, self._decoder)[0])
+
+    def _has_raw(self, size: int) -> bool:
+        """Make at least `size` raw bytes ready, if the file has them; tell whether any are."""
+        while len(self._raw) - self._raw_at < size:
+            piece = self._stream.read(_READ)
+            if not piece:
+                break
+            drop = max(self._raw_at - _KEPT, 0)
+            self._raw = self._raw[drop:] + piece
+            self._raw_base += drop
+            self._raw_at -= drop
+        return self._raw_at < len(self._raw)

@@ -1,0 +1,1 @@
+"""The configuration: keys, values and what each may be."""

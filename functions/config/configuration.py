@@ -1,0 +1,157 @@
+"""The configuration: `sheaf.toml`, overridden by environment variables `SHEAF_*`.
+
+Each key is a row of the table in keys; a value that is not what its row asks for is refused with
+the key, the value and what was expected.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from functions.config.keys import KEYS
+from functions.snapshot.errors import ConfigurationError
+
+FILE = "sheaf.toml"
+_SECRET = re.compile(r"//[^/@]*@")
+_LONGEST = 300
+_BY_NAME = {key.name: key for key in KEYS}
+_SECTIONS = {key.name.partition(".")[0] for key in KEYS}
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The values of every key, defaults filled in."""
+
+    values: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def seen_from(self, folder: Path) -> "Configuration":
+        """Return the same with the folder of templates as it is seen from `folder`."""
+        own = self["formats.templates"]
+        return self.having("formats.templates", str(folder / own) if own else "")
+
+    def having(self, name: str, value: Any) -> "Configuration":
+        """Return the same with another value of a key."""
+        return Configuration({**self.values, name: value})
+
+
+def default(name: str) -> Any:
+    """Return the default of a key."""
+    return _BY_NAME[name].default
+
+
+def load(path: Path, environment: Mapping[str, str], remedy: str = "") -> Configuration:
+    """Return the configuration of the file at `path`, overridden by the environment.
+
+    Where there is no file it is all defaults, or an error that names the remedy, if there is one.
+    Raises ConfigurationError.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        if remedy:
+            raise ConfigurationError(f"no configuration at {path}: {remedy}") from None
+        text = ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}") from error
+    return parse(text, environment, str(path)).seen_from(path.parent)
+
+
+def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Configuration:
+    """Return the configuration of a TOML text, overridden by the environment.
+
+    `SHEAF_PAGES_RECORDS=500` stands for `pages.records = 500`; lists and tables are written as in
+    TOML. Raises ConfigurationError for what cannot be read, an unknown key, or a wrong value.
+    """
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{source} is not TOML: {error}") from error
+    values = {key.name: key.default for key in KEYS}
+    for section, content in document.items():
+        if section not in _SECTIONS or not isinstance(content, dict):
+            raise _unknown(source, section, sorted(_SECTIONS))
+        for name, value in content.items():
+            values[_known(source, f"{section}.{name}")] = value
+            _check(source, f"{section}.{name}", value)
+    known = {"SHEAF_" + name.upper().replace(".", "_"): name for name in values}
+    for variable in sorted(v for v in environment if v.startswith("SHEAF_")):
+        if variable not in known:
+            raise ConfigurationError(
+                f"the environment: {variable} is no key; known: {', '.join(sorted(known))}"
+            )
+        name = known[variable]
+        values[name] = _from_variable(name, environment[variable])
+        _check("the environment", name, values[name], variable)
+    return Configuration(values)
+
+
+def template(given: Mapping[str, Any]) -> str:
+    """Return a `sheaf.toml` with the given values, and every other key with its default."""
+    lines: list[str] = ["# Sheaf's configuration. A value behind # is the default."]
+    section = ""
+    for key in KEYS:
+        head, _, name = key.name.partition(".")
+        if head != section:
+            section = head
+            lines += ["", f"[{section}]"]
+        mark = "" if key.name in given else "# "
+        value = _toml(given.get(key.name, key.default))
+        lines += [f"# {key.meaning} ({key.expected})", f"{mark}{name} = {value}"]
+    return "\n".join(lines) + "\n"
+
+
+def _from_variable(name: str, text: str) -> Any:
+    if isinstance(_BY_NAME[name].default, str):
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _known(source: str, name: str) -> str:
+    if name not in _BY_NAME:
+        section = name.partition(".")[0]
+        known = sorted(k.partition(".")[2] for k in _BY_NAME if k.startswith(section + "."))
+        raise _unknown(source, name, known)
+    return name
+
+
+def _unknown(source: str, name: str, known: list[str]) -> ConfigurationError:
+    return ConfigurationError(f"{source}: unknown key {name}; known there: {', '.join(known)}")
+
+
+def _check(source: str, name: str, value: Any, variable: str = "") -> None:
+    key = _BY_NAME[name]
+    if not key.test(value):
+        where = f" ({variable})" if variable else ""
+        part, given, expected = (key.problem and key.problem(value)) or ("", value, key.expected)
+        raise ConfigurationError(
+            f"{source}: {name}{part}{where} is {_shown(given)}, expected {expected}"
+        )
+
+
+def _shown(value: Any) -> str:
+    """Return a value as TOML, without what could be a secret, cut to what a line can bear."""
+    text = _SECRET.sub("//...@", _toml(value))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # JSON's text is TOML's, but for the one control character that JSON leaves as it is.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    return str(value)

@@ -1,0 +1,50 @@
+"""The keys of the configuration for content: the archived bytes behind the records."""
+
+from functions.config import value
+from functions.config.key import Key
+
+
+def are_places(given: object) -> bool:
+    """Tell whether it is a list of folders and s3:// addresses."""
+    return isinstance(given, list) and all(value.is_store(text) for text in given)
+
+
+KEYS: tuple[Key, ...] = (
+    Key(
+        "content.serve",
+        False,
+        value.is_flag,
+        "true or false",
+        "give the archived bytes to whoever asks, at `/content`, and tell of captures at `/cdx`, "
+        "`/timemap` and `/timegate`",
+    ),
+    Key(
+        "content.archives",
+        [],
+        are_places,
+        "a list of folders and s3://bucket/prefix",
+        "where the archive files lie, by their names, the first place first; empty: where they "
+        "were ingested. Folders are seen from sheaf.toml",
+    ),
+    Key(
+        "content.redirect_bytes",
+        4_000_000,
+        value.between(0, 1 << 50),
+        "bytes from 0",
+        "what is larger and lies in a bucket as it is, is answered with a signed address there",
+    ),
+    Key(
+        "content.redirect_seconds",
+        900,
+        value.between(1, 604_800),
+        "seconds from 1 to 604800",
+        "how long such an address is good for",
+    ),
+    Key(
+        "content.lines",
+        10_000,
+        value.between(1, 100_000),
+        "a number from 1 to 100000",
+        "lines of one answer of `/cdx` and `/timemap`",
+    ),
+)

@@ -1,0 +1,226 @@
+"""Holdings: bytes that the store itself has, of files of datasets and of objects of interest."""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from functions.archive import document
+from functions.archive.coding import Pieces
+from functions.archive.digest import Declared
+from functions.archive.document import NoDocument
+from functions.content import stream
+from functions.content.errors import ContentError
+from functions.content.protocols import Stretch
+from functions.database.files import FILE, Files
+from functions.oai.repository import Record
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+from functions.store.slice import Slices
+
+TEMPLATE, GATHERED = "tobi", "fobi"
+"""Kinds of objects of interest: a template, and a file behind a URL."""
+
+_ALGORITHMS = ("sha256", "sha1", "md5")
+_TEXT = "text/plain; charset=utf-8"
+_ZIP = "application/zip"
+_UNKNOWN = "application/octet-stream"
+_NAMING = 16  # templates that name a URL, of which one has to be listed
+_VERSION = (
+    f"SELECT tist, key, bytes, sha256, media_type FROM {FILE} WHERE id = $id AND kind = $kind "
+    "AND tist <= $at ORDER BY tist DESC LIMIT 1"
+)
+_BLOCKS = f"SELECT url, id FROM {FILE} WHERE handle = $handle ORDER BY position"
+_NAMED = f"SELECT DISTINCT handle FROM {FILE} WHERE id = $id ORDER BY handle LIMIT {_NAMING}"
+_FOREVER = 1 << 40  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """An object of the store, or bytes in one: where, how packed, and what they come to.
+
+    `place` is None where it is all of the object; `packing` is "", "deflated" or "warc", and
+    `size` counts the bytes once unpacked.
+    """
+
+    key: str
+    place: int | None
+    packing: str
+    size: int | None
+    digest: Declared | None
+    media_type: str
+    url: str
+    date: datetime | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the bytes lie there as they are."""
+        return not self.packing
+
+    @property
+    def length(self) -> int | None:
+        """How many bytes of the object it takes, None where it is all, or that is not known."""
+        return self.size if self.is_plain and self.place is not None else None
+
+
+def kept(record: Record, file: str) -> Holding:
+    """Return a file of a dataset, by its path or URL; the only one, or the bundle, without either.
+
+    Raises ContentError.
+    """
+    files: Sequence[Mapping[str, Any]] = record.fields.get("files") or ()
+    bundle = record.fields.get("bundle")
+    if not file and bundle and len(files) != 1:
+        return Holding(
+            bundle["key"], None, "", bundle["bytes"], _declared(bundle), _ZIP, record.fields["url"]
+        )
+    named = [one for one in files if _is_named(one, file)] if file else files
+    if not files:
+        raise ContentError("no-content", f"{record.identifier}: no files of it are kept")
+    if len(named) != 1:
+        what = f"it has no file {file!r}" if file else f"it has {len(files)} files: name one"
+        raise ContentError("unknown", f"{record.identifier}: {what}")
+    (one,) = named
+    if not one.get("key"):
+        where = record.fields.get("archiveorg_item")
+        detail = f"in the item {where} of archive.org" if where else "at another service"
+        raise ContentError("elsewhere", f"{record.identifier}: {one['path']} lies {detail}")
+    return Holding(
+        key=one["key"],
+        place=one.get("place"),
+        packing="" if one.get("compression") in (None, "stored") else one["compression"],
+        size=one["bytes"],
+        digest=_declared(one),
+        media_type=one.get("mimetype") or _UNKNOWN,
+        url=one.get("terminal_url") or one.get("platform_url") or "",
+        date=_instant(one.get("terminal_dt")),
+    )
+
+
+class Objects:
+    """Objects of interest of a store's snapshots. Safe to use from threads."""
+
+    def __init__(self, catalogue: Catalogue, files: Files) -> None:
+        self._catalogue = catalogue
+        self._files = files
+
+    def of_template(self, manifest: Manifest, handle: str, at: datetime | None) -> Holding:
+        """Return a template's text as it was. Raises ContentError."""
+        return self._version(manifest, handle, TEMPLATE, at)
+
+    def of_file(self, manifest: Manifest, handle: str, url: str, at: datetime | None) -> Holding:
+        """Return a file that a template names, by its URL as written or its id.
+
+        Raises ContentError.
+        """
+        for written, id_ in self._rows(manifest, "refipo", handle, _BLOCKS, handle=handle):
+            if id_ and url in (written, id_):
+                return self._version(manifest, id_, GATHERED, at)
+        raise ContentError("unknown", f"{handle} names no file {url}")
+
+    def of_url(self, manifest: Manifest, url: str, at: datetime | None) -> Holding:
+        """Return the file behind a URL, its id. Raises ContentError."""
+        return self._version(manifest, url, GATHERED, at)
+
+    def handles(self, manifest: Manifest, url: str) -> Sequence[str]:
+        """Return some templates that name a file, by its id; the whole table is looked through."""
+        found: list[str] = []
+        for file in self._catalogue.files(manifest, "refipo"):
+            found += [handle for (handle,) in self._files.rows(_NAMED, file, id=url)]
+        return found[:_NAMING]
+
+    def _version(self, manifest: Manifest, id_: str, kind: str, at: datetime | None) -> Holding:
+        until = _FOREVER if at is None else int(at.timestamp())
+        found = self._rows(manifest, "version", id_, _VERSION, id=id_, kind=kind, at=until)
+        if not found:
+            when = "" if at is None else f" of {at:%Y-%m-%dT%H:%M:%SZ} or before"
+            raise ContentError("not-held", f"{id_}: there is no version{when} of it")
+        tist, key, size, sha256, media_type = max(found)
+        return Holding(
+            key=key,
+            place=None,
+            packing="",
+            size=size,
+            digest=Declared("sha256", bytes.fromhex(sha256)),
+            media_type=_TEXT if kind == TEMPLATE else media_type or _UNKNOWN,
+            url="" if kind == TEMPLATE else id_,
+            date=datetime.fromtimestamp(tist, UTC),
+        )
+
+    def _rows(
+        self, manifest: Manifest, table: str, id_: str, sql: str, **values: Any
+    ) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = []
+        for file, _ in self._catalogue.groups(manifest, table, id_, id_):
+            rows += self._files.rows(sql, file, **values)
+        return rows
+
+
+def stretch(store: Slices, holding: Holding) -> Stretch | None:
+    """Return where the bytes lie as they are; None where they are packed."""
+    if not holding.is_plain:
+        return None
+    bucket, key = store.bucket(holding.key)
+    address = f"{store.address}/{holding.key}"
+    return Stretch(address, holding.place or 0, holding.length, bucket, key)
+
+
+@contextmanager
+def opened(store: Slices, holding: Holding, *, checked: bool) -> Iterator[tuple[Pieces, Pieces]]:
+    """Give the bytes, unpacked, and where they come from, which is to be read to its end too.
+
+    Raises ContentError and StoreError.
+    """
+    where, place = holding.key, holding.place or 0
+    try:
+        source = store.open(holding.key, place, holding.length)
+    except MissingObject as error:
+        raise ContentError("not-at-hand", f"{where} is not there") from error
+    with source:
+        pieces = stream.of(source)
+        if holding.packing == "deflated":
+            pieces = _inflated(pieces, where)
+        elif holding.packing:
+            try:
+                pieces = document.read(source, place).payload()
+            except NoDocument as error:
+                raise ContentError("damaged", f"{where}, byte {place}: {error}") from error
+        pieces = stream.verified(pieces, holding.digest if checked else None, where)
+        yield pieces, pieces
+
+
+def _inflated(pieces: Pieces, where: str) -> Pieces:
+    """Yield what a member of a zip inflates to, which ends by itself."""
+    inflater = zlib.decompressobj(-15)
+    for piece in pieces:
+        while piece and not inflater.eof:
+            try:
+                found = inflater.decompress(piece, 1 << 17)
+            except zlib.error as error:
+                raise ContentError("damaged", f"{where}: {error}") from error
+            piece = inflater.unconsumed_tail
+            while found:
+                yield found
+                found = b"" if piece or inflater.eof else inflater.decompress(b"", 1 << 17)
+        if inflater.eof:
+            return
+
+
+def _is_named(file: Mapping[str, Any], name: str) -> bool:
+    return name in (file["path"], file.get("platform_url"), file.get("terminal_url"))
+
+
+def _declared(file: Mapping[str, Any]) -> Declared | None:
+    for name in _ALGORITHMS:
+        if file.get(name):
+            return Declared(name, bytes.fromhex(file[name]))
+    return None
+
+
+def _instant(digits: str | None) -> datetime | None:
+    if not digits:
+        return None
+    return datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC)

@@ -1,0 +1,89 @@
+"""Opening: the contents of one store, put together of what the configuration names."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from functions.config.configuration import Configuration
+from functions.content.archives import PlacedArchives
+from functions.content.contents import ArchivedContents
+from functions.content.slices import KeptSlices
+from functions.content.stored import Objects
+from functions.database.files import FILE
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.store import slice
+from functions.store.catalog import Cache
+from functions.store.reader import bucket_of
+from functions.store.slice import Slices
+
+_PATHS = f"SELECT DISTINCT path FROM {FILE} WHERE source = $name ORDER BY path"
+
+
+def archives(
+    repository: DuckRepository,
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+) -> PlacedArchives:
+    """Return what reads the archive files of the store at `uri`, which is seen from `base`.
+
+    `base` is the folder of the configuration, from which other folders are seen as well. Raises
+    StoreError for an address that is none.
+    """
+    reached = Cache()
+
+    def reads(place: str) -> Slices:
+        return reached.get(place, lambda: _slices(place, base, settings, environment))
+
+    places = [reads(place) for place in settings["content.archives"]]
+    paths = _Paths(repository, [] if bucket_of(uri) else [(base / uri).resolve().parent])
+    return PlacedArchives(places, reads(uri), paths.of, reads)
+
+
+def contents(
+    repository: DuckRepository,
+    uri: str,
+    base: Path,
+    settings: Configuration,
+    environment: Mapping[str, str],
+) -> ArchivedContents:
+    """Return the contents of the store at `uri` (see `archives`)."""
+    placed = archives(repository, uri, base, settings, environment)
+    objects = Objects(repository.catalogue, repository.files)
+    prefix = settings["redif.identifier_prefix"]
+    return ArchivedContents(repository, objects, placed, placed.own, prefix)
+
+
+class _Paths:
+    """Where archive files were ingested, by the newest snapshot."""
+
+    def __init__(self, repository: DuckRepository, beside: Sequence[Path]) -> None:
+        self._repository = repository
+        self._beside = beside
+        self._newest = 0
+
+    def of(self, name: str) -> Sequence[str]:
+        """Return the paths at which files of that name were read.
+
+        Relative ones are as seen from the configuration; who has a store's address alone may have
+        it where they are seen from besides: `beside` the store.
+        """
+        newest = self._repository.pointer().newest()
+        if newest is None:
+            return ()
+        # An old pointer that was put back leads to no older snapshot than before.
+        self._newest = max(self._newest, newest.snapshot)
+        manifest = self._repository.manifest(self._newest)
+        found: list[str] = []
+        groups = self._repository.catalogue.groups(manifest, "sources", name, name)
+        for file, _ in groups:
+            found += [path for (path,) in self._repository.files.rows(_PATHS, file, name=name)]
+        seen = [path for path in found if not Path(path).is_absolute() and "://" not in path]
+        return [*found, *(str(folder / path) for folder in self._beside for path in seen)]
+
+
+def _slices(
+    place: str, base: Path, settings: Configuration, environment: Mapping[str, str]
+) -> Slices:
+    found = slice.of(place, base, settings, environment)
+    return KeptSlices(found) if found.bucket("x")[0] else found

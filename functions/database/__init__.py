@@ -1,0 +1,1 @@
+"""DuckDB: connections, files and columns."""

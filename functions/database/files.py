@@ -1,0 +1,270 @@
+"""Files: rows of a store's data files, read by DuckDB."""
+
+import threading
+from bisect import bisect_right
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from functions.database import columns, engine
+from functions.database.cache import Kept
+from functions.database.columns import Columns
+from functions.snapshot.errors import StoreError
+from functions.snapshot.manifest import DataFile, Key, RowGroup
+from functions.snapshot.store import Reader
+from functions.store import tally
+from functions.store.tally import Tally
+
+FILE = engine.table("$file")
+"""The file that is read, in a statement."""
+
+_FEW = 16
+"""Rows up to which each value as an object costs less than a longer statement does."""
+_AT_ONCE = 4
+"""Statements at once that make a text of each column: they share the database's memory."""
+_OWED = 256
+"""Row groups that were read ahead and not asked for yet, of which it is known what they took."""
+
+
+class Files:
+    """Reads data files of one store. Safe to use from threads.
+
+    Row groups that were read whole are kept, for the next page of a list is mostly of the same one:
+    `kept` bytes of them, those that were asked for last. With `ahead` a thread of its own reads
+    the row group that a list needs next, one at a time, while an answer is made of the last one.
+    """
+
+    def __init__(self, reader: Reader, kept: int, *, memory: int, ahead: bool = False) -> None:
+        self._reader = reader
+        self._connection = engine.connect(memory_megabytes=memory)
+        self._idle: list[engine.Connection] = []
+        self._busy: list[engine.Connection] = []
+        self._lock = threading.Lock()
+        self._kept: Kept[Columns] = Kept(kept)
+        self._reader_ahead = ThreadPoolExecutor(1, "sheaf-ahead") if ahead else None
+        self._flying: dict[Hashable, Future[None]] = {}
+        self._owed: dict[Hashable, Tally] = {}
+        self._open = True
+        self._joining = threading.Semaphore(_AT_ONCE)
+
+    def close(self) -> None:
+        """Let go of DuckDB; nothing can be read any more, and what is being read is given up."""
+        with self._lock:
+            self._open = False
+            for cursor in self._busy:
+                cursor.interrupt()
+        if self._reader_ahead is not None:
+            self._reader_ahead.shutdown(cancel_futures=True)
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
+        """Close DuckDB; where somebody still reads it would refuse, and who does ends it then."""
+        if not self._busy:
+            for cursor in self._idle:
+                cursor.close()
+            self._idle.clear()
+            self._connection.close()
+
+    def rows(
+        self, sql: str, file: DataFile, groups: Sequence[RowGroup] | None = None, **values: Any
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement over FILE, of which neighbouring row groups are read."""
+        if groups is None:
+            paths: Sequence[Path] = [self._reader.local(file.key)]
+        else:
+            paths = self._reader.parts(file.key, file.bytes, [group.span for group in groups])
+        values["file"] = [str(path) for path in paths]
+        with self._cursor() as cursor, engine.reading(file.key):
+            rows: list[tuple[Any, ...]] = cursor.execute(sql, values).fetchall()
+            return rows
+
+    def matching(self, pattern: str, texts: Sequence[str], *, whole: bool) -> Sequence[bool]:
+        """Tell of each text whether an expression matches it, as engine.matching does."""
+        with self._cursor() as cursor:
+            return engine.matching(cursor, pattern, texts, whole=whole)
+
+    def columns(
+        self,
+        names: Sequence[str],
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        condition: str,
+        limit: int,
+        **values: Any,
+    ) -> Columns:
+        """Return columns of the first `limit` rows, by position, for which the condition holds."""
+        rows = f"SELECT {', '.join(names)} FROM {FILE} WHERE {condition} ORDER BY position"
+        values["limit"] = limit
+        if limit <= _FEW:
+            return _turned(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
+        try:
+            with self._joining:
+                return self._read(names, f"({rows} LIMIT $limit)", file, groups, values)[0]
+        except engine.OutOfMemory:
+            return _turned(names, self.rows(f"{rows} LIMIT $limit", file, groups, **values))
+
+    def at(
+        self, names: Sequence[str], file: DataFile, groups: Sequence[RowGroup], place: int
+    ) -> Columns:
+        """Return columns of the row at a position, if it is there."""
+        sql = f"SELECT {', '.join(names)} FROM {FILE} WHERE position = $place"
+        return _turned(names, self.rows(sql, file, groups, place=place))
+
+    def whole(
+        self,
+        names: tuple[str, ...],
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        first: int,
+        *,
+        entire: bool = False,
+    ) -> list[Columns]:
+        """Return columns of each of neighbouring row groups, whose rows all lie in one listing.
+
+        Rows may be missing whose position is less than `first`, for a list does not go back. With
+        `entire` a bucket's file is fetched as a whole, for what is asked of it next. Raises
+        engine.OutOfMemory for values that are too long to be read so.
+        """
+        for group in groups:
+            self._await((file.key, group.offset, names))
+            self._pay((file.key, group.offset, names))
+        found = self._found(names, file, groups, first)
+        if None in found:
+            with self._joining:
+                found = self._found(names, file, groups, first)  # somebody may have read it
+                missing = [number for number, one in enumerate(found) if one is None]
+                if missing:
+                    some = slice(missing[0], missing[-1] + 1)
+                    found[some] = self._loaded(names, file, groups[some], first, entire=entire)
+        return [one for one in found if one is not None]
+
+    def _await(self, key: Hashable) -> None:
+        """Wait for what is read ahead; where that failed nothing is kept after it."""
+        flying = self._flying.get(key)
+        if flying is not None:
+            with suppress(CancelledError):
+                flying.exception()
+
+    def _pay(self, key: Hashable) -> None:
+        """Count what was read ahead for whoever is the first to need it."""
+        with self._lock:
+            owed = self._owed.pop(key, None)
+        if owed is not None:
+            tally.add(owed.requests, owed.bytes)
+
+    def _found(
+        self, names: tuple[str, ...], file: DataFile, groups: Sequence[RowGroup], first: int
+    ) -> list[Columns | None]:
+        """Return what is kept of each row group."""
+        found = [self._kept.find((file.key, group.offset, names)) for group in groups]
+        for number, one in enumerate(found):
+            # Of one that a list began in, the rows before that are not there.
+            if one is not None and one["position"][0] > max(first, _low(groups[number])):
+                found[number] = None
+        return found
+
+    def expect(self, names: tuple[str, ...], file: DataFile, group: RowGroup) -> None:
+        """Read a row group that is likely to be asked for next, where that is done ahead."""
+        key = (file.key, group.offset, names)
+        if self._reader_ahead is None or self._kept.find(key) is not None:
+            return
+
+        def read() -> None:
+            with tally.counted() as cost:
+                try:
+                    self._loaded(names, file, (group,), _low(group), entire=False)
+                finally:
+                    with self._lock:
+                        self._owed[key] = cost
+                        if len(self._owed) > _OWED:
+                            del self._owed[next(iter(self._owed))]
+
+        with self._lock:
+            if self._flying or not self._open:
+                return
+            future = self._reader_ahead.submit(read)
+            self._flying[key] = future
+        future.add_done_callback(lambda _: self._flying.pop(key, None))
+
+    def _loaded(
+        self,
+        names: tuple[str, ...],
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        first: int,
+        *,
+        entire: bool,
+    ) -> list[Columns]:
+        """Return the columns of each of the row groups, and keep them."""
+        low, last = max(first, _low(groups[0])), _position(groups[-1].last)
+        values: dict[str, Any] = {"first": low, "last": last}
+        condition = "position BETWEEN $first AND $last"
+        if isinstance(groups[0].first, tuple):
+            condition += " AND listing = $listing"
+            values["listing"] = groups[0].first[0]
+        rows = f"{FILE} WHERE {condition}"
+        read, size = self._read(names, rows, file, None if entire else groups, values)
+        start, parts = 0, []
+        for group in groups:
+            end = bisect_right(read["position"], _position(group.last))
+            part = {name: column[start:end] for name, column in read.items()}
+            if end > start:
+                share = size * (end - start) // len(read["position"])
+                self._kept.add((file.key, group.offset, names), part, share)
+            parts.append(part)
+            start = end
+        return parts
+
+    def _read(
+        self,
+        names: Sequence[str],
+        rows: str,
+        file: DataFile,
+        groups: Sequence[RowGroup] | None,
+        values: Mapping[str, Any],
+    ) -> tuple[Columns, int]:
+        """Return columns of `rows`, an expression, and about how many bytes they take."""
+        sql = f"SELECT {columns.joined(names)} FROM {rows}"
+        ((*texts,),) = self.rows(sql, file, groups, **values)
+        found = columns.parted(names, texts)
+        if found is not None:
+            return found
+        sql = f"SELECT {columns.plain(names)} FROM {rows}"
+        ((*lists,),) = self.rows(sql, file, groups, **values)
+        return dict(zip(names, lists, strict=True)), sum(len(text or "") for text in texts)
+
+    @contextmanager
+    def _cursor(self) -> Iterator[engine.Connection]:
+        """Lend a cursor: one may serve one thread at a time."""
+        with self._lock:
+            if not self._open:
+                raise StoreError(f"{self._reader.address} was closed")
+            cursor = self._idle.pop() if self._idle else self._connection.cursor()
+            self._busy.append(cursor)
+        try:
+            yield cursor
+        finally:
+            with self._lock:
+                self._busy.remove(cursor)
+                self._idle.append(cursor)
+                if not self._open:
+                    self._end()
+
+
+def _turned(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
+    """Return a few rows by columns."""
+    return {name: [row[number] for row in rows] for number, name in enumerate(names)}
+
+
+def _position(bound: Key) -> int:
+    """Return the position in a bound of a row group of records, copies or dead positions."""
+    found = bound[1] if isinstance(bound, tuple) else bound
+    assert isinstance(found, int)
+    return found
+
+
+def _low(group: RowGroup) -> int:
+    return _position(group.first)

@@ -1,0 +1,1 @@
+"""HTTP for all functions: messages, gateways, caching, deadlines."""

@@ -1,0 +1,77 @@
+"""The access log: one line of JSON for each request.
+
+It holds no address of a client and no resumption token, and nothing that a stranger sent can
+break its line: JSON escapes control characters, and here everything that is not ASCII.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from functions.http.message import Call, FormError
+from functions.store.tally import Tally
+
+_LOG = logging.getLogger("sheaf")
+
+_ARGUMENTS = ("verb", "metadataPrefix", "set", "from", "until", "identifier")
+_LONGEST = 300
+"""Characters of a value; one that is longer is cut."""
+
+
+class AccessLog:
+    """Writes entries by `write`, which takes a line without its end and may raise."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._broken = False
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        """Write an entry. Where that fails it is lost, and the error log says so, once."""
+        try:
+            self._write(json.dumps(entry, separators=(",", ":")))
+            self._broken = False
+        except Exception as error:  # noqa: BLE001 - whatever it is, the answer is there to be sent
+            if not self._broken:
+                _LOG.error("the access log cannot be written: %s", error)
+            self._broken = True
+
+
+def entry(
+    when: datetime,
+    call: Call,
+    reply: Mapping[str, Any],
+    told: Mapping[str, Any],
+    seconds: float,
+    cost: Tally | None = None,
+) -> dict[str, Any]:
+    """Return the entry of a call that came at `when` and was answered by `reply`.
+
+    `told` are the fields of the answer itself; `cost` is what it took of a bucket (None: nothing).
+    """
+    status = reply["statusCode"]
+    return {
+        "time": when.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "method": call.method[:_LONGEST],
+        "path": call.path[:_LONGEST],
+        "status": status,
+        **_asked(call),
+        **told,
+        # Of a HEAD and a 304 nothing is sent, whatever their Content-Length says.
+        "bytes": int(reply["headers"].get("Content-Length", 0)) if reply["body"] else 0,
+        "milliseconds": round(seconds * 1000, 1),
+        "cached": status == 304,
+        "store_requests": cost.requests if cost else 0,
+        "store_bytes": cost.bytes if cost else 0,
+    }
+
+
+def _asked(call: Call) -> dict[str, str]:
+    """Return what arguments were given, whatever they are worth."""
+    try:
+        pairs = call.pairs()
+    except FormError:
+        return {}
+    given = dict(reversed(pairs))  # of a repeated one the first
+    return {name: given[name][:_LONGEST] for name in _ARGUMENTS if name in given}

@@ -1,0 +1,150 @@
+"""HTTP: a call in, a reply out. How AWS hands them over is gateway's to know."""
+
+import base64
+import binascii
+import gzip
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from functions.http import caching, cors
+from functions.snapshot.errors import SheafError
+
+OAI_PATH = "/oai"
+FORM = "application/x-www-form-urlencoded"
+_LONGEST = 65_536
+_GZIP_LEVEL = 3
+"""A page of records takes 2.9 ms and becomes 97 KB; by 1 it is 2.8 and 103, by 4 4.6 and 90."""
+_SMALLEST = 512
+"""Bytes from which compression is worth its while: a smaller answer is one packet anyway."""
+_LEAST = 0.001
+"""The least weight that a coding may have and be acceptable."""
+_QUALITY = re.compile(r"q\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
+
+
+class FormError(SheafError):
+    """A request that is not a form: its text is a sentence for the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An HTTP request: `base` is scheme and host, `path` lies below it and below the stage."""
+
+    method: str
+    base: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: str
+    encoded: bool
+
+    @property
+    def url(self) -> str:
+        """The address without its query."""
+        return self.base + self.path
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Return keys and values, decoded (OAI-PMH 2.0, section 3.1.1).
+
+        Raises FormError where the request is no form at all.
+        """
+        texts = [self.query]
+        if self.method == "POST":
+            texts.append(self._form())
+        if sum(map(len, texts)) > _LONGEST:
+            raise FormError(f"The request is longer than {_LONGEST} characters.")
+        # Bytes that are no UTF-8 become U+FFFD, which no argument may hold.
+        return [
+            pair
+            for text in texts
+            for pair in parse_qsl(text, keep_blank_values=True, errors="replace")
+        ]
+
+    def wants_gzip(self, size: int) -> bool:
+        """Tell whether to compress `size` bytes for the caller (RFC 9110, section 12.5.3)."""
+        wanted: dict[str, float] = {}
+        for part in self.headers.get("accept-encoding", "").split(","):
+            name, _, parameters = part.partition(";")
+            quality = _QUALITY.fullmatch(parameters.strip().lower())
+            # A weight that cannot be read is no wish.
+            weight = float(quality.group(1)) if quality else 0.0 if parameters.strip() else 1.0
+            wanted[name.strip().lower()] = weight
+        gzipped = wanted.get("gzip", wanted.get("x-gzip", wanted.get("*", 0.0)))
+        # No compression is acceptable where nothing is said of it, but then it is the last choice.
+        plain = wanted.get("identity", wanted.get("*", _LEAST))
+        return 0 < gzipped >= plain and (size >= _SMALLEST or plain == 0)
+
+    def _form(self) -> str:
+        if not self.body:
+            return ""
+        if self.headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+            raise FormError(f"The body of a POST must be {FORM}.")
+        if not self.encoded:
+            return self.body
+        if len(self.body) > 2 * _LONGEST:
+            raise FormError(f"The request is longer than {_LONGEST} characters.")
+        try:
+            return base64.b64decode(self.body, validate=True).decode("utf-8", "replace")
+        except (binascii.Error, ValueError) as failure:
+            raise FormError("The body of the POST cannot be decoded.") from failure
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP answer. `body` is UTF-8, unless `type` is that of an image.
+
+    `digest` tells the states of a document apart ("": it has no ETag), `told` is what the access
+    log tells of it.
+    """
+
+    status: int
+    type: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    digest: str = ""
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+
+def gzipped(body: bytes) -> bytes:
+    """Return a body in the coding gzip; the same body gives the same bytes, for no time is told."""
+    return gzip.compress(body, _GZIP_LEVEL, mtime=0)
+
+
+def write(reply: Reply, call: Call, compress: Callable[[bytes], bytes] = gzipped) -> dict[str, Any]:
+    """Return the reply with its body in bytes, by `compress` where the caller wants that.
+
+    To a caller who holds it already it is 304, without a body.
+    """
+    body, status = reply.body, reply.status
+    compressed = call.wants_gzip(len(body))
+    headers = {
+        "Cache-Control": caching.REVALIDATED,
+        "Vary": "Accept-Encoding",
+        **cors.ANSWER,
+        **reply.headers,
+    }
+    if reply.digest:
+        headers["ETag"] = caching.tag(reply.digest, "gzip" if compressed else "")
+        if call.method in ("GET", "HEAD") and caching.is_held(call.headers, headers["ETag"]):
+            status = 304
+    if status in (204, 304):
+        return {"statusCode": status, "headers": headers, "body": b""}
+    is_image = reply.type.startswith("image/")
+    headers["Content-Type"] = reply.type if is_image else f"{reply.type}; charset=utf-8"
+    if compressed:
+        body = compress(body)
+        headers["Content-Encoding"] = "gzip"
+    headers["Content-Length"] = str(len(body))
+    return {
+        "statusCode": status,
+        "headers": headers,
+        "body": b"" if call.method == "HEAD" else body,
+    }
+
+
+def unavailable(message: str, seconds: int) -> Reply:
+    """Return the answer that nothing can be said now, and when to ask again."""
+    headers = {"Retry-After": str(seconds), "Cache-Control": caching.UNKEPT}
+    return Reply(503, "text/plain", f"{message}\n".encode(), headers)

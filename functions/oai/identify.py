@@ -1,0 +1,66 @@
+"""Identity: what a repository says of itself (OAI-PMH 2.0, section 4.2, and the guidelines)."""
+
+from functools import cache
+from importlib import metadata
+
+from functions.config.configuration import Configuration
+from functions.oai import statement
+from functions.oai.answer import Identify
+from functions.snapshot import identifier, layout
+from functions.snapshot.instant import from_text
+from functions.snapshot.manifest import Manifest
+
+_SAMPLE = identifier.capture_identity(b"http://example.org/", None, None, None)
+
+
+def identify(configuration: Configuration, manifest: Manifest) -> Identify:
+    """Return the answer as of a snapshot; the sample is one of the right form, for none need be.
+
+    There is none where templates keep identifiers of another form.
+
+    An earliest datestamp that is configured is told where it is a floor indeed.
+    """
+    earliest = configuration["repository.earliest_datestamp"]
+    floor = min(manifest.earliest, from_text(earliest)) if earliest else manifest.earliest
+    root = configuration["identify.data_url"]
+    if root and not root.endswith("/"):
+        root += "/"
+    return Identify(
+        name=configuration["repository.name"],
+        emails=tuple(configuration["repository.admin_emails"]),
+        earliest=floor,
+        namespace=manifest.namespace,
+        sample="" if _strange(manifest) else identifier.to_oai(manifest.namespace, _SAMPLE),
+        snapshot=manifest.snapshot,
+        effective=manifest.effective,
+        records=sum(manifest.kinds().values()),
+        parquet=root and root + layout.RECORDS,
+        views=root and root + layout.views_key(manifest.snapshot),
+        version=_version(),
+        friends=tuple(configuration["identify.friends"]),
+        branding=configuration["identify.branding"],
+        policies={
+            name: statement.read(said) for name, said in configuration["identify.eprints"].items()
+        },
+        rights=_rights(configuration, manifest),
+        descriptions=tuple(text.strip() for text in configuration["identify.descriptions"]),
+    )
+
+
+def _strange(manifest: Manifest) -> bool:
+    """Tell whether identifiers of templates are not of the oai-identifier scheme's form."""
+    return manifest.prefix not in ("", identifier.to_oai(manifest.namespace, ""))
+
+
+def _rights(configuration: Configuration, manifest: Manifest) -> tuple[statement.Statement, ...]:
+    told = statement.rights(configuration).all()
+    return (*told, statement.REPEC) if manifest.kinds().get("template") else told
+
+
+@cache
+def _version() -> str:
+    """Return the program's version, "" where it was copied and not installed."""
+    try:
+        return metadata.version("sheaf")
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,1 @@
+"""Rendering: answers to XML and HTML by templates."""

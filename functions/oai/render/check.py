@@ -1,0 +1,239 @@
+"""A trial of the formats: what their crosswalks make of samples, before anybody asks for it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from functions.config.configuration import Configuration
+from functions.oai import schemas
+from functions.oai.format import TEMPLATES, Format, Formats, load
+from functions.oai.lazily import Lazily
+from functions.oai.render import about, harvested, text
+from functions.oai.render.render import Renderer, template
+from functions.oai.repository import Record
+from functions.snapshot import schema
+from functions.snapshot.errors import ConfigurationError
+
+_OAI = "http://www.openarchives.org/OAI/2.0/"
+_METADATA = f"{_OAI} metadata"
+_BASE_URL = "http://example.org/oai"
+_NO_EXAMPLE = "NULL"
+_TEXTS = {
+    # columns whose example in the schema is NULL, and free texts with what markup is made of
+    "title": 'Zprávy <b> & "věci"',
+    "url": "http://a.cz/?a=1&b='2'",
+    "content_mime_detected": "text/html",
+    "fetch_redirect": "http://a.cz/b?c&d",
+    "refers_to_date": "2007-11-05T12:00:00Z",
+    "refers_to_url": "http://b.cz/?c&d",
+    "warc_filename": "crawl & 'more'.warc.gz",
+}
+_MARKUP = ']]><a b="c">&d;\''
+_NUMBERS = frozenset({"BIGINT", "INTEGER", "SMALLINT"})
+
+
+def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
+    """Return the formats that a configuration offers, and what renders them, both looked over.
+
+    Raises ConfigurationError, with file, line and remedy, for whatever could fail at a request.
+    """
+    folder, offered = configuration["formats.templates"], tuple(configuration["formats.offered"])
+    name = configuration["repository.name"]
+    own = Path(folder) if folder else None
+    formats = load(own=own, offered=offered)
+    abouts = about.containers(configuration)
+    if own is None and not abouts:
+        return formats, _shipped_renderer(name)
+    renderer = Renderer(own=own, repository_name=name, abouts=abouts)
+    if own is not None:
+        _try(Renderer(own=own) if abouts else renderer, formats, own)
+    return formats, renderer
+
+
+def made(
+    configuration: Configuration, formats: Formats, renderer: Renderer
+) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
+    """Return by prefix a digest of what makes each format, and the columns that it needs.
+
+    Of what is shipped only when it is asked for: a cold start has no time to compile it all. What
+    an operator wrote may be changed meanwhile, so that is told at once, as it was looked over.
+    """
+    rows = {row.prefix: row for row in formats.rows}
+    digests = Lazily([*rows], lambda prefix: renderer.digest(rows[prefix]))
+    fields = Lazily([*rows], lambda prefix: renderer.fields(rows[prefix]))
+    if configuration["formats.templates"]:
+        return dict(digests), dict(fields)
+    return digests, fields
+
+
+def digests(configuration: Configuration) -> Mapping[str, str]:
+    """Return by prefix a digest of what makes each format. Raises as `opened` does."""
+    formats, renderer = opened(configuration)
+    return {row.prefix: renderer.digest(row) for row in formats.rows}
+
+
+@lru_cache(maxsize=16)
+def _shipped_renderer(name: str) -> Renderer:
+    """Return what renders by what is shipped, once: to compile it takes longer than an answer."""
+    return Renderer(repository_name=name)
+
+
+def _try(renderer: Renderer, formats: Formats, own: Path) -> None:
+    """Look over what an operator wrote. What is shipped was tried by our tests."""
+    shipped = load() if not _takes_place(own) else Formats(())
+    for row in formats.rows:
+        known = shipped.get(row.prefix)
+        same = known is not None and row == replace(known, crosswalks=row.crosswalks)
+        tried = known.crosswalks if known is not None and same else {}
+        for kind, crosswalk in row.crosswalks.items():
+            if tried.get(kind) != crosswalk:
+                check(renderer, row, kind)
+    schemas.replies(renderer.places)
+
+
+def _takes_place(own: Path) -> bool:
+    """Return whether a crosswalk or a table of an operator's takes the place of a shipped one."""
+    shipped = (path for part in ("crosswalks", "tables") for path in (TEMPLATES / part).rglob("*"))
+    return any((own / path.relative_to(TEMPLATES)).is_file() for path in shipped)
+
+
+def check(renderer: Renderer, row: Format, kind: str) -> None:
+    """Try the crosswalk of a kind of items on a record with every column, and on one with none.
+
+    Raises ConfigurationError for a kind that is none, a template that is faulty or fails, and for
+    what is not one element in the namespace of the format.
+    """
+    columns = schema.KINDS.get(kind)
+    if columns is None:
+        raise ConfigurationError(
+            f"the format {row.prefix} has a crosswalk of {kind}, which is no kind of items; "
+            f"there are {', '.join(schema.KINDS)}"
+        )
+    crosswalk = f"crosswalks/{row.crosswalks[kind]}"
+    renderer.templates.check(template(kind), crosswalk, [column.name for column in columns])
+    where = renderer.templates.path(crosswalk)
+    full = {column.name: sample(column) for column in columns}
+    if kind == harvested.KIND:
+        full["records"] = harvested.sample(row.prefix, row.namespace)
+    # What is a list or a table of counts is never NULL, but may be empty.
+    empty: dict[str, Any] = {c.name: [] if c.type.endswith("[]") else None for c in columns}
+    empty |= {c.name: full[c.name] for c in columns if c.type == "JSON"}
+    for values, of in ((full, "of every column"), (empty, "of NULLs alone")):
+        try:
+            made = renderer.record(_record(kind, values), row, _BASE_URL, "")
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{error}, in a record {of}") from error
+        _one_element(made, row, where, of)
+    _check_escaping(renderer, row, kind, full)
+
+
+def _check_escaping(renderer: Renderer, row: Format, kind: str, full: Mapping[str, Any]) -> None:
+    """Try a crosswalk on markup in every text of a record, then in one column after the other."""
+    where = renderer.templates.path(f"crosswalks/{row.crosswalks[kind]}")
+    every = {n: v if n in harvested.RAW else _hostile(v) for n, v in full.items()}
+    for values, name, of in (
+        (every, _MARKUP, "of texts full of markup"),
+        (full, _MARKUP, "of markup in repository_name"),
+        *(({**full, c: every[c]}, "", f"of markup in {c}") for c in full if full[c] != every[c]),
+    ):
+        try:
+            made = renderer.record(_record(kind, values), row, _BASE_URL, name)
+        except ConfigurationError:
+            continue  # it may ask for dates and numbers in texts, where these are none
+        _one_element(made, row, where, f"{of} (is a value printed unescaped?)")
+
+
+def _hostile(value: Any) -> Any:
+    """Return a value with markup in place of all texts in it."""
+    if isinstance(value, str):
+        return _MARKUP
+    if isinstance(value, list):
+        return [_hostile(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _hostile(one) for name, one in value.items()}
+    return value
+
+
+def _record(kind: str, values: Mapping[str, Any]) -> Record:
+    when = datetime(2007, 11, 5, 12, tzinfo=UTC)
+    return Record(1, "oai:example.org:a", kind, when, False, ("mime:text:html",), values)
+
+
+def sample(column: schema.Column) -> Any:
+    """Return a value such as a column may have."""
+    if column.type == "VARCHAR":
+        example = "example" if column.example == _NO_EXAMPLE else column.example
+        return _TEXTS.get(column.name, example)
+    if column.type in _NUMBERS:
+        return 1 if column.example == _NO_EXAMPLE else int(column.example)
+    if column.type == "TIMESTAMP":
+        return datetime(2007, 11, 5, 12)
+    if column.type == "BLOB":
+        return b"http://a.cz/\xff"
+    if column.type == "BOOLEAN":
+        return True
+    return json.loads(column.example) if column.type == "JSON" else ["example"]
+
+
+def _one_element(made: str, row: Format, where: str, of: str) -> None:
+    """Raise ConfigurationError unless the record has one element of the format's namespace."""
+    head = f'<x xmlns="{_OAI}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
+    reader = _Reader()
+    try:
+        reader.parser.Parse(text.clean((head, made, "</x>")), True)
+    except expat.ExpatError as error:
+        line = made.splitlines()[min(error.lineno, made.count("\n")) - 1].strip()
+        raise ConfigurationError(
+            f"{where}: what it makes {of} is no XML: {expat.errors.messages[error.code]}, near "
+            f"{line[:100]!r}"
+        ) from error
+    if reader.roots != [row.namespace] or reader.stray:
+        found = f"{len(reader.roots)} in {reader.roots}" + (" and text" if reader.stray else "")
+        raise ConfigurationError(
+            f"{where}: expected one element in the namespace {row.namespace} of the format "
+            f"{row.prefix}, and nothing beside it; what it makes {of} has {found}"
+        )
+    if reader.bare:
+        raise ConfigurationError(
+            f"{where}: the element {reader.bare[0]} has no namespace of its own and would be taken "
+            "for one of the protocol; declare one (xmlns), or give it a prefix"
+        )
+
+
+class _Reader:
+    """Reads a record: the namespaces of what lies in its metadata, and whether text does.
+
+    `bare` are elements deeper down that have the protocol's namespace, for want of another.
+    """
+
+    def __init__(self) -> None:
+        self.roots: list[str] = []
+        self.bare: list[str] = []
+        self.stray = False
+        self._path: list[str] = []
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        namespace, _, local = name.rpartition(" ")
+        if self._within():
+            self.roots.append(namespace)
+        elif namespace == _OAI and self._path[2:3] == [_METADATA]:
+            self.bare.append(local)
+        self._path.append(name)
+
+    def _end(self, name: str) -> None:
+        self._path.pop()
+
+    def _text(self, data: str) -> None:
+        self.stray = self.stray or (self._within() and data.strip() != "")
+
+    def _within(self) -> bool:
+        return self._path[2:] == [_METADATA]

@@ -1,0 +1,66 @@
+"""Filling a page: records are read in parts, and no more of them than are likely to fit."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from functions.oai.answer import RecordList
+from functions.oai.render.sheet import Room
+from functions.oai.repository import Record, Repository, Selection
+from functions.oai.repository_duckdb.page import joined
+from functions.snapshot import schema
+from functions.snapshot.manifest import Manifest
+
+_HEADERS, _READ, _DOCUMENTS = 8000, 2000, 128
+"""Headers, records and records with documents that a page reads first, before it is known how many
+fit. So few documents, for they may be large; so many headers, for parts may cost a request each."""
+_GROWTH = 4
+"""A page reads at most this many times the records that it has: the next ones may be larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filler:
+    """Reads the records of a page from one snapshot.
+
+    `fields` are the columns that are needed (None: all); with `headers` none are.
+    """
+
+    repository: Repository
+    manifest: Manifest
+    fields: Collection[str] | None
+    headers: bool
+
+    def fill(
+        self, empty: RecordList, selection: Selection, limit: int, room: Room
+    ) -> tuple[RecordList, bool]:
+        """Return `empty` with the first records of the selection, and whether it has more.
+
+        They are at most `limit`, and as many as `room` takes. Raises StoreError.
+        """
+        parts: list[Sequence[Record]] = []
+        wanted, count, more = self._first(selection), 0, not selection.is_empty
+        while more and count < limit:
+            wanted = min(wanted, limit - count)
+            # One record more than is shown tells whether there are more. The size of the list
+            # could not: where the list outlived its snapshot it is an estimate.
+            found = self.repository.page(
+                self.manifest, selection, wanted + 1, headers=self.headers, fields=self.fields
+            )
+            if not found:
+                break
+            given = found[:wanted]
+            taken = room.take(replace(empty, records=given))
+            parts.append(given[:taken])
+            count, more = count + taken, len(found) > taken
+            if taken < len(given):
+                break
+            selection = selection.behind(given[-1].position)
+            likely = room.likely()
+            wanted = limit if likely is None else min(_GROWTH * count, likely * 9 // 8 + 1)
+        return replace(empty, records=joined(parts) if parts else ()), more
+
+    def _first(self, selection: Selection) -> int:
+        """Return how many records to read first."""
+        if self.headers:
+            return _HEADERS
+        documented = schema.DOCUMENTED & {*selection.kinds} & {*self.manifest.kinds()}
+        return _DOCUMENTS if documented else _READ

@@ -1,0 +1,174 @@
+"""Rendering: answers to XML, and the page for people to HTML."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from functions.oai.answer import Answer, OneRecord, RecordList
+from functions.oai.format import TEMPLATES, Format, folders
+from functions.oai.render import about, harvested, text
+from functions.oai.render.sheet import Missed, Sheet
+from functions.oai.render.template import FAULTS, Abouts, Loop, Templates
+from functions.oai.repository import Record
+from functions.oai.repository_duckdb.page import runs
+from functions.oai.repository_duckdb.rows import DOCUMENT
+from functions.snapshot import schema
+from functions.snapshot.errors import ConfigurationError
+
+_RECORD = "oai/record.xml"
+_RECORDS = {harvested.KIND: "oai/harvested.xml"}
+_PLACE = "\x00items\x00"
+
+
+class NothingLeft(Exception):
+    """No record of an answer could be made in its format."""
+
+
+class Renderer:
+    """Renders by templates. May be used by many threads at once.
+
+    Crosswalks and tables of `own`, an operator's folder, go before those of `templates`; `places`
+    are both. `abouts` are the containers of records, by the names of their templates.
+    """
+
+    def __init__(
+        self,
+        templates: Path = TEMPLATES,
+        own: Path | None = None,
+        repository_name: str = "",
+        abouts: Abouts | None = None,
+    ):
+        self.places = folders(templates, own)
+        self.templates = Templates(self.places, abouts or {})
+        self._name = repository_name
+
+    def document(self, answer: Answer) -> bytes:
+        """Return the XML document of an answer, in UTF-8.
+
+        A record that its crosswalk cannot make is left out, and told of in the log. Raises
+        NothingLeft where none is left.
+        """
+        content = answer.content
+        made: tuple[bytes, ...] | None = None
+        if isinstance(content, RecordList):
+            made = content.made or self._made(content, answer.base_url)
+        elif isinstance(content, OneRecord):
+            one = RecordList((content.record,), content.format, None, since=content.since)
+            made = self._made(one, answer.base_url)
+        if made is not None and not any(made):
+            raise NothingLeft(f"nothing that {content.verb} gives could be made")
+        values = {"answer": answer, "content": content, "items": Markup(_PLACE)}
+        frame = self.templates.text(f"oai/{content.verb}.xml", values)
+        if made is None:
+            return text.clean((frame,))
+        # The last place is the right one: what a stranger sent is echoed before the items only.
+        head, _, tail = frame.rpartition(_PLACE)
+        return b"".join((text.clean((head,)), *made, text.clean((tail,))))
+
+    def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
+        """Return an empty sheet for records of at most `largest` bytes (None: of any number)."""
+        return Sheet(lambda part: self._written(part, base_url), largest)
+
+    def page(self, values: Mapping[str, Any]) -> bytes:
+        """Return the page for people, in UTF-8."""
+        return text.clean((self.templates.text("site/index.html", values),))
+
+    def record(self, record: Record, row: Format, base_url: str, repository_name: str) -> str:
+        """Return one record in a format. Raises ConfigurationError, with file and line."""
+        loop = self.templates.loop(template(record.kind), _crosswalk(row, record.kind))
+        try:
+            return "".join(loop.render([record], _constants(row, base_url, repository_name)))
+        except FAULTS as error:
+            name, line = loop.place(error)
+            raise ConfigurationError(
+                f"{self.templates.path(name)}, line {line}: {error}"
+            ) from error
+
+    def fields(self, row: Format) -> frozenset[str]:
+        """Return the columns that are needed of a record in a format, and perhaps others."""
+        loops = [self.templates.loop(template(k), _crosswalk(row, k)) for k in row.crosswalks]
+        needed = frozenset(name for loop in loops for name in loop.names)
+        if schema.DOCUMENTED & {*row.crosswalks}:
+            needed |= {DOCUMENT}
+        return needed | about.COLUMNS if self.templates.abouts else needed
+
+    def digest(self, row: Format) -> str:
+        """Return a digest of what makes the XML of a format: equal for equal XML."""
+        made = [f"{row.namespace} {row.schema}"]
+        for kind, name in sorted(row.crosswalks.items()):
+            made += [kind, *self.templates.makings(f"crosswalks/{name}")]
+        if any("repository_name" in text for text in made):
+            made.append(self._name)
+        return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
+
+    def _made(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
+        sheet = self.sheet(base_url)
+        sheet.take(content)
+        return sheet.finish()
+
+    def _written(self, content: RecordList, base_url: str) -> tuple[bytes, Missed]:
+        """Return records or, without a format, headers, and those that could not be made."""
+        row, since, missed = content.format, content.since, Missed()
+        if row is None:
+            headers = self.templates.loop("oai/header.xml")
+            return text.clean(headers.render(_within(content), {}, since)), missed
+        constants = _constants(row, base_url, self._name)
+        parts: list[str] = []
+        for kind, run in runs(content.records):
+            loop = self.templates.loop(template(kind), _crosswalk(row, kind))
+            if kind == harvested.KIND:
+                run = harvested.having(run, row.prefix)
+            try:
+                parts += loop.render(run, constants, since)
+            except FAULTS:
+                parts += self._bearable(loop, run, row, constants, since, missed)
+        return text.clean(parts), missed
+
+    def _bearable(
+        self,
+        loop: Loop,
+        records: Sequence[Record],
+        row: Format,
+        constants: Mapping[str, str],
+        since: datetime | None,
+        missed: Missed,
+    ) -> list[str]:
+        """Return the records that can be made, one by one; `missed` gets the others."""
+        made: list[str] = []
+        for record in records:
+            try:
+                made += loop.render([record], constants, since)
+            except FAULTS as error:
+                name, line = loop.place(error)
+                where = f"{self.templates.path(name)}, line {line}"
+                missed.add(f"{record.identifier} is left out of {row.prefix}: {where}: {error!r}")
+        return made
+
+
+def template(kind: str) -> str:
+    """Return the template of a record of that kind; it includes a crosswalk."""
+    return _RECORDS.get(kind, _RECORD)
+
+
+def _crosswalk(row: Format, kind: str) -> str:
+    return f"crosswalks/{row.crosswalks[kind]}"
+
+
+def _within(content: RecordList) -> Sequence[Record]:
+    """Return the page's records without headers of what cannot be had."""
+    if content.within is None:
+        return content.records
+    return harvested.sifted(content.records, content.within.prefix)
+
+
+def _constants(row: Format, base_url: str, repository_name: str) -> Mapping[str, str]:
+    return {
+        "prefix": row.prefix,
+        "schema_location": f"{row.namespace} {row.schema_url(base_url)}",
+        "repository_name": repository_name,
+    }

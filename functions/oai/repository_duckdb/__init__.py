@@ -1,0 +1,1 @@
+"""The repository over DuckDB."""

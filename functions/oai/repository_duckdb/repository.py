@@ -1,0 +1,299 @@
+"""The repository over DuckDB: answers from the Parquet files of a store's snapshots."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from functions.database import engine
+from functions.database.columns import Columns
+from functions.database.files import FILE, Files
+from functions.oai.repository import Record, Selection, SetRow
+from functions.oai.repository_duckdb import rows as version
+from functions.oai.repository_duckdb.page import Page
+from functions.oai.repository_duckdb.sets import SetTable
+from functions.snapshot import identifier, position
+from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.position import Range
+from functions.snapshot.store import Reader
+from functions.store.catalog import Catalogue
+
+_IN_SET = (
+    "len(list_filter(list_concat(sets, left_sets), "
+    "lambda s: s = $set OR starts_with(s, $set || ':'))) > 0"
+)
+_KEPT = 64 << 20
+_MEMORY = 512
+_DEAD = f"SELECT position FROM {engine.table('$dead')} WHERE position BETWEEN $first AND $last"
+_LIVE = f"position NOT IN ({_DEAD})"
+_SLACK = 1.25
+"""How many times as many rows are read of a set as it should take by its mean density."""
+_MOST = 8
+"""Row groups that are read at once."""
+
+
+class DuckRepository:
+    """Implements Repository (functions.oai.repository) over a store. Safe to use from threads.
+
+    `kept` is about how many bytes of memory rows may take that the next page may need; with `ahead`
+    some of them are read before it is asked for, by a thread (see Files). `memory` is what the
+    database may take, in megabytes. What else answers from the same store, as the search for
+    captures does, shares its `catalogue` and `files`.
+    """
+
+    def __init__(
+        self, reader: Reader, kept: int = _KEPT, *, ahead: bool = False, memory: int = _MEMORY
+    ) -> None:
+        self.catalogue = self._catalogue = Catalogue(reader)
+        self.files = self._files = Files(reader, kept, ahead=ahead, memory=memory)
+        self._sets = SetTable(self._catalogue, self._files)
+        self.close, self.witness = self._files.close, self._catalogue.witness
+
+    def pointer(self) -> Pointer:
+        """Read the pointer, anew at each call; an empty one where there is none."""
+        return self._catalogue.pointer()
+
+    def manifest(self, snapshot: int) -> Manifest:
+        """Return a snapshot's manifest. Raises MissingObject where the snapshot was retired."""
+        return self._catalogue.manifest(snapshot)
+
+    def size(self, manifest: Manifest, selection: Selection) -> int:
+        """Return how many records the list has (see Repository.size)."""
+        shares = position.shares(manifest, selection.span)
+        if selection.set is None:
+            counts: Sequence[tuple[int, str, int]] = [
+                (s.number, kind, n) for s in manifest.sequences for kind, n in s.records.items()
+            ]
+        else:
+            counts = self._sets.listing(manifest, selection.set).counts
+        return sum(
+            round(n * shares.get(number, 0))
+            for number, kind, n in counts
+            if kind in selection.kinds
+        )
+
+    def page(
+        self,
+        manifest: Manifest,
+        selection: Selection,
+        limit: int,
+        *,
+        headers: bool,
+        fields: Collection[str] | None = None,
+    ) -> Sequence[Record]:
+        """Return the first `limit` records of the selection, by position."""
+        names = version.columns(headers=headers, of_set=selection.set is not None, fields=fields)
+        narrowed = version.Narrowed(manifest, names)
+        pages: list[Page] = []
+        missing = limit
+        for part in self._ranges(manifest, selection):
+            for file, groups in self._runs(manifest, part, selection.set, limit):
+                if missing <= 0:
+                    return self._filled(manifest, pages, headers=headers)
+                some = narrowed.of(groups)
+                for read in self._read(manifest, selection, part, file, groups, missing, some):
+                    if read["position"]:
+                        page = version.page(read, self._sets.stamps(manifest), selection.set)
+                        pages.append(page)
+                        missing -= len(page)
+        return self._filled(manifest, pages, headers=headers)
+
+    def record(
+        self, manifest: Manifest, identifier_: str, *, fields: Collection[str] | None = None
+    ) -> Record | None:
+        """Return the item's listed version, or None where the snapshot has no such item."""
+        key = identifier.lookup_key(identifier_)
+        positions: list[int] = []
+        for file, groups in self._catalogue.groups(manifest, "lookup", key, key):
+            sql = f"SELECT position FROM {FILE} WHERE key = $key"
+            rows = self._files.rows(sql, file, groups, key=key)
+            positions += [place for (place,) in rows]
+        names = version.columns(headers=False, of_set=False, fields=fields)
+        for place in sorted(positions, reverse=True):
+            selection = Selection(tuple(manifest.kinds()), Span(place, place))
+            for _ in self._ranges(manifest, selection):
+                for record in self._at(manifest, place, names):
+                    if record.identifier == identifier_:
+                        return record
+        return None
+
+    def _at(self, manifest: Manifest, place: int, names: tuple[str, ...]) -> Sequence[Record]:
+        """Return the record at a position, if its item has no later version."""
+        sql = f"SELECT 1 FROM {FILE} WHERE position = $place"
+        for file, _ in self._dead(manifest, place, place):
+            if self._files.rows(sql, file, place=place):
+                return ()
+        for file, groups in self._catalogue.groups(manifest, "records", place, place):
+            some = version.Narrowed(manifest, names).of(groups)
+            found = self._files.at(some, file, groups, place)
+            if found["position"]:
+                page = version.page(found, self._sets.stamps(manifest), None)
+                return self._filled(manifest, [page], headers=False)
+        return ()
+
+    def sets(
+        self,
+        manifest: Manifest,
+        after: str,
+        limit: int,
+        sequence: int | None = None,
+        *,
+        live: bool = True,
+    ) -> tuple[SetRow, ...]:
+        """Return up to `limit` sets whose specification sorts behind `after`."""
+        return self._sets.rows(manifest, after, limit, sequence, live=live)
+
+    def births(self, manifest: Manifest, specs: Sequence[str]) -> Mapping[str, int]:
+        """Return, of these specifications, the snapshot's sets with the sequence they began in."""
+        return self._sets.births(manifest, specs)
+
+    def has_set(self, manifest: Manifest, spec: str) -> bool:
+        """Tell whether the snapshot has the set."""
+        return self._sets.listing(manifest, spec).counts != ()
+
+    def _filled(
+        self, manifest: Manifest, pages: Sequence[Page], *, headers: bool
+    ) -> Sequence[Record]:
+        """Return the pages as one, with what documents have of records that are no captures."""
+        if not pages:
+            return ()
+        page = pages[0] if len(pages) == 1 else Page.joined(pages)
+        names = None if headers else version.lacking(page)
+        if names is None:
+            return page
+        found: dict[str, str] = {}
+        sql = f"SELECT * FROM {FILE} WHERE list_contains($names, identifier)"
+        if names:
+            for file, groups in self._catalogue.groups(manifest, "documents", names[0], names[-1]):
+                found.update(self._files.rows(sql, file, groups, names=names))
+        return tuple(version.filled(page, found))
+
+    def _ranges(self, manifest: Manifest, selection: Selection) -> Iterator[Range]:
+        """Yield where the selection's records lie, without publishes of which none is left."""
+        span = selection.span
+        if selection.set is None:
+            parts: tuple[Range, ...] = (Range(span.first, span.last, copied=False),)
+            living = position.living(manifest, selection.kinds)
+        else:
+            listing = self._sets.listing(manifest, selection.set)
+            parts = listing.ranges
+            living = {number for number, kind, _ in listing.counts if kind in selection.kinds}
+        stretches = position.stretches(manifest, living, selection.kinds)
+        for part in parts:
+            first, last = max(part.first, span.first), min(part.last, span.last)
+            for stretch in overlapping(stretches, first, last):
+                yield Range(max(first, stretch.first), min(last, stretch.last), part.copied)
+
+    def _runs(
+        self, manifest: Manifest, part: Range, spec: str | None, limit: int
+    ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
+        """Yield runs of row groups of one file, as few as are likely to fill the page."""
+        if part.copied:
+            assert spec is not None
+            span = Span(part.first, part.last)
+            bounds = self._catalogue.groups(
+                manifest, "copies", (spec, part.first), (spec, part.last), span
+            )
+        else:
+            bounds = self._catalogue.groups(manifest, "records", part.first, part.last)
+        needed = float(limit)
+        if spec is not None and not part.copied:
+            needed *= _SLACK / self._sets.density(manifest, spec)
+        for file, groups in bounds:
+            start = 0
+            while start < len(groups):
+                rows, end = 0, start
+                while end < len(groups) and (rows < needed or end == start):
+                    rows += position.rows_in(groups[end], part)
+                    end += 1
+                    if end - start == _MOST:
+                        break
+                yield file, groups[start:end]
+                start = end
+
+    def _read(
+        self,
+        manifest: Manifest,
+        selection: Selection,
+        part: Range,
+        file: DataFile,
+        groups: Sequence[RowGroup],
+        limit: int,
+        names: tuple[str, ...],
+    ) -> Iterator[Columns]:
+        low = position.in_key(groups[0].first, selection.set, part.first)
+        high = position.in_key(groups[-1].last, selection.set, part.last)
+        first, last = max(part.first, low), min(part.last, high)
+        whole: Sequence[Columns] = ()
+        if limit > 1 and _is_whole(groups, selection.set, part):
+            with suppress(engine.OutOfMemory):  # with very long values only the page's rows fit
+                whole = self._files.whole(names, file, groups, first)
+        for read in whole:
+            chosen = self._chosen(manifest, read, selection, Span(first, last), limit)
+            yield chosen
+            limit -= len(chosen["position"])
+            self._expect(names, file, groups[-1], read, chosen)
+        if whole:
+            return
+        values: dict[str, Any] = {"first": first, "last": last, "kinds": list(selection.kinds)}
+        conditions = ["position BETWEEN $first AND $last", "list_contains($kinds, kind)"]
+        if selection.set is not None:
+            conditions.append("listing = $set" if part.copied else _IN_SET)
+            values["set"] = selection.set
+        local = self._catalogue.reader.local
+        dead = [str(local(f.key)) for f, _ in self._dead(manifest, first, last)]
+        if dead:
+            conditions.append(_LIVE)
+            values["dead"] = dead
+        where = " AND ".join(conditions)
+        yield self._files.columns(names, file, groups, where, limit, **values)
+
+    def _chosen(
+        self, manifest: Manifest, read: Columns, selection: Selection, span: Span, limit: int
+    ) -> Columns:
+        """Return of a row group the first `limit` rows that are of the selection."""
+        positions, kinds = read["position"], read["kind"]
+        start = bisect_left(positions, span.first)
+        end = bisect_right(positions, span.last)
+        dead: set[int] = set()
+        if limit and start < end:
+            for file, groups in self._dead(manifest, positions[start], positions[end - 1]):
+                for some in self._files.whole(("position",), file, groups, 0, entire=True):
+                    dead.update(some["position"])
+        if not dead and {*kinds[start:end]} <= {*selection.kinds}:
+            end = min(end, start + limit)
+            return {name: column[start:end] for name, column in read.items()}
+        chosen = [
+            row
+            for row in range(start, end)
+            if positions[row] not in dead and kinds[row] in selection.kinds
+        ][:limit]
+        return {name: [column[row] for row in chosen] for name, column in read.items()}
+
+    def _expect(
+        self,
+        names: tuple[str, ...],
+        file: DataFile,
+        group: RowGroup,
+        read: Columns,
+        chosen: Columns,
+    ) -> None:
+        """Have the next row group of the file read where the next page is likely to need it."""
+        count = len(chosen["position"])
+        left = group.rows - bisect_right(read["position"], chosen["position"][-1]) if count else 0
+        if 0 < left < 2 * count and group is not file.groups[-1]:
+            self._files.expect(names, file, file.groups[file.groups.index(group) + 1])
+
+    def _dead(
+        self, manifest: Manifest, first: int, last: int
+    ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
+        return self._catalogue.groups(manifest, "dead", first, last)
+
+
+def _is_whole(groups: Sequence[RowGroup], spec: str | None, part: Range) -> bool:
+    """Tell whether all rows of the row groups are of the list: then they are worth keeping."""
+    if not part.copied:
+        return spec is None
+    bounds = [bound for group in groups for bound in (group.first, group.last)]
+    return all(isinstance(bound, tuple) and bound[0] == spec for bound in bounds)

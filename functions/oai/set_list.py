@@ -1,0 +1,164 @@
+"""The list of sets: those with records first, each once, whatever is published meanwhile.
+
+OAI-PMH 2.0, sections 2.6 and 4.6. Which sets a list has, and in which order, is as of the publish
+at which it began. Sets never vanish, and each knows with which publishes it got and lost its last
+live record; so a later snapshot tells the same, should the list's own be retired.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from functions.config.configuration import Configuration
+from functions.oai import token as tokens
+from functions.oai.answer import NamedSet, Resumption, SetList
+from functions.oai.as_of import Reading
+from functions.oai.errors import NO_SETS, error
+from functions.oai.listing import kept_or_current, known, named
+from functions.oai.repository import Repository, SetRow
+from functions.oai.request import Request
+from functions.oai.set_cursor import EMPTIED, LIVE, NAMED, Place
+from functions.oai.token import Token
+from functions.snapshot import instant, setspec
+from functions.snapshot.errors import MissingObject
+from functions.snapshot.manifest import Manifest
+
+
+def configured(configuration: Configuration) -> tuple[str, ...]:
+    """Return the sets that the configuration names, sorted: they are there without records too."""
+    rules = (rule["set"] for rule in configuration["sets.rules"])
+    names, descriptions = configuration["sets.names"], configuration["sets.descriptions"]
+    return tuple(sorted({*names, *descriptions, *rules}))
+
+
+class SetLister:
+    """Answers ListSets."""
+
+    def __init__(self, repository: Repository, configuration: Configuration):
+        self._repository = repository
+        self._names = configuration["sets.names"]
+        self._descriptions = configuration["sets.descriptions"]
+        self._configured = configured(configuration)
+
+    def page(self, request: Request, reading: Reading, limit: int) -> SetList:
+        """Return the page that `request` asks for, as of `reading`, of up to `limit` sets."""
+        retired = False
+        if request.token is None:
+            manifest = self._repository.manifest(reading.entry.snapshot)
+            place, cursor = Place(_newest(manifest), LIVE, ""), 0
+            size = manifest.sets + len(self._lacking(manifest, place.sequence))
+        else:
+            # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
+            newest = self._repository.manifest(reading.reached)
+            token = Token.of_store(request.token, request.verb, newest)
+            if not known(self._repository, token.snapshot, reading):
+                raise tokens.refusal()
+            manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
+            token = named(self._repository, manifest, token, self._configured)
+            resumed = Place.from_text(token.after)
+            if resumed is None:
+                raise tokens.refusal()
+            place, cursor, size = resumed, token.cursor, token.size
+        try:
+            rows = self._rows(manifest, place, limit + 1)
+        except MissingObject:
+            # The snapshot was retired after its manifest was read.
+            if manifest.snapshot >= reading.entry.snapshot:
+                raise
+            manifest, retired = self._repository.manifest(reading.entry.snapshot), True
+            rows = self._rows(manifest, place, limit + 1)
+        if not rows:
+            raise tokens.refusal()
+        shown = self._shown(manifest, rows, limit, cursor, size)
+        more = shown.resumption is not None and shown.resumption.text != ""
+        return replace(shown, pinned=more and cursor > 0 and not retired)
+
+    def _shown(
+        self,
+        manifest: Manifest,
+        rows: Sequence[tuple[Place, SetRow | None]],
+        limit: int,
+        cursor: int,
+        size: int,
+    ) -> SetList:
+        more, rows = len(rows) > limit, rows[:limit]
+        reached, text = cursor + len(rows), ""
+        size = max(size, reached + 1) if more else reached
+        if more:
+            text = Token(
+                verb="ListSets",
+                snapshot=manifest.snapshot,
+                after=rows[-1][0].to_text(),
+                cursor=reached,
+                size=size,
+                namespace=manifest.namespace,
+                store=manifest.store,
+            ).to_text()
+        return SetList(
+            tuple(self._named(manifest, place.spec, row) for place, row in rows),
+            Resumption(text, size, cursor) if more or cursor else None,
+            manifest.snapshot,
+        )
+
+    def _rows(
+        self, manifest: Manifest, place: Place, limit: int
+    ) -> Sequence[tuple[Place, SetRow | None]]:
+        """Return up to `limit` sets behind a place; one without a record has no row."""
+        if not manifest.sets and not self._configured:
+            raise error(NO_SETS, "This repository has no sets.")
+        found: list[tuple[Place, SetRow | None]] = []
+        for stage in range(place.stage, NAMED + 1):
+            after = place.spec if stage == place.stage else ""
+            for spec, row in self._staged(
+                manifest, Place(place.sequence, stage, after), limit - len(found)
+            ):
+                found.append((Place(place.sequence, stage, spec), row))
+            if len(found) == limit:
+                break
+        return found
+
+    def _staged(
+        self, manifest: Manifest, place: Place, limit: int
+    ) -> Iterator[tuple[str, SetRow | None]]:
+        """Yield up to `limit` sets of one stage behind a place in it."""
+        if place.stage == NAMED:
+            behind = [s for s in self._lacking(manifest, place.sequence) if s > place.spec]
+            yield from ((spec, None) for spec in behind[:limit])
+            return
+        # The empty ones may be few among many: none is looked for that is not there.
+        if place.stage == EMPTIED and place.sequence == _newest(manifest):
+            limit = min(limit, manifest.emptied)
+        if limit:
+            live = place.stage == LIVE
+            rows = self._repository.sets(manifest, place.spec, limit, place.sequence, live=live)
+            yield from ((row.spec, row) for row in rows)
+
+    def _lacking(self, manifest: Manifest, sequence: int) -> Sequence[str]:
+        """Return the configured sets that had no record yet as of a publish."""
+        if not self._configured:
+            return ()
+        births = self._repository.births(manifest, self._configured)
+        return [s for s in self._configured if s not in births or births[s] > sequence]
+
+    def _named(self, manifest: Manifest, spec: str, row: SetRow | None) -> NamedSet:
+        live, deleted = (row.live, row.records - row.live) if row else (0, 0)
+        if row:  # in a format that is made otherwise since, no datestamp is older
+            floors = [m.since for m in manifest.formats.values() if m.since]
+            row = replace(row, last=max([row.last, *floors]))
+        told = "1 record" if live == 1 else f"{live} records"
+        if row:
+            dates = map(instant.to_text, (row.first, row.last))
+            told += ", datestamps from {} to {}".format(*dates)
+        own = self._descriptions.get(spec)
+        return NamedSet(
+            spec,
+            setspec.name(spec, self._names, row.name if row else None),
+            (own, told) if own else (told,),
+            live,
+            deleted,
+            row.first if row else None,
+            row.last if row else None,
+        )
+
+
+def _newest(manifest: Manifest) -> int:
+    return manifest.sequences[-1].number if manifest.sequences else 0

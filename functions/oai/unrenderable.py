@@ -1,0 +1,101 @@
+"""Documents: an answer and its XML, where a record that cannot be made does not spoil the rest.
+
+The renderer leaves such a record out. Where none is left, a list goes on with its next page, for a
+`<ListRecords>` holds at least one record (OAI-PMH 2.0, section 4.5) and an error would end the
+harvest; tokens, cursors and sizes count what was left out.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from functions.oai.answer import Answer, Failure, OneRecord, RecordList
+from functions.oai.errors import NO_FORMAT, NO_RECORDS, Fault
+from functions.oai.provider import Provider
+from functions.oai.render.render import NothingLeft, Renderer
+from functions.oai.render.sheet import Boundless, Room
+from functions.snapshot.errors import StoreError
+
+_LOG = logging.getLogger("sheaf")
+
+_MOST = 100_000  # records, so that a request has an end where a crosswalk fails for everything
+_STRETCH = 2_000  # records at once, where pages are shorter
+
+
+def document(
+    provider: Provider,
+    renderer: Renderer,
+    pairs: Sequence[tuple[str, str]],
+    url: str,
+    limit: int | None = None,
+    fits: Callable[[bytes], bool] = lambda body: True,
+    most: int = _MOST,
+    largest: int | None = None,
+) -> tuple[Answer, bytes]:
+    """Return the answer to decoded pairs that came to `url`, and its XML in UTF-8.
+
+    `limit` shortens the page of a list, and so do `largest` bytes of records. A record that by
+    itself makes a document which does not fit counts as one that cannot be made. Raises StoreError
+    where the store gives no answer, or none of `most` records in a row could be made.
+    """
+    base_url = provider.base_url(url)
+
+    def room() -> Room:
+        return Boundless() if largest is None else renderer.sheet(base_url, largest)
+
+    asked = answer = provider.answer(pairs, url, limit, room)
+    size, passed, is_page = limit, 0, True
+    while passed < most:
+        try:
+            body = renderer.document(answer)
+            _check_size(answer, body, fits)
+        except NothingLeft:
+            content = answer.content
+            if not (isinstance(content, RecordList) and not content.final and content.resumption):
+                failure = replace(answer, content=Failure((_fault(answer),)))
+                return failure, renderer.document(failure)
+            # What follows is looked through in stretches, each twice as long as the one before.
+            passed += content.count
+            pairs = [("verb", content.verb), ("resumptionToken", content.resumption.text)]
+            size, is_page = min(2 * content.count, _STRETCH), False
+        else:
+            if is_page:
+                return answer, body
+            size, is_page = limit, True  # some of the stretch can be made: by pages from here on
+        answer = _in_place(provider.answer(pairs, url, size, room), asked)
+    raise StoreError(f"of {passed} records in a row none could be made; the log says why")
+
+
+def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> None:
+    """Raise NothingLeft where a single record is too large to be handed over."""
+    content = answer.content
+    if isinstance(content, OneRecord):
+        record = content.record
+    elif isinstance(content, RecordList) and content.count == 1:
+        record = content.records[0]
+    else:
+        return
+    if not fits(body):
+        _LOG.error("%s is left out: %d bytes of XML are too large", record.identifier, len(body))
+        raise NothingLeft(record.identifier)
+
+
+def _fault(answer: Answer) -> Fault:
+    """Return what is told where nothing is left of an answer, nor anything follows."""
+    if isinstance(answer.content, RecordList):
+        return Fault(NO_RECORDS, "What matches cannot be given in that format.")
+    return Fault(NO_FORMAT, "This record cannot be given in that format.")
+
+
+def _in_place(found: Answer, asked: Answer) -> Answer:
+    """Return the answer to another token as one to what was asked.
+
+    Its list begins where it was asked to, and no cache may keep it for good.
+    """
+    content = found.content
+    if isinstance(content, RecordList) and isinstance(asked.content, RecordList):
+        rest, begun = content.resumption, asked.content.resumption
+        if rest is not None and begun is not None:
+            rest = replace(rest, cursor=begun.cursor)
+        content = replace(content, resumption=rest, pinned=False)
+    return replace(found, arguments=asked.arguments, content=content)

@@ -1,0 +1,1 @@
+"""URLs: authorities, endpoints and sort-friendly forms."""

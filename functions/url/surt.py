@@ -1,0 +1,125 @@
+"""Sort-friendly URI reordering: the key by which indexes of web archives are sorted.
+
+The rules are those of the Internet Archive's CDX: lower case; scheme, user, `www` and default
+port dropped; host reversed; escapes undone and made again as few as can be; session identifiers
+dropped; query arguments sorted. A URL without a host, or with one that is none, stays as it is.
+An IPv4 address is reversed as a name is, and an IPv6 address has no brackets, as in pywb and
+cdxj-indexer.
+"""
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from functions.url import authority
+
+METHOD = "__wb_method"
+"""The argument that tells the method of a request, as pywb and its like have it."""
+
+_REST = re.compile(r"([^?#]*)(?:\?([^#]*))?")
+_RUN = re.compile(r"/{2,}")
+_DOT_SEGMENT = re.compile(r"/\.{1,2}(?:/|$)")
+_ESCAPED = re.compile(rb"[^!-~]|[#%]")
+_HEX = re.compile(rb"%[0-9A-Fa-f]{2}")
+_ASPX_SESSION = re.compile(
+    r"/(?:\([0-9a-z]{24}\)|\((?:[a-z]\([0-9a-z]{24}\))+\))(/[^?]{1,300}?\.aspx)"
+)
+_PATH_SESSION = re.compile(r";jsessionid=[0-9a-z]{32}")
+_QUERY_SESSION = re.compile(
+    r"(?:(?:jsessionid|phpsessid|sid)=[0-9a-z]{32}"
+    r"|aspsessionid[a-z]{8}=[a-z]{24}"
+    r"|cfid=[^&]{1,100}&cftoken=[^&]{1,100})(?:&|$)"
+)
+
+
+def of(raw: bytes) -> str:
+    """Return the SURT of a URL's bytes, whatever they hold: ASCII, without spaces."""
+    url = authority.text(raw)
+    found = authority.split(url)
+    host = authority.parse(*found[:2]) if found else None
+    return key(url, host.surt if host else None, found[2] if found else 0)
+
+
+def of_request(raw: bytes, method: str | None, query: str | None) -> str:
+    """Return the SURT under which the answer to a request is found: ASCII, without spaces.
+
+    That of a GET, or of a method that is not known (None), is the URL's own. Any other has the
+    method and the `query` that stands for the request's body as arguments, as pywb has it.
+    """
+    if method is None:
+        return of(raw)
+    # pywb drops these of a whole URL, so they are gone before any of it is escaped.
+    return of(asked(raw, method, query).translate(None, b"\t\n\r").strip(b" "))
+
+
+def asked(raw: bytes, method: str, query: str | None) -> bytes:
+    """Return the URL that stands for a request: with its method and `query` as arguments."""
+    url = raw.partition(b"#")[0]
+    argument = f"{METHOD}={method}" + (f"&{query}" if query else "")
+    return url + (b"&" if b"?" in url else b"?") + argument.encode("utf-8", "surrogatepass")
+
+
+def key(url: str, host: str | None, path_at: int) -> str:
+    """Return the SURT of a URL's text, of which the path begins at `path_at`: ASCII, no spaces.
+
+    `host` is what its host is in a SURT, None where it has none.
+    """
+    if host is None:
+        return url
+    match = _REST.match(url, path_at)
+    path, query = match.groups() if match else ("", None)
+    rest = _path(path.replace("\\", "/"))
+    if query:
+        arguments = _query(query)
+        if arguments:
+            rest += "?" + arguments
+    return f"{host}){rest}"
+
+
+def _path(path: str) -> str:
+    path = _normal(path)
+    if ";" in path:
+        path = _PATH_SESSION.sub("", path)
+    if "(" in path:
+        path = _ASPX_SESSION.sub(r"\1", path)
+    if "//" in path:
+        path = _RUN.sub("/", path)
+    if "/." in path and _DOT_SEGMENT.search(path):
+        path = _without_dots(path)
+    if path.endswith("/"):
+        path = path[:-1]
+    return path or "/"
+
+
+def _query(query: str) -> str:
+    query = _normal(query)
+    if "id=" in query or "sessionid" in query:
+        query = _QUERY_SESSION.sub("", query).rstrip("&") if _QUERY_SESSION.search(query) else query
+    if "&" not in query:
+        return query
+    # By name, then by value: NUL, which no URL's text has, sorts before whatever a name may hold.
+    arguments = [argument.replace("=", "\0", 1) for argument in query.split("&")]
+    arguments.sort()
+    return "&".join(arguments).replace("\0", "=")
+
+
+def _normal(part: str) -> str:
+    """Undo escapes until none is left, then escape what must be; lower case."""
+    if "%" not in part:
+        return part.lower()
+    raw = part.encode("ascii")
+    # Each turn shortens the text, but crafted escapes of escapes shorten it by two bytes only.
+    for _ in range(8):
+        if not _HEX.search(raw):
+            break
+        raw = unquote_to_bytes(raw)
+    return _ESCAPED.sub(lambda match: b"%%%02x" % match[0][0], raw).decode("ascii").lower()
+
+
+def _without_dots(path: str) -> str:
+    kept: list[str] = []
+    for segment in path.split("/")[1:]:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    return "/" + "/".join(kept)
