@@ -33,11 +33,12 @@ prove-aws:
 # Those in Perl are installed first where that can be done, py-wacz into .venv-wacz, pywb into
 # .venv-pywb, and wabac.js into .npm-wabac where node is installed.
 clients: $(READY)
-	tests/whole/clients/install.sh
-	PYTHON=$(PYTHON) tests/wacz/install.sh
-	PYTHON=$(PYTHON) tests/wacz/replay/install.sh
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/whole/test_clients.py tests/whole/test_harvesters.py tests/wacz \
-		tests/content/test_content_pywb.py
+	tests/e2e/clients/install.sh
+	PYTHON=$(PYTHON) tests/builder/export/wacz/install.sh
+	PYTHON=$(PYTHON) tests/builder/export/wacz/replay/install.sh
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/e2e/test_clients.py \
+		tests/e2e/test_harvesters.py tests/builder/export/wacz \
+		tests/functions/content/test_pywb.py
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -88,7 +88,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 export RACE_SECONDS="${RACE_SECONDS:-12}"
 given=("$@")
 [ ${#given[@]} -gt 0 ] || given=(
-  tests/aws tests/builder/test_store.py tests/builder/test_integrity.py
+  tests/aws tests/builder/store/test_store.py tests/builder/verify/test_integrity.py
   "tests/crash/test_race.py::test_publishers_expiry_and_harvester_at_once[weed]"
 )
 # What was built is hundreds of megabytes, of which only what failed is worth to be looked at.

@@ -40,7 +40,7 @@ def pytest_sessionstart() -> None:
     """Let nothing wait for a disk: no test cuts the power, and a busy disk takes seconds.
 
     What a killed process wrote is there; that it is synced before it can be seen is shown by
-    tests/builder/test_lasting.py.
+    tests/builder/store/test_lasting.py.
     """
     os.fsync = lambda handle: None
     os.sync = lambda: None

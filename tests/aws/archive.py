@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.whole.conftest import warc
+from tests.e2e.conftest import warc
 
 SETTINGS = {
     "SHEAF_REPOSITORY_NAME": "Archiv <webu> & \u201espol.\u201c",

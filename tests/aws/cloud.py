@@ -22,8 +22,8 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from .build import ARCHITECTURE, sam
-from .runtime import BARE, free_port
+from tests.aws.build import ARCHITECTURE, sam
+from tests.aws.runtime import BARE, free_port
 
 PYTHON = Path(sys.prefix) / "ministack" / "bin" / "python"
 STACK = "sheaf-proof"

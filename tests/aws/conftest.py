@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.aws.archive import SETTINGS, Archive, publish
+from tests.aws.build import built
+from tests.aws.runtime import Runtime, running
 from tests.bucket import fresh
-
-from .archive import SETTINGS, Archive, publish
-from .build import built
-from .runtime import Runtime, running
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from urllib.error import HTTPError
 from urllib.request import Request as Post
 from urllib.request import urlopen
 
-from .request import Answer, Kind, Request, answer_of, dumped, http_api
+from tests.aws.request import Answer, Kind, Request, answer_of, dumped, http_api
 
 HANDLER = "functions.oai.function.handler"
 TIMEOUT = 28

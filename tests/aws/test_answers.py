@@ -8,10 +8,20 @@ from urllib.parse import quote
 import pytest
 
 from functions.http import caching
-
-from .archive import Archive
-from .request import FORM, HOST, KINDS, Answer, Kind, Request, asked, http_api, over_http, rest_api
-from .runtime import Runtime
+from tests.aws.archive import Archive
+from tests.aws.request import (
+    FORM,
+    HOST,
+    KINDS,
+    Answer,
+    Kind,
+    Request,
+    asked,
+    http_api,
+    over_http,
+    rest_api,
+)
+from tests.aws.runtime import Runtime
 
 TOKEN = re.compile(rb"<resumptionToken[^>]*>([^<]+)</resumptionToken>")
 _DATE = re.compile(rb"<responseDate>[^<]+</responseDate>")

@@ -12,11 +12,10 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from tests.aws.archive import SETTINGS, Archive, pages
+from tests.aws.request import KINDS, Kind, Request
+from tests.aws.runtime import Runtime, running
 from tests.bucket import fresh
-
-from .archive import SETTINGS, Archive, pages
-from .request import KINDS, Kind, Request
-from .runtime import Runtime, running
 
 HANDLER = "functions.content.function.handler"
 LARGE = bytes(range(256)) * 40_000

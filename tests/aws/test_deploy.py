@@ -18,12 +18,12 @@ import pytest
 from botocore.exceptions import ClientError
 from sickle import Sickle
 
-from .archive import Archive, pages
-from .cloud import STACK, Cloud, running
-from .cloud import Stack as Deployed
-from .request import Answer, Request, asked, over_http
-from .test_answers import undated
-from .test_limits import unavailable
+from tests.aws.archive import Archive, pages
+from tests.aws.cloud import STACK, Cloud, running
+from tests.aws.cloud import Stack as Deployed
+from tests.aws.request import Answer, Request, asked, over_http
+from tests.aws.test_answers import undated
+from tests.aws.test_limits import unavailable
 
 PARAMETERS = {
     "RepositoryName": "Archiv",

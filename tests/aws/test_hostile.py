@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.oai.validity import valid
-
-from .archive import Archive
-from .request import FORM, KINDS, Answer, Request, answer_of, asked, http_api, rest_api
-from .runtime import FunctionError, Runtime, running
-from .test_answers import DC, TOKEN
-from .test_limits import LEAKS, MOST
+from tests.aws.archive import Archive
+from tests.aws.request import FORM, KINDS, Answer, Request, answer_of, asked, http_api, rest_api
+from tests.aws.runtime import FunctionError, Runtime, running
+from tests.aws.test_answers import DC, TOKEN
+from tests.aws.test_limits import LEAKS, MOST
+from tests.functions.oai.validity import valid
 
 BLOCKED = "\r\nX-Evil: 1\r\n\r\n<script>"
 

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.aws.archive import SETTINGS, Archive, pages
+from tests.aws.request import Answer, Request, answer_of, asked, dumped, http_api
+from tests.aws.runtime import FunctionError, running
+from tests.aws.test_answers import DC, TOKEN
 from tests.bucket import fresh
 from tests.proxy import Fault, Slow, Trickle, always, proxied
-
-from .archive import SETTINGS, Archive, pages
-from .request import Answer, Request, answer_of, asked, dumped, http_api
-from .runtime import FunctionError, running
-from .test_answers import DC, TOKEN
 
 MOST = 6_291_556
 """Bytes that Lambda hands over of an answer (6 MB, and 100 bytes of its own)."""

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.aws.archive import SETTINGS, Archive, pages
+from tests.aws.runtime import FunctionError, Runtime, running
 from tests.bucket import fresh
-from tests.whole.conftest import warc
-
-from .archive import SETTINGS, Archive, pages
-from .runtime import FunctionError, Runtime, running
+from tests.e2e.conftest import warc
 
 HANDLER = "builder.aws.publisher.handler"
 EVENT = json.dumps({"source": "aws.s3", "detail-type": "Object Created"}).encode()

@@ -19,9 +19,8 @@ from cfnlint.config import ManualArgs
 from samtranslator.translator.transform import transform
 
 from tests import test_template as ours
+from tests.aws.build import built, sam
 from tests.template import TEMPLATE, Stack, load
-
-from .build import built, sam
 
 REGIONS = ["us-east-1", "eu-central-1"]
 WHOLE = load(TEMPLATE.read_text("utf-8"))

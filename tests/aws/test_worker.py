@@ -5,11 +5,10 @@ from contextlib import closing
 from pathlib import Path
 
 from builder.filesets.strategies.keys import RECORD
+from tests.aws.runtime import running
 from tests.bucket import fresh
-from tests.filesets.invenio import BODIES, Site
-from tests.filesets.server import serving, status
-
-from .runtime import running
+from tests.builder.filesets.invenio import BODIES, Site
+from tests.builder.filesets.server import serving, status
 
 HANDLER = "builder.aws.fileset_worker.handler"
 

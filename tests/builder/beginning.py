@@ -9,8 +9,7 @@ from pathlib import Path
 
 from builder.snapshot import set_listings
 from functions.snapshot import layout
-
-from .conftest import World
+from tests.builder.conftest import World
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="sheaf-beginnings-")
 """It goes when the process ends."""

@@ -1,6 +1,6 @@
 """The worlds and homes of the other packages."""
 
-from ..builder.conftest import world
-from ..whole.conftest import home
+from tests.builder.conftest import world
+from tests.e2e.conftest import home
 
 __all__ = ["home", "world"]

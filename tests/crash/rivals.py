@@ -22,8 +22,7 @@ from functions.config import configuration
 from functions.snapshot import pointer
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
-
-from ..builder.conftest import NAMESPACE, capture
+from tests.builder.conftest import NAMESPACE, capture
 
 _ITEMS = 6  # of each publisher that change again and again
 _LEAST = 3  # publishes of each, however long they take

@@ -21,10 +21,9 @@ from functions.snapshot.manifest import Manifest
 from functions.snapshot.version import VERSION
 from functions.store.catalog import Catalogue
 from functions.store.folder import FolderReader
-
-from ..oai.client import content, event
-from ..whole.conftest import Home, Result, make_home, warc
-from ..whole.test_commands import one_line
+from tests.e2e.conftest import Home, Result, make_home, warc
+from tests.e2e.test_commands import one_line
+from tests.functions.oai.client import content, event
 
 PAGES = {f"http://a{n}.cz/": b"<title>A page</title>" for n in range(12)}
 MORE = {f"http://b{n}.cz/": b"<title>Another</title>" for n in range(3)}

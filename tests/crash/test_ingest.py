@@ -13,13 +13,12 @@ import pytest
 from builder.ingest.cdx import reader
 from builder.intake import intake
 from builder.store.folder import FolderStore
-
-from ..builder.indexes import line
-from ..builder.test_ingest import archive, ingested, intake_of
-from ..extent import places
-from ..whole.conftest import Home, warc
-from . import ending
-from .work import Killer
+from tests.builder.indexes import line
+from tests.builder.ingest.test_ingest import archive, ingested, intake_of
+from tests.crash import ending
+from tests.crash.work import Killer
+from tests.e2e.conftest import Home, warc
+from tests.extent import places
 
 SPLIT = 4000
 _LONG = 600  # seconds, after which a process is taken to stand still

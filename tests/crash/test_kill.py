@@ -31,13 +31,12 @@ from functions.oai.handler import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.store.catalog import Catalogue
-
-from ..builder.beginning import begin
-from ..builder.conftest import NAMESPACE, Clock, World, capture
-from ..extent import EVERY
-from ..oai.client import content, event
-from ..whole.conftest import warc
-from .work import COMMANDS, IDENTITY, work
+from tests.builder.beginning import begin
+from tests.builder.conftest import NAMESPACE, Clock, World, capture
+from tests.crash.work import COMMANDS, IDENTITY, work
+from tests.e2e.conftest import warc
+from tests.extent import EVERY
+from tests.functions.oai.client import content, event
 
 HOUR = timedelta(hours=1)
 

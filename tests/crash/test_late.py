@@ -16,13 +16,12 @@ from functions.snapshot import instant, layout
 from functions.snapshot.manifest import Manifest
 from functions.snapshot.pointer import Pointer
 from functions.store.catalog import Catalogue
-
-from ..builder.beginning import begin
-from ..builder.conftest import World, capture
-from ..builder.test_expire import aged
-from ..builder.test_hazards import Killed, urls
-from ..builder.test_publish import listed
-from ..oai.client import Client
+from tests.builder.beginning import begin
+from tests.builder.conftest import World, capture
+from tests.builder.publish.test_hazards import Killed, urls
+from tests.builder.publish.test_publish import listed
+from tests.builder.snapshot.test_expiry import aged
+from tests.functions.oai.client import Client
 
 
 class Slow(FolderStore):

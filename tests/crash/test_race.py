@@ -20,11 +20,10 @@ import pytest
 from lxml import etree
 
 from builder.publish.publish import publish
-
-from ..bucket import fresh
-from ..extent import SECONDS
-from ..oai.validity import OAI, valid
-from .rivals import Place, outside, settings
+from tests.bucket import fresh
+from tests.crash.rivals import Place, outside, settings
+from tests.extent import SECONDS
+from tests.functions.oai.validity import OAI, valid
 
 LONG = pytest.mark.skipif("RACE_SECONDS" not in os.environ, reason="RACE_SECONDS is not given")
 _PATIENCE = 100  # half seconds, on the busiest machine

@@ -23,8 +23,7 @@ from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.config import configuration
 from functions.snapshot import layout
-
-from ..builder.conftest import NAMESPACE, Clock, capture
+from tests.builder.conftest import NAMESPACE, Clock, capture
 
 SETTINGS = configuration.parse(f'[repository]\nnamespace = "{NAMESPACE}"\n', {})
 IDENTITY = "0123456789abcdef" * 2

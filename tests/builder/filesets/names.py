@@ -1,0 +1,34 @@
+"""Names of hosts for tests: those of the fake server lead to it, whatever the port; no look-ups."""
+
+import re
+import socket
+from dataclasses import dataclass, field
+
+from builder.http.addresses import Guard, SocketAddress, is_public
+from builder.http.errors import NotHad
+from tests.builder.filesets.server import Server
+
+_LITERAL = re.compile(r"[0-9a-fx.:]+|localhost")
+
+
+@dataclass
+class Names:
+    """Where hosts are: at the fake server, or, for those in `elsewhere`, at an address.
+
+    Addresses are refused as in earnest; the fake server's own address by its number is one.
+    """
+
+    server: Server
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    guard: Guard = field(default_factory=lambda: Guard(frozenset({80, 443})))
+
+    def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
+        if _LITERAL.fullmatch(host):
+            return self.guard.addresses(host, port)
+        if port not in self.guard.ports:
+            raise NotHad("port-refused", f"{host}:{port}")
+        if (address := self.elsewhere.get(host)) is not None and not is_public(address):
+            raise NotHad("address-refused", f"{host} is {address}")
+        if host not in self.server.hosts():
+            raise NotHad("dns", f"{host}: no such name in this test")
+        return [(socket.AF_INET, ("127.0.0.1", self.server.port))]

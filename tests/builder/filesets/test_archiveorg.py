@@ -1,0 +1,527 @@
+"""Files in items of archive.org: put there once, told again, never written over."""
+
+import hashlib
+import io
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.filesets.ingest import Ingest
+from builder.filesets.item import (
+    Description,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+    Licence,
+    Person,
+    Request,
+    Resource,
+)
+from builder.filesets.protocols import Api, FilesetError
+from builder.filesets.result import result
+from builder.filesets.strategies import archiveorg_item
+from builder.filesets.strategies.archiveorg import Items
+from builder.filesets.strategies.archiveorg_client import Archive
+from builder.filesets.strategies.keys import place
+from builder.store.folder import FolderStore
+from tests.builder.filesets.body import Body, Generated, chunks
+from tests.builder.filesets.ias3 import KEYS, Internet, internet
+from tests.builder.filesets.server import Server, served, then
+from tests.builder.filesets.test_s3 import strategy
+from tests.builder.filesets.world import World, manifest_file, settings_of
+
+BODIES: dict[str, Body] = {
+    "data/a.csv": b"hive,kg\n1,20\n",
+    "č b.txt": "Včela\n".encode(),
+    "empty": b"",
+    "large.bin": Generated(9 << 20),
+}
+HOST = "https://data.example.org/files/"
+
+
+@pytest.fixture
+def site() -> Iterator[Internet]:
+    with internet() as made:
+        yield made
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path / "store")
+
+
+def item_of(
+    server: Server, bodies: dict[str, Body], digests: str = "md5", **given: Any
+) -> FilesetPlatformItem:
+    manifest = [
+        manifest_file(server.add(f"{HOST}{number}", served(body)), body, path, digests)
+        for number, (path, body) in enumerate(bodies.items())
+    ]
+    found = FilesetPlatformItem(
+        platform_name="dataverse",
+        platform_domain="data.example.org",
+        platform_id="doi:10.5072/FK2/HIVES",
+        version="1.0",
+        manifest=tuple(manifest),
+        web_base_url="https://data.example.org/set/1",
+        description=Description(
+            title="Váhy úlů",
+            creators=(Person(name="Včela, Jana"), Person(name="Roj, Petr")),
+            subjects=("bees",),
+            doi="10.5072/fk2/hives",
+            licences=(Licence("CC0", "CC0-1.0", "https://example.org/cc0"),),
+        ),
+    )
+    return replace(found, **given)
+
+
+def asked(
+    site: Internet, there: World, store: FolderStore, name: str = "archiveorg-fileset", **more: Any
+) -> Items:
+    archive = Archive(
+        access=KEYS[0], secret=KEYS[1], adapters=site.adapters(), tries=3, rest=0.0,
+        **{key: more.pop(key) for key in list(more) if key in ("go_on", "sleep")},
+    )  # fmt: skip
+    settings = settings_of({f"fileset.{key}": value for key, value in more.items()})
+    scratch = store.root.parent / "scratch"
+    scratch.mkdir(exist_ok=True)
+    return Items(name, store, there.downloader(), settings, archive, scratch)
+
+
+def whole(body: Body) -> bytes:
+    return b"".join(chunks(body))
+
+
+def refused(run: Items, item: FilesetPlatformItem) -> FilesetError:
+    with pytest.raises(FilesetError) as raised:
+        run.process(item)
+    return raised.value
+
+
+def test_each_file_is_put_and_the_record_comes_last(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, BODIES)
+    run = asked(site, there, store)
+    assert run.check_existing(item) is None
+    found = run.process(item)
+    assert (found.ingest_strategy, found.status) == ("archiveorg-fileset", "success")
+    name = archiveorg_item.name(item)
+    assert site.items == {name: {path: whole(body) for path, body in BODIES.items()}}
+    for file in found.manifest:
+        assert (file.status, file.key, file.offset) == ("verified", None, None)
+        assert file.sha256 == hashlib.sha256(whole(BODIES[file.path])).hexdigest()
+        assert file.terminal_url == file.platform_url
+    assert list(store.keys("filesets/")) == [place(item) + "fileset.json"]
+    assert not list((store.root.parent / "scratch").iterdir())
+
+
+def test_an_item_tells_what_it_is(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1"}, archiveorg_item_meta={"collection": ["bees"]})
+    asked(site, there, store).process(item)
+    (told,) = site.metadata.values()
+    assert told == {
+        "mediatype": ["data"],
+        "title": ["Váhy úlů"],
+        "creator": ["Včela, Jana", "Roj, Petr"],
+        "subject": ["bees"],
+        "licenseurl": ["https://example.org/cc0"],
+        "external-identifier": ["urn:doi:10.5072/fk2/hives"],
+        "originalurl": ["https://data.example.org/set/1"],
+        "version": ["1.0"],
+        "collection": ["bees"],
+    }
+
+
+def test_one_file_alone(server: Server, there: World, site: Internet, store: FolderStore) -> None:
+    item = item_of(server, {"a.csv": b"1,2\n"})
+    found = asked(site, there, store, "archiveorg-file").process(item)
+    assert found.status == "success-file"
+    assert found.file_file_meta is not None
+    assert found.file_file_meta.sha256hex == hashlib.sha256(b"1,2\n").hexdigest()
+    assert found.file_terminal is not None
+    assert found.file_terminal.terminal_url == f"{HOST}0"
+
+
+@pytest.mark.parametrize("name", ["archiveorg-fileset", "archiveorg-fileset-bundled"])
+def test_the_same_request_again_puts_nothing(
+    server: Server, there: World, site: Internet, store: FolderStore, name: str
+) -> None:
+    item = item_of(server, BODIES)
+    found = asked(site, there, store, name).process(item)
+    server.forget()
+    site.log.clear()
+    again = asked(site, there, store, name).check_existing(item)
+    assert again == replace(found, status="success-existing")
+    assert not server.asked()
+    assert not site.puts()
+
+
+def test_what_another_strategy_keeps_is_kept(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"})
+    found = strategy(store, there).process(item)
+    again = asked(site, there, store).check_existing(item)
+    assert again == replace(found, status="success-existing")
+    assert not site.log
+
+
+def test_a_run_that_broke_off_is_gone_on_with(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"})
+    run = asked(site, there, store)
+    found = run.process(item)
+    store.remove(place(item) + "fileset.json")
+    del site.items[archiveorg_item.name(item)]["b"]
+    server.forget()
+    site.log.clear()
+    again = run.process(item)
+    assert [(f.path, f.status) for f in again.manifest] == [("a", "exists"), ("b", "verified")]
+    assert [a.url for a in server.asked()] == [f"{HOST}1"]
+    assert [path.rpartition("/")[2] for path in site.puts()] == ["b"]
+    assert [f.md5 for f in again.manifest] == [f.md5 for f in found.manifest]
+
+
+def test_what_was_deleted_there_is_put_again_as_it_was(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"}, digests="")
+    run = asked(site, there, store)
+    found = run.process(item)
+    assert [f.status for f in found.manifest] == ["unverified"] * 2
+    del site.items[archiveorg_item.name(item)]["b"]
+    assert run.check_existing(item) is None
+    assert run.process(item) == found
+    server.add(f"{HOST}1", served(b"3"))
+    del site.items[archiveorg_item.name(item)]["b"]
+    assert refused(run, item).status.startswith("mismatch-")
+    assert "b" not in site.items[archiveorg_item.name(item)]
+
+
+@pytest.mark.parametrize("name", ["archiveorg-fileset", "archiveorg-fileset-bundled"])
+def test_what_was_altered_there_is_told_and_not_written_over(
+    server: Server, there: World, site: Internet, store: FolderStore, name: str
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"})
+    run = asked(site, there, store, name)
+    run.process(item)
+    kept = site.items[archiveorg_item.name(item)]
+    altered = "bundle.zip" if name.endswith("bundled") else "b"
+    kept[altered] = b"other"
+    found = run.check_existing(item)
+    assert found is not None
+    assert found.status == "mismatch-existing"
+    assert altered in found.detail
+    expected = "mismatch-existing" if altered == "bundle.zip" else "exists"
+    assert [f.status for f in found.manifest] == [expected, "mismatch-existing"]
+    assert refused(run, item).status == "mismatch-existing"
+    assert kept[altered] == b"other"
+
+
+@pytest.mark.parametrize("digests", ["md5", ""])
+def test_another_file_of_that_name_is_not_written_over(
+    server: Server, there: World, site: Internet, store: FolderStore, digests: str
+) -> None:
+    item = item_of(server, {"a": b"1"}, digests=digests)
+    site.items[archiveorg_item.name(item)] = {"a": b"!"}
+    error = refused(asked(site, there, store), item)
+    assert error.status == "mismatch-existing"
+    assert [f.status for f in error.manifest] == ["mismatch-existing"]
+    assert not site.puts()
+
+
+def test_a_file_without_a_digest_that_is_there_is_not_put_again(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1"}, digests="")
+    site.items[archiveorg_item.name(item)] = {"a": b"1"}
+    found = asked(site, there, store).process(item)
+    assert [f.status for f in found.manifest] == ["unverified"]
+    assert not site.puts()
+
+
+def test_what_archive_org_works_on_counts_as_there(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"})
+    site.slow = True
+    run = asked(site, there, store)
+    found = run.process(item)
+    assert found.status == "success"
+    assert run.check_existing(item) == replace(found, status="success-existing")
+
+
+def test_a_bundle_is_one_zip_of_all(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, BODIES)
+    found = asked(site, there, store, "archiveorg-fileset-bundled").process(item)
+    assert (found.status, found.bundle_archiveorg_path) == ("success", "bundle.zip")
+    kept = site.items[archiveorg_item.name(item)]
+    assert list(kept) == ["bundle.zip"]
+    body = kept["bundle.zip"]
+    assert found.bundle_file_meta is not None
+    assert found.bundle_file_meta.sha256hex == hashlib.sha256(body).hexdigest()
+    with zipfile.ZipFile(io.BytesIO(body)) as bundle:
+        assert bundle.testzip() is None
+        assert {n: bundle.read(n) for n in bundle.namelist()} == {
+            path: whole(given) for path, given in BODIES.items()
+        }
+    for file in found.manifest:
+        assert file.key is None
+        assert file.offset is not None
+        wanted = whole(BODIES[file.path])
+        assert body[file.offset : file.offset + len(wanted)] == wanted
+
+
+def test_a_bundle_that_is_there_and_not_recorded_is_not_put_again(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"})
+    run = asked(site, there, store, "archiveorg-fileset-bundled")
+    found = run.process(item)
+    store.remove(place(item) + "fileset.json")
+    site.log.clear()
+    again = run.process(item)
+    assert again.bundle_file_meta == found.bundle_file_meta
+    assert not site.puts()
+
+
+def test_a_large_member_that_breaks_off_begins_the_bundle_anew(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    body = Generated(10 << 20)
+    item = item_of(server, {"a": b"1", "b": body})
+    broken = served(body, cut=9 << 20, ranges=False, etag=None, modified=None)
+    server.add(f"{HOST}1", then(broken, served(body, ranges=False)))
+    found = asked(site, there, store, "archiveorg-fileset-bundled").process(item)
+    assert found.status == "success"
+    with zipfile.ZipFile(
+        io.BytesIO(site.items[archiveorg_item.name(item)]["bundle.zip"])
+    ) as bundle:
+        assert bundle.read("b") == whole(body)
+
+
+@pytest.mark.parametrize(
+    ("refusals", "puts"), [([503], 2), ([503, 500], 3), ([503, 503, 503], 3), ([403], 1)]
+)
+def test_refusals_that_pass_are_tried_again(
+    server: Server, there: World, site: Internet, store: FolderStore, refusals: list[int], puts: int
+) -> None:
+    item = item_of(server, {"a": b"1"})
+    site.refusals = list(refusals)
+    run = asked(site, there, store)
+    if puts > len(refusals):
+        assert run.process(item).status == "success"
+    else:
+        error = refused(run, item)
+        assert error.status == "error-store-upload"
+        assert "archive.org" in error.detail
+        assert list(store.keys("filesets/")) == []
+    assert len(site.puts()) == puts
+
+
+def test_rests_between_tries_hear_of_an_end(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    slept: list[float] = []
+
+    def go_on() -> None:
+        if len(slept) > 3:
+            raise FilesetError("cancelled")
+
+    run = asked(site, there, store, go_on=go_on, sleep=slept.append)
+    run = replace(run, archive=replace(run.archive, rest=3600.0))
+    site.refusals = [503]
+    assert refused(run, item_of(server, {"a": b"1"})).status == "cancelled"
+    assert len(slept) == 4
+
+
+@pytest.mark.parametrize("unread", [[500], [500, 500, 500]])
+def test_metadata_that_is_not_had_is_asked_for_again(
+    server: Server, there: World, site: Internet, store: FolderStore, unread: list[int]
+) -> None:
+    item = item_of(server, {"a": b"1"})
+    run = asked(site, there, store)
+    run.process(item)
+    site.unread = list(unread)
+    if len(unread) < 3:
+        assert run.check_existing(item) is not None
+    else:
+        with pytest.raises(FilesetError) as raised:
+            run.check_existing(item)
+        assert raised.value.status == "error-store-verify"
+
+
+def test_what_is_put_and_comes_out_other_is_told(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    site.spoils = True
+    error = refused(asked(site, there, store), item_of(server, {"a": b"12"}))
+    assert error.status == "error-store-verify"
+    assert list(store.keys("filesets/")) == []
+
+
+@pytest.mark.parametrize("keys", [(None, None), ("access", None), ("access", "")])
+def test_without_keys_nothing_is_fetched(
+    server: Server, there: World, site: Internet, store: FolderStore, keys: Any
+) -> None:
+    run = asked(site, there, store)
+    run = replace(run, archive=replace(run.archive, access=keys[0], secret=keys[1]))
+    error = refused(run, item_of(server, {"a": b"1"}))
+    assert error.status == "not-implemented"
+    assert "IA_ACCESS_KEY" in error.detail
+    assert not server.asked()
+    assert not site.log
+
+
+def test_keys_come_from_the_environment_that_is_given() -> None:
+    environment = {"IA_ACCESS_KEY": "a", "IA_SECRET_KEY": "b", "HOME": "/"}
+    settings = settings_of({"fileset.tries": 7, "fileset.backoff_seconds": 2})
+    made = Archive.of(environment, settings, "Sheaf/test", lambda: None)
+    assert (made.access, made.secret, made.tries, made.rest) == ("a", "b", 7, 2)
+    made.check()
+    with pytest.raises(FilesetError):
+        Archive.of({}, settings, "Sheaf/test", lambda: None).check()
+
+
+def test_wrong_keys_are_refused(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    run = asked(site, there, store)
+    run = replace(run, archive=replace(run.archive, secret="wrong"))
+    assert refused(run, item_of(server, {"a": b"1"})).status == "error-store-upload"
+    assert len(site.puts()) == 1
+
+
+def test_without_the_library_it_is_told_what_to_install(
+    server: Server, there: World, site: Internet, store: FolderStore, monkeypatch: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "internetarchive", None)
+    error = refused(asked(site, there, store), item_of(server, {"a": b"1"}))
+    assert error.status == "not-implemented"
+    assert "archiveorg" in error.detail
+
+
+def test_a_file_that_fails_ends_it_and_leaves_no_record(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2", "c": b"3"})
+    server.add(f"{HOST}1", served(b"!"))
+    error = refused(asked(site, there, store), item)
+    assert error.status == "mismatch-md5"
+    assert [f.status for f in error.manifest] == ["verified", "mismatch-md5", "skipped"]
+    assert list(site.items[archiveorg_item.name(item)]) == ["a"]
+    assert list(store.keys("filesets/")) == []
+    assert not list((store.root.parent / "scratch").iterdir())
+
+
+def hosted(site: Internet) -> FilesetPlatformItem:
+    """Return a dataset that archive.org hosts itself."""
+    site.items["hives"] = {"a": b"1", "b": b"22"}
+    manifest = [
+        FilesetManifestFile(path=path, size=len(body), md5=hashlib.md5(body).hexdigest(),
+                            platform_url=f"https://archive.org/download/hives/{path}")
+        for path, body in site.items["hives"].items()
+    ]  # fmt: skip
+    return FilesetPlatformItem(
+        platform_name="archiveorg",
+        platform_domain="archive.org",
+        platform_id="hives",
+        archiveorg_item_name="hives",
+        manifest=tuple(manifest),
+    )
+
+
+def test_what_archive_org_hosts_is_there_already(
+    server: Server, there: World, site: Internet, store: FolderStore
+) -> None:
+    item = hosted(site)
+    run = asked(site, there, store)
+    run = replace(run, archive=replace(run.archive, access=None, secret=None))
+    found = run.process(item)
+    assert (found.status, [f.status for f in found.manifest]) == ("success", ["exists"] * 2)
+    assert found.manifest[1].sha1 == hashlib.sha1(b"22").hexdigest()
+    assert run.check_existing(item) == replace(found, status="success-existing")
+    assert not site.puts()
+    assert not server.asked()
+
+
+@pytest.mark.parametrize("change", ["gone", "other"])
+def test_what_archive_org_hosts_and_changes_meanwhile_is_told(
+    there: World, site: Internet, store: FolderStore, change: str
+) -> None:
+    item = hosted(site)
+    if change == "gone":
+        del site.items["hives"]["a"]
+    else:
+        site.items["hives"]["a"] = b"3"
+    assert refused(asked(site, there, store), item).status == "changed-during-ingest"
+
+
+@pytest.mark.parametrize("bundle", ["never", "always"])
+def test_a_request_tells_the_item_that_has_its_files(
+    server: Server, there: World, site: Internet, store: FolderStore, bundle: str
+) -> None:
+    item = item_of(server, {"a": b"1", "b": b"2"})
+    api = f"{HOST}api"
+    settings = settings_of({"fileset.backend": "archiveorg", "fileset.bundle": bundle})
+
+    class Platform:
+        name = "dataverse"
+
+        def match_request(self, request: Request, resource: Resource) -> bool:
+            return True
+
+        def process_request(
+            self, request: Request, resource: Resource, api: Api
+        ) -> FilesetPlatformItem:
+            return item
+
+    ingest = Ingest(
+        detect=lambda request, _: (Resource(url=request.base_url), Platform()),
+        api=there.ways.api,
+        strategy=lambda name, until, go_on: asked(site, there, store, name),
+        settings=settings,
+        clock=lambda: datetime(2026, 11, 22, tzinfo=UTC),
+        seconds=600,
+    )
+    told = result(ingest.process(Request(api)))
+    (name,) = site.items
+    assert (told["status"], told["archiveorg_item_name"]) == ("success", name)
+    if bundle == "always":
+        assert told["fileset_bundle"]["archiveorg_bundle_path"] == "bundle.zip"
+        assert told["fileset_bundle"]["file_meta"]["size_bytes"] == len(
+            site.items[name]["bundle.zip"]
+        )
+    again = result(ingest.process(Request(api)))
+    assert (again["status"], again["archiveorg_item_name"]) == ("success-existing", name)
+
+
+def test_names_of_items_are_what_archive_org_takes(server: Server) -> None:
+    item = item_of(server, {"a": b"1"})
+    name = archiveorg_item.name(item)
+    assert name.startswith("data.example.org-doi-10.5072-FK2-HIVES-1.0-")
+    others = [
+        replace(item, version="2.0"),
+        replace(item, platform_id="doi:10.5072/FK2-HIVES"),
+        replace(item, manifest=(replace(item.files[0], md5="0" * 32),)),
+        replace(item, platform_id="č" * 300),
+        replace(item, platform_id="x" * 300),
+    ]
+    names = {archiveorg_item.name(other) for other in others} | {name}
+    assert len(names) == 6
+    for one in names:
+        assert 5 <= len(one) <= 80
+        assert one.isascii()
+        assert set(one) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")
+        assert one[0].isalnum()

@@ -1,0 +1,159 @@
+"""archive.org: items, with what was put into them and without what was made of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.filesets.item import FilesetPlatformItem, Person, Request, Resource
+from builder.filesets.platforms.archiveorg import ArchiveOrg
+from builder.filesets.protocols import FilesetError
+from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.samples import ARCHIVEORG, MD5, SHA1, archiveorg
+
+PAGE = "https://archive.org/details/honey-1903"
+REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "archiveorg"
+
+
+def item(given: Any, url: str = PAGE, api: str = ARCHIVEORG) -> FilesetPlatformItem:
+    return ArchiveOrg().process_request(Request(url), Resource(url=url), Answers({api: given}))
+
+
+def refused(given: Any, url: str = PAGE) -> tuple[str, str]:
+    with pytest.raises(FilesetError) as caught:
+        item(given, url)
+    return caught.value.status, caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("url", "known"),
+    [
+        (PAGE, True),
+        ("https://www.archive.org/download/honey-1903/", True),
+        ("https://archive.org/search?query=honey", False),
+        ("https://web.archive.org/web/2020/https://archive.org/details/honey-1903", False),
+        ("https://archive.org.example.com/details/honey-1903", False),
+    ],
+)
+def test_pages_of_items_are_known_and_captures_are_not(url: str, known: bool) -> None:
+    assert ArchiveOrg().match_request(Request(url), Resource(url=url)) is known
+
+
+def test_what_was_put_into_an_item_is_kept_and_what_was_made_of_it_is_left() -> None:
+    found = item(archiveorg())
+    first, second = found.files
+    assert (first.path, first.size, first.md5, first.sha1) == ("honey/1903.csv", 120, MD5, SHA1)
+    assert (first.crc32, first.mimetype) == ("0123abcd", "text/csv")
+    assert first.platform_url == "https://archive.org/download/honey-1903/honey/1903.csv"
+    assert (second.path, second.mimetype) == ("scan 1.tif", None)
+    assert second.platform_url == "https://archive.org/download/honey-1903/scan%201.tif"
+    assert second.extra == {"format": "A Format Of 2031"}
+    assert found.archiveorg_item_name == found.platform_id == "honey-1903"
+    assert found.archiveorg_item_meta == {"collection": ["bees"], "mediatype": "data"}
+
+
+def test_an_item_is_described() -> None:
+    said = item(archiveorg()).description
+    assert said.title == "Honey in 1903"
+    assert said.creators == (
+        Person(name="Medová, Jana", given="Jana", family="Medová"),
+        Person(name="Včelař, Jan, 1870-1940"),
+    )
+    assert said.contributors == (Person(name="Library of Brno", role="Other"),)
+    assert (said.publisher, said.published, said.type) == ("Internet Archive", "1903", "Dataset")
+    assert (said.abstract, said.subjects) == ("Prices of honey.", ("honey", "bees"))
+    assert (said.licences[0].spdx, said.doi) == ("CC0-1.0", "10.1234/honey.1903")
+
+
+def test_torrents_of_academic_torrents_are_about_the_files_and_none_of_them() -> None:
+    name = "academictorrents_" + MD5
+    files = [
+        {"name": f"{name}.torrent", "source": "original"},
+        {"name": f"{name}.bib", "source": "original"},
+        {"name": "bees.torrent", "source": "original", "size": "1"},
+    ]
+    found = item(
+        archiveorg(files=files, files_count=3),
+        f"https://archive.org/details/{name}",
+        f"https://archive.org/metadata/{name}",
+    )
+    assert [file.path for file in found.files] == ["bees.torrent"]
+
+
+@pytest.mark.parametrize("empty", [[], {}])
+def test_an_item_that_there_is_not_is_answered_with_nothing(empty: object) -> None:
+    assert refused(empty) == ("platform-404", "")
+
+
+def test_a_dark_item_is_gone() -> None:
+    assert refused({"is_dark": True, "created": 1}) == ("platform-gone", "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [("collection", "collection"), ("web", "no-dataset"), ("account", "no-dataset")],
+)
+def test_collections_and_captures_are_no_datasets(kind: str, code: str) -> None:
+    assert refused(archiveorg(metadata={"mediatype": kind})) == ("platform-scope", code)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/download/honey-1903/honey/1903.csv", ("platform-scope", "file-level")),
+        ("/details/@beekeeper", ("platform-scope", "no-dataset")),
+        ("/details/honey%201903", ("bad-identifier", "")),
+        ("/about", ("platform-scope", "no-dataset")),
+    ],
+)
+def test_what_is_no_item_is_refused_without_asking(path: str, expected: tuple[str, str]) -> None:
+    assert refused(None, "https://archive.org" + path) == expected
+
+
+def test_a_book_that_is_shown_at_a_page_is_the_item() -> None:
+    assert len(item(archiveorg(), f"{PAGE}/page/n5/mode/2up").files) == 2
+
+
+def test_items_that_are_lent_and_files_that_are_private_are_withheld() -> None:
+    assert item(archiveorg(nodownload=True)).platform_status == "platform-restricted"
+    lent = archiveorg()
+    lent["metadata"]["access-restricted-item"] = "true"
+    assert item(lent).platform_status == "platform-restricted"
+    private = archiveorg()
+    private["files"][0]["private"] = "true"
+    found = item(private)
+    assert [file.path for file in found.withheld] == ["honey/1903.csv"]
+    assert [file.path for file in found.files] == ["scan 1.tif"]
+
+
+@pytest.mark.parametrize(
+    ("more", "status"),
+    [
+        ({"files_count": 9}, "incomplete-manifest"),
+        ({"files": None}, "platform-bad-response"),
+        ({"metadata": None}, "platform-bad-response"),
+        ({"files": [{"source": "original"}], "files_count": 1}, "platform-bad-response"),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_refused(more: dict[str, Any], status: str) -> None:
+    assert refused(archiveorg(**more))[0] == status
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of archive.org are not here")
+def test_real_items_are_read() -> None:
+    def real(name: str) -> FilesetPlatformItem:
+        given = json.loads((REAL / f"metadata_{name}.json").read_text("utf-8"))
+        page = f"https://archive.org/details/{name}"
+        return item(given, page, f"https://archive.org/metadata/{name}")
+
+    found = real("journalofexpedit00ford")
+    assert len(found.files) == 6
+    assert sum(file.size or 0 for file in found.files) == 20_653_487
+    assert not any(
+        file.path.endswith(("_files.xml", "_meta.xml", ".torrent")) for file in found.files
+    )
+    with pytest.raises(FilesetError, match="collection"):
+        real("nasa_collection")
+    with pytest.raises(FilesetError, match="platform-404"):
+        real("nonexistent")

@@ -1,0 +1,503 @@
+"""Files as one zip of the store: made here and the same each time, or the platform's own."""
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from builder import zip
+from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import record
+from builder.filesets.strategies.bundled import Bundled
+from builder.filesets.strategies.keys import place
+from builder.store.folder import FolderStore
+from functions.snapshot.store import Sink, Writer
+from tests.bucket import Bucket, administrator
+from tests.builder.filesets.body import Body, Generated, digest
+from tests.builder.filesets.server import Server, endless, html, served, then
+from tests.builder.filesets.test_s3 import HOST, dangling, item_of, objects
+from tests.builder.filesets.world import World, settings_of
+
+ROOT = Path(__file__).parents[3]
+OPENICPSR = ROOT.parent / "shared" / "data" / "filesets" / "openicpsr" / "bundle_132081_V1.zip"
+ALL = "https://data.example.cz/all.zip"
+MEGA = 1 << 20
+PART = 4 * MEGA
+BODIES: dict[str, Body] = {
+    "data/med.csv": b"rok,kg\n2020,31\n",
+    "mapa.tif": Generated(3 * MEGA),
+    "film.mp4": Generated(6 * MEGA, 2),
+    "prázdný soubor.txt": b"",
+}
+
+
+@pytest.fixture(autouse=True)
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member is large, and so in two parts, with half the bytes."""
+    monkeypatch.setattr(zip, "PART", PART)
+
+
+@pytest.fixture(params=["folder", "moto"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, make_bucket: Callable[..., Writer]
+) -> Writer:
+    if request.param == "folder":
+        return FolderStore(tmp_path / "store")
+    return make_bucket(part=5 << 20)
+
+
+def strategy(store: Writer, there: World, **settings: Any) -> Bundled:
+    given = settings_of({f"fileset.{key}": value for key, value in settings.items()})
+    return Bundled(store, there.downloader(), given)
+
+
+def ranged(store: Writer, key: str, start: int, size: int) -> bytes:
+    """Return bytes of an object by one request for a range, as anybody makes it."""
+    if isinstance(store, Bucket):
+        client = administrator(store.endpoint)
+        asked = f"bytes={start}-{start + size - 1}"
+        name = f"{store.uri.partition(store.bucket + '/')[2]}/{key}"
+        answer = client.get_object(Bucket=store.bucket, Key=name, Range=asked)
+        return bytes(answer["Body"].read())
+    assert isinstance(store, FolderStore)
+    with store.path(key).open("rb") as file:
+        file.seek(start)
+        return file.read(size)
+
+
+def test_all_files_are_one_zip_and_each_is_one_range(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    assert asked.check_existing(item) is None
+    found = asked.process(item)
+    assert (found.ingest_strategy, found.status) == ("s3-fileset-bundled", "success")
+    key = place(item) + "bundle.zip"
+    assert found.location == key
+    assert list(objects(store)) == [key, place(item) + "fileset.json"]
+    whole = store.read(key)
+    assert found.bundle_file_meta is not None
+    assert found.bundle_file_meta.sha256hex == digest("sha256", whole)
+    assert found.bundle_file_meta.size_bytes == len(whole)
+    assert found.bundle_terminal is None
+    with zipfile.ZipFile(io.BytesIO(whole)) as archive:
+        assert archive.namelist() == sorted(BODIES)
+        assert archive.testzip() is None
+    assert [f.path for f in found.manifest] == list(BODIES)
+    for file in found.manifest:
+        body = BODIES[file.path]
+        data = body.all if isinstance(body, Generated) else body
+        assert (file.key, file.compression, file.status) == (key, "stored", "verified")
+        assert file.sha256 == digest("sha256", body)
+        assert file.offset is not None
+        assert whole[file.offset : file.offset + len(data)] == data
+        if data:
+            middle = min(100, len(data) // 2)
+            part = ranged(store, key, file.offset + middle, min(100, len(data) - middle))
+            assert part == data[middle : middle + 100]
+    assert not dangling(store)
+
+
+def test_two_runs_give_the_same_bytes(server: Server, there: World, tmp_path: Path) -> None:
+    item = item_of(server, BODIES)
+    stores = [FolderStore(tmp_path / name) for name in ("one", "other")]
+    one, other = (strategy(store, there).process(item) for store in stores)
+    assert one.bundle_file_meta == other.bundle_file_meta
+    key = one.location or ""
+    assert stores[0].read(key) == stores[1].read(key)
+
+
+def test_the_same_request_again_downloads_nothing(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    found = asked.process(item)
+    before = objects(store)
+    server.forget()
+    for check in ("digest", "size"):
+        again = strategy(store, there, check=check).check_existing(item)
+        assert again == replace(found, status="success-existing")
+    assert asked.process(item) == found
+    assert not server.asked()
+    assert objects(store) == before
+
+
+def test_a_bundle_that_is_missing_is_made_again_and_an_altered_one_told(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    found = asked.process(item)
+    before = objects(store)
+    store.remove(found.location or "")
+    assert asked.check_existing(item) is None
+    assert asked.process(item) == found
+    assert objects(store) == before
+    data = bytearray(before[found.location or ""])
+    data[1000] ^= 1
+    store.remove(found.location or "")
+    with store.creating(found.location or "") as sink:
+        sink.write(bytes(data))
+    altered = asked.check_existing(item)
+    assert altered is not None
+    assert altered.status == "mismatch-existing"
+    assert {f.status for f in altered.manifest} == {"mismatch-existing"}
+    assert asked.process(item) == found
+    assert store.read(found.location or "") == data
+
+
+def test_a_file_that_is_not_what_is_listed_leaves_nothing(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    server.add(f"{HOST}1", served(BODIES["mapa.tif"], wrong=2_000_000))
+    with pytest.raises(FilesetError, match=r"^mismatch-md5: mapa\.tif") as caught:
+        strategy(store, there).process(item)
+    assert {f.path: f.status for f in caught.value.manifest} == {
+        "data/med.csv": "skipped",
+        "mapa.tif": "mismatch-md5",
+        "film.mp4": "skipped",
+        "prázdný soubor.txt": "skipped",
+    }
+    assert {f.key for f in caught.value.manifest} == {None}
+    assert objects(store) == {}
+    assert not dangling(store)
+
+
+def test_a_large_member_that_comes_anew_begins_the_bundle_anew(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    film = BODIES["film.mp4"]
+    wrong = served(film, wrong=PART + 9)
+    server.add(f"{HOST}2", then(wrong, served(film)))
+    found = strategy(store, there).process(item)
+    assert found.status == "success"
+    assert len(server.asked(f"{HOST}2")) == 2
+    assert len(server.asked(f"{HOST}0")) == 2
+    with zipfile.ZipFile(io.BytesIO(store.read(found.location or ""))) as archive:
+        assert archive.testzip() is None
+    assert not dangling(store)
+
+
+def test_a_small_member_that_comes_anew_spoils_nothing(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    mapa = BODIES["mapa.tif"]
+    server.add(f"{HOST}1", then(served(mapa, wrong=9), served(mapa)))
+    assert strategy(store, there).process(item).status == "success"
+    assert [a.url[-1] for a in server.asked()] == ["0", "2", "1", "1", "3"]
+
+
+def test_a_large_member_that_is_wrong_each_time_ends_with_its_own_status(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    server.add(f"{HOST}2", served(BODIES["film.mp4"], wrong=PART + 9))
+    with pytest.raises(FilesetError, match="mismatch-md5") as caught:
+        strategy(store, there, tries=3).process(item)
+    assert [f.status for f in caught.value.manifest].count("mismatch-md5") == 1
+    assert objects(store) == {}
+    assert len(server.asked(f"{HOST}2")) <= 3 + 3
+    assert not dangling(store)
+
+
+def test_a_large_member_that_comes_right_too_late_is_no_success(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    film = BODIES["film.mp4"]
+    server.add(f"{HOST}2", then(served(film, wrong=PART + 9), served(film)))
+    with pytest.raises(FilesetError, match="error-platform-download: film"):
+        strategy(store, there, tries=1).process(item)
+    assert objects(store) == {}
+
+
+def test_a_bundle_of_what_is_endless_is_none(server: Server, there: World, store: Writer) -> None:
+    item = item_of(server, {"a": b"first"})
+    assert item.manifest is not None
+    server.add(f"{HOST}1", endless(pause=0))
+    more = FilesetManifestFile(path="b", platform_url=f"{HOST}1")
+    item = replace(item, manifest=(*item.manifest, more))
+    with pytest.raises(FilesetError, match="over-limit-stream"):
+        strategy(store, there, max_bytes=6 * MEGA).process(item)
+    assert objects(store) == {}
+    assert not dangling(store)
+
+
+class Watched(FolderStore):
+    """A store that takes bundles of any size in no room, and remembers the first bytes alone."""
+
+    taken = 0
+
+    @contextmanager
+    def creating(self, key: str) -> Iterator[Sink]:
+        yield self
+
+    def write(self, data: bytes) -> int:
+        self.taken += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+
+def test_twenty_files_are_bundled_in_little_memory_and_on_no_disk(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    item = item_of(server, {f"{n:02}.bin": Generated(3 * MEGA, n) for n in range(20)}, "sha256")
+    store = Watched(tmp_path / "none")
+    tracemalloc.start()
+    with pytest.raises(FilesetError, match="error-store-verify"):  # it kept nothing
+        strategy(store, there).process(item)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert store.taken > 60 * MEGA
+    assert peak < 40 * MEGA
+    assert not (tmp_path / "none").exists()
+
+
+def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+SMALL: dict[str, bytes] = {"data/med.csv": b"rok,kg\n" * 200, "mapa.tif": bytes(5000)}
+
+
+def foreign(
+    server: Server, data: Body, bodies: dict[str, bytes] = SMALL, **given: Any
+) -> FilesetPlatformItem:
+    server.add(ALL, served(data, "application/zip"))
+    return item_of(server, dict(bodies), web_bundle_url=ALL, **given)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_the_platform_s_own_bundle_is_kept_as_it_is(
+    server: Server, there: World, store: Writer, method: int
+) -> None:
+    data = zipped({**SMALL, "MANIFEST.TXT": b"all"}, method)
+    item = foreign(server, data)
+    asked = strategy(store, there, platform_bundle=True)
+    found = asked.process(item)
+    assert found.status == "success"
+    assert [a.url for a in server.asked()] == [ALL]
+    assert store.read(found.location or "") == data
+    assert found.bundle_terminal is not None
+    assert found.bundle_terminal.terminal_url == ALL
+    assert found.bundle_terminal.terminal_sha1hex == digest("sha1", data)
+    assert [(f.path, f.status) for f in found.manifest] == [
+        ("data/med.csv", "verified"),
+        ("mapa.tif", "verified"),
+        ("MANIFEST.TXT", "bundle-extra-member"),
+    ]
+    for file in found.manifest[:2]:
+        assert file.offset is not None
+        assert file.sha256 == digest("sha256", SMALL[file.path])
+        if method == zipfile.ZIP_STORED:
+            assert data[file.offset : file.offset + (file.size or 0)] == SMALL[file.path]
+            assert file.compression == "stored"
+        else:
+            assert file.compression == "deflated"
+            assert file.extra["packed_bytes"] < (file.size or 0)
+    server.forget()
+    assert asked.check_existing(item) == replace(found, status="success-existing")
+    assert not server.asked()
+
+
+def test_it_is_not_asked_for_unless_the_configuration_says_so(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = foreign(server, zipped(SMALL))
+    found = strategy(store, there).process(item)
+    assert found.bundle_terminal is None
+    assert not server.asked(ALL)
+
+
+def test_a_folder_around_all_members_is_none_of_the_manifest_s(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = foreign(server, zipped({f"med-1.0/{p}": d for p, d in SMALL.items()}))
+    found = strategy(store, there, platform_bundle=True).process(item)
+    assert [f.path for f in found.manifest] == list(SMALL)
+    assert found.manifest[0].extra["member"] == "med-1.0/data/med.csv"
+
+
+def with_link() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        one = zipfile.ZipInfo("mapa.tif")
+        one.create_system, one.external_attr = 3, 0o120777 << 16
+        archive.writestr(one, "/etc/passwd")
+    return out.getvalue()
+
+
+LOSSY: dict[str, tuple[str, bytes]] = {
+    "lacks-a-large-file": ("bundle-missing-member", zipped({"mapa.tif": SMALL["mapa.tif"]})),
+    "has-a-table-in-another-form": ("mismatch-size", zipped({**SMALL, "mapa.tif": b"tab"})),
+    "has-other-bytes": ("mismatch-md5", zipped({**SMALL, "mapa.tif": b"x" + bytes(4999)})),
+    "leads-elsewhere": ("bundle-unsafe-member", zipped({**SMALL, "../../evil": b"x"})),
+    "has-a-link": ("bundle-unsafe-member", with_link()),
+    "inflates-to-too-much": ("bundle-bomb", zipped({**SMALL, "more": bytes(3_000_000)})),
+    "is-cut": ("bundle-unreadable", zipped(SMALL)[:-40]),
+}
+
+
+@pytest.mark.parametrize("defect", LOSSY)
+def test_a_bundle_that_is_not_as_listed_is_not_kept(
+    server: Server, there: World, store: Writer, defect: str
+) -> None:
+    status, data = LOSSY[defect]
+    item = foreign(server, data)
+    with pytest.raises(FilesetError) as caught:
+        strategy(store, there, platform_bundle=True, max_bytes=2_000_000).process(item)
+    assert caught.value.status == status
+    assert caught.value.item is item
+    assert objects(store) == {}
+    assert not dangling(store)
+
+
+def test_which_files_a_bundle_lacks_is_told(server: Server, there: World, store: Writer) -> None:
+    item = foreign(server, zipped({"mapa.tif": SMALL["mapa.tif"]}))
+    with pytest.raises(FilesetError, match=r"1 of 2 files .*: data/med\.csv$") as caught:
+        strategy(store, there, platform_bundle=True).process(item)
+    assert [f.status for f in caught.value.manifest] == ["bundle-missing-member", "skipped"]
+    assert {f.key for f in caught.value.manifest} == {None}
+
+
+def test_a_page_in_place_of_a_bundle_is_none(server: Server, there: World, store: Writer) -> None:
+    item = foreign(server, b"")
+    server.add(ALL, html("<title>Log in</title>"))
+    with pytest.raises(FilesetError, match="html-decoy"):
+        strategy(store, there, platform_bundle=True).process(item)
+    assert objects(store) == {}
+
+
+def test_a_file_that_the_platform_withholds_may_be_missing(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = foreign(server, zipped(SMALL))
+    assert item.manifest is not None
+    secret = FilesetManifestFile(path="a-secret", status="withheld")
+    item = replace(item, manifest=(secret, *item.manifest))
+    found = strategy(store, there, platform_bundle=True).process(item)
+    assert found.status == "success-partial"
+    assert [f.status for f in found.manifest] == ["withheld", "verified", "verified"]
+
+
+def test_a_bundle_that_a_run_left_is_read_and_taken_if_it_is_the_one(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, dict(SMALL))
+    store.create(place(item) + "bundle.zip", zipped(SMALL))
+    found = strategy(store, there).process(item)
+    assert found.status == "success"
+    assert not server.asked()
+    assert record.read(store, place(item)) is not None
+    other = item_of(server, {"a": b"first", "b": b"other"})
+    store.create(place(other) + "bundle.zip", zipped({"a": b"frist", "b": b"other"}))
+    found = strategy(store, there).process(other)
+    assert len(server.asked()) == 2
+    assert [f.offset for f in found.manifest] == [31, 67]
+
+
+def test_another_run_that_was_first_is_joined(server: Server, there: World, tmp_path: Path) -> None:
+    item = item_of(server, BODIES)
+    plain = FolderStore(tmp_path / "store")
+
+    class Late(FolderStore):
+        done: ClassVar[list[Any]] = []
+
+        @contextmanager
+        def creating(self, key: str) -> Iterator[Sink]:
+            with super().creating(key) as sink:
+                yield sink
+                if not self.done:
+                    self.done.append(strategy(plain, there).process(item))
+
+    mine = Late(tmp_path / "store")
+    assert strategy(mine, there).process(item) == mine.done[0]
+
+
+@pytest.mark.skipif(not OPENICPSR.exists(), reason="the real bundle of openICPSR is not here")
+def test_a_real_bundle_of_a_platform(server: Server, there: World, store: Writer) -> None:
+    with zipfile.ZipFile(OPENICPSR) as archive:
+        real = {i.filename: archive.read(i) for i in archive.infolist() if not i.is_dir()}
+    item = foreign(server, OPENICPSR.read_bytes(), real)
+    found = strategy(store, there, platform_bundle=True).process(item)
+    assert len(found.manifest) == 15
+    assert {f.status for f in found.manifest} == {"verified"}
+    assert found.bundle_file_meta is not None
+    assert found.bundle_file_meta.size_bytes == 1_326_165
+    assert [a.url for a in server.asked()] == [ALL]
+
+
+WORKER = """
+import sys
+from pathlib import Path
+from builder.store import FolderStore
+from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
+from builder.filesets.strategies.bundled import Bundled
+from functions.snapshot.configuration import parse
+
+class Stuck:
+    def download(self, file, limit, open_sink, *, html=False):
+        with open_sink() as sink:
+            sink.write(bytes(20 << 20))
+            print("in the midst of it", flush=True)
+            sys.stdin.read()
+
+files = (FilesetManifestFile(path="a"), FilesetManifestFile(path="b"))
+item = FilesetPlatformItem(platform_name="x", manifest=files)
+Bundled(FolderStore(Path(sys.argv[1])), Stuck(), parse("", {})).process(item)
+"""
+
+
+def test_a_run_that_is_killed_leaves_nothing_to_be_seen(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    store = FolderStore(tmp_path / "store")
+    arguments = [sys.executable, "-c", WORKER, str(store.root)]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(arguments, cwd=ROOT, **pipes) as worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"in the midst of it\n"
+        os.kill(worker.pid, signal.SIGKILL)
+    assert list(store.keys("")) == []
+    assert dangling(store)
+    item = item_of(server, dict(SMALL))
+    found = strategy(FolderStore(tmp_path / "store"), there).process(item)
+    assert found.status == "success"
+    assert len(objects(store)) == 2
+    assert not dangling(store)
+
+
+def test_a_bundle_that_would_be_other_bytes_is_not_written_in_its_place(
+    server: Server, there: World, store: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = item_of(server, {"a": random.Random(1).randbytes(999), "b": b"x"})
+    asked = strategy(store, there)
+    found = asked.process(item)
+    store.remove(found.location or "")
+    monkeypatch.setattr(zip, "_MODE", 0o100600 << 16)
+    with pytest.raises(FilesetError, match=r"mismatch-existing: .* made anew it would not be"):
+        asked.process(item)
+    assert found.location not in objects(store)

@@ -1,0 +1,159 @@
+"""`sheaf fileset` against the fake server: the whole way, from a URL to what is listed of it."""
+
+import json
+
+import pytest
+
+from tests.builder.filesets.command import Command
+from tests.builder.filesets.deposits import content, deposit, doi
+from tests.builder.filesets.server import status
+
+A, B = b"weight,day\n1,2\n", b"price\n3\n"
+
+
+def test_a_dataset_goes_all_the_way_to_what_is_listed(command: Command) -> None:
+    deposit(command.server, 11, {"a.csv": A, "data/b.csv": B})
+    first, _ = command("status")
+    assert "none yet: run `sheaf ingest` or `sheaf fileset`, then `sheaf publish`\n" in first
+    out, err = command("fileset", doi(command.server, 11))
+    assert out == (
+        "success  10.5281/zenodo.11: zenodo zenodo.org 10 v11: 2 files, 23 bytes: s3-fileset\n"
+    )
+    assert "run `sheaf publish`" in err
+    assert "none yet: run `sheaf publish`\n" in command("status")[0]
+    command("publish")
+    out, _ = command("query", "SELECT path, bytes, status FROM files ORDER BY path")
+    assert out.splitlines() == ["path,bytes,status", "a.csv,15,verified", "data/b.csv,8,verified"]
+    out, _ = command("query", "SELECT kind, title FROM filesets")
+    assert out.splitlines()[1:] == ["fileset,Hives of the year 11"]
+    command("verify")
+
+
+def test_the_same_again_fetches_nothing_and_changes_nothing(command: Command) -> None:
+    url = deposit(command.server, 11, {"a.csv": A, "b.csv": B})
+    (first,) = command.results(url)
+    assert first["status"] == "success"
+    command("publish")
+    before = sorted(command.store.keys(""))
+    command.server.forget()
+    (second,) = command.results(url)
+    assert second["status"] == "success-existing"
+    assert [file["status"] for file in second["manifest"]] == ["verified", "verified"]
+    assert not command.server.asked(content(11, ""))
+    out, _ = command("publish", "--json")
+    assert json.loads(out)["changed"] == 0
+    assert [k for k in sorted(command.store.keys("")) if k.startswith(("filesets/", "warcs/"))] == [
+        k for k in before if k.startswith(("filesets/", "warcs/"))
+    ]
+
+
+def test_a_result_for_each_request_and_one_more_for_a_dataset_of_one_file(
+    command: Command,
+) -> None:
+    one = deposit(command.server, 11, {"a.csv": A})
+    first, second, third = sorted(
+        command.results(one, "10.5281/zenodo.99", code=0),
+        key=lambda found: (found["request"]["base_url"], found["request"]["ingest_type"]),
+    )
+    assert first["status"] == "platform-404"
+    assert (second["status"], second["fileset_file"]["file_meta"]["size_bytes"]) == (
+        "success-file", len(A),
+    )  # fmt: skip
+    assert third["request"] == {"base_url": one, "ingest_type": "dataset-file"}
+    assert third["file_meta"] == second["fileset_file"]["file_meta"]
+
+
+def test_lines_in_lines_out(command: Command) -> None:
+    one = deposit(command.server, 11, {"a.csv": A, "b.csv": B})
+    lines = [
+        json.dumps({"base_url": one, "ingest_type": "dataset", "link_source": "doi"}),
+        "",
+        "zenodo 11",
+        json.dumps({"base_url": one, "ingest_type": "pdf"}),
+    ]
+    found = {r["status"]: r for r in command.results("-", lines="\n".join(lines))}
+    assert found.keys() == {"success", "bad-identifier", "not-implemented"}
+    assert found["success"]["request"]["link_source"] == "doi"
+    assert found["bad-identifier"]["request"]["base_url"].startswith("line 3: no JSON")
+    assert "line 3: no JSON" in found["bad-identifier"]["detail"]
+    again = command.results(lines=lines[0])  # stdin is no terminal
+    assert [r["status"] for r in again] == ["success-existing"]
+
+
+def test_a_dry_run_shows_all_and_keeps_nothing(command: Command) -> None:
+    url = deposit(command.server, 11, {"a.csv": A, "b.csv": B})
+    out, _ = command("fileset", "--dry-run", url)
+    assert out.splitlines() == [
+        f"pending  {url}: zenodo zenodo.org 10 v11: 2 files, 23 bytes: s3-fileset: "
+        "a dry run, no file was fetched",
+        "  Hives of the year 11",
+        "  s3-fileset: 2 files of 23 bytes in all, 15 the largest; fileset.backend is s3",
+        "  a.csv: 15 bytes, to be verified by md5",
+        "  b.csv: 8 bytes, to be verified by md5",
+    ]
+    assert not command.server.asked(content(11, ""))
+    assert not list(command.store.keys(""))
+    (told,) = command.results("--dry-run", url)
+    assert (told["status"], told["hit"], told["ingest_strategy"]) == (
+        "pending", False, "s3-fileset",
+    )  # fmt: skip
+
+
+def test_strict_exits_with_1_where_a_dataset_is_not_archived(command: Command) -> None:
+    good = deposit(command.server, 11, {"a.csv": A})
+    command("fileset", "--strict", good)
+    _, err = command("fileset", "--strict", good, "10.5281/zenodo.99", code=1)
+    assert "2 results: " in err
+    assert "1 platform-404" in err
+
+
+def test_what_cannot_be_meant_is_refused(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal())
+    for arguments, problem in (
+        ((), "nothing is asked for"),
+        (("-", "-"), "-: stdin is there once"),
+        (("--follow", "10.5/1"), "--follow is for --queue"),
+        (("--queue", "https://sqs.a.amazonaws.com/1/q", "--dry-run"), "--queue with --dry-run"),
+    ):
+        _, err = command("fileset", *arguments, code=2)
+        assert problem in err
+        assert len(err.splitlines()) == 1
+
+
+def test_nobody_is_asked_who_could_not_tell_by_whom(command: Command) -> None:
+    command.configure(repository__admin_emails='["admin@example.org"]')
+    _, err = command("fileset", "10.5281/zenodo.11", code=2)
+    assert "repository.admin_emails is still" in err
+    assert not command.server.log
+
+
+def test_what_is_due_is_asked_for_again_on_its_day(command: Command) -> None:
+    embargoed = deposit(
+        command.server, 11, {"a.csv": A}, access_right="embargoed", embargo_date="2026-01-01"
+    )
+    later = deposit(
+        command.server, 21, {"a.csv": A}, access_right="embargoed", embargo_date="2999-01-01"
+    )
+    broken = deposit(command.server, 31, {"a.csv": A}, answers={"a.csv": status(503)})
+    deposit(command.server, 41, {"a.csv": A}, access_right="restricted")
+    statuses = {r["status"] for r in command.results(embargoed, later, broken)}
+    assert "platform-embargoed" in statuses
+    _, err = command("fileset", "--due")
+    assert "1 dataset is to be asked for again" in err
+    command("publish")
+    deposit(command.server, 11, {"a.csv": A})
+    found = command.results("--due")
+    assert [(r["request"]["base_url"], r["status"]) for r in found][:1] == [
+        (embargoed, "success-file")
+    ]
+    assert command.results("--due") == []  # of what is not published yet the newest counts, too
+    deposit(command.server, 31, {"a.csv": A})
+    found = command.results("--retry")
+    assert [(r["request"]["base_url"], r["status"]) for r in found][:1] == [
+        (broken, "success-file")
+    ]
+    assert command.results("--retry", "--due") == []

@@ -1,0 +1,147 @@
+"""Dryad: a dataset by its DOI, its newest version, and files in pages that must all be there."""
+
+from typing import Any
+
+import pytest
+
+from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
+from builder.filesets.platforms.dryad import Dryad
+from builder.filesets.protocols import FilesetError
+from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.samples import DRYAD, DRYAD_FILES, SHA256, dryad, dryad_file, dryad_page
+
+DOI = "10.5061/dryad.h0n3y"
+PAGE = f"https://datadryad.org/dataset/doi:{DOI}"
+SECOND = "https://datadryad.org/api/v2/versions/231/files?page=2"
+TOKEN = frozenset(("datadryad.org",))
+TWO = {DRYAD: dryad(), DRYAD_FILES: dryad_page([dryad_file(1), dryad_file(2)], 2)}
+
+
+def item(
+    documents: dict[str, Any],
+    url: str = PAGE,
+    doi: str | None = None,
+    tokens: frozenset[str] = TOKEN,
+) -> FilesetPlatformItem:
+    resource = Resource(url=url, doi=doi)
+    return Dryad().process_request(Request(url), resource, Answers(documents, tokens))
+
+
+def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
+    with pytest.raises(FilesetError) as caught:
+        item(documents, url)
+    return caught.value.status, caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("url", "doi"),
+    [
+        (PAGE, None),
+        (f"https://datadryad.org/stash/dataset/doi:{DOI}", None),
+        ("https://datadryad.org/dataset/doi%3A10.5061%2Fdryad.h0n3y", None),
+        (f"https://doi.org/{DOI}", DOI),
+    ],
+)
+def test_a_dataset_is_known_by_host_or_doi_and_asked_for_by_the_whole_doi(
+    url: str, doi: str | None
+) -> None:
+    assert Dryad().match_request(Request(url), Resource(url=url, doi=doi))
+    found = item(TWO, url, doi)
+    assert (found.platform_id, found.version, found.platform_status) == (DOI, "3", "success")
+    assert [(file.path, file.size, file.sha256) for file in found.files] == [
+        ("hive1.csv", 11, SHA256), ("hive2.csv", 12, SHA256),
+    ]  # fmt: skip
+    assert found.files[0].platform_url == "https://datadryad.org/api/v2/files/1/download"
+
+
+def test_a_dataset_is_described() -> None:
+    said = item(TWO).description
+    assert (said.title, said.abstract) == ("Data from: honey", 'Honey and "bees".')
+    assert said.creators == (
+        Person(name="Medová, Jana", given="Jana", family="Medová",
+               orcid="0000-0002-1825-0097", affiliations=("Brno University",)),
+    )  # fmt: skip
+    assert (said.publisher, said.published, said.doi) == ("Dryad", "2020-01-02", DOI)
+    assert said.licences[0].spdx == "CC0-1.0"
+    assert said.related == (Related("10.1234/paper", "DOI", "IsSupplementTo"),)
+
+
+def test_without_a_token_its_files_are_told_and_withheld() -> None:
+    found = item(TWO, tokens=frozenset())
+    assert found.platform_status == "needs-token"
+    assert [file.path for file in found.withheld] == ["hive1.csv", "hive2.csv"]
+    assert found.files == ()
+
+
+def test_files_in_pages_are_gathered_and_a_short_list_is_refused() -> None:
+    first = dryad_page([dryad_file(1)], 2, "/api/v2/versions/231/files?page=2")
+    whole = {DRYAD: dryad(), DRYAD_FILES: first, SECOND: dryad_page([dryad_file(2)], 2)}
+    assert len(item(whole).files) == 2
+    assert refused({**whole, SECOND: dryad_page([], 2)})[0] == "incomplete-manifest"
+    assert refused({**whole, DRYAD_FILES: dryad_page([dryad_file(1)], 2)})[0] == (
+        "incomplete-manifest"
+    )
+
+
+def test_a_page_that_leads_to_another_host_is_not_followed() -> None:
+    away = dryad_page([dryad_file(1)], 2, "https://example.org/api/v2/versions/231/files?page=2")
+    assert refused({DRYAD: dryad(), DRYAD_FILES: away})[0] == "platform-bad-response"
+
+
+def test_files_may_be_deleted_or_withheld_or_have_no_digest() -> None:
+    files = [
+        dryad_file(1, status="deleted"),
+        dryad_file(2, _links={}),
+        dryad_file(3, digest="1adGSDHSG232776e7", digestType="md5"),
+        dryad_file(4, digest="0123456789abcdef0123456789abcdef", digestType="md5"),
+    ]
+    found = item({DRYAD: dryad(), DRYAD_FILES: dryad_page(files, 4)})
+    assert [file.path for file in found.withheld] == ["hive2.csv"]
+    assert [(file.path, file.md5, file.sha256) for file in found.files] == [
+        ("hive3.csv", None, None),
+        ("hive4.csv", "0123456789abcdef0123456789abcdef", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "until"),
+    [
+        ({"curationStatus": "Withdrawn"}, "platform-gone", None),
+        ({"curationStatus": "Embargoed", "publicationDate": "2031-01-02"}, "platform-embargoed",
+         "2031-01-02"),
+        ({"curationStatus": "Embargoed", "publicationDate": None}, "platform-restricted", None),
+        ({"visibility": "restricted"}, "platform-restricted", None),
+        ({"title": None, "message": "cannot be viewed"}, "platform-restricted", None),
+    ],
+)  # fmt: skip
+def test_what_is_withheld_is_told_without_asking_for_files(
+    more: dict[str, Any], status: str, until: str | None
+) -> None:
+    found = item({DRYAD: dryad(**more)})
+    assert (found.platform_status, found.until, found.manifest) == (status, until, None)
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("https://datadryad.org/downloads/file_stream/42", "file-level"),
+        ("https://datadryad.org/stash/about", "no-dataset"),
+    ],
+)
+def test_what_is_no_dataset_is_refused_without_asking(url: str, code: str) -> None:
+    assert refused({}, url) == ("platform-scope", code)
+
+
+@pytest.mark.parametrize(
+    ("documents", "status"),
+    [
+        ({DRYAD: dryad(identifier="doi:10.5061/dryad.other")}, "platform-error"),
+        ({DRYAD: dryad(_links={})}, "platform-bad-response"),
+        ({DRYAD: dryad(), DRYAD_FILES: {"total": 1}}, "platform-bad-response"),
+        ({DRYAD: dryad(), DRYAD_FILES: dryad_page([dryad_file(1)], 1) | {"total": None}},
+         "platform-bad-response"),
+        ({}, "platform-404"),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_not_whole_is_refused(documents: dict[str, Any], status: str) -> None:
+    assert refused(documents)[0] == status

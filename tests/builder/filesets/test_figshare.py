@@ -1,0 +1,273 @@
+"""Figshare, its portals and 4TU: which article is meant, what it says, and all of its files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.filesets.item import FilesetPlatformItem, Licence, Person, Related, Request, Resource
+from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.protocols import FilesetError
+from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.samples import FIGSHARE, MD5, figshare, figshare_file
+
+PAGE = "https://brno.figshare.com/articles/dataset/Prices_of_honey/4711"
+REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "figshare"
+
+
+def matches(url: str, doi: str | None = None, body: bytes | None = None) -> bool:
+    return Figshare().match_request(Request(url), Resource(url=url, doi=doi, body=body))
+
+
+def item(url: str, documents: dict[str, Any], doi: str | None = None) -> FilesetPlatformItem:
+    resource = Resource(url=url, doi=doi)
+    return Figshare().process_request(Request(url), resource, Answers(documents))
+
+
+def refused(url: str, documents: dict[str, Any], doi: str | None = None) -> FilesetError:
+    with pytest.raises(FilesetError) as caught:
+        item(url, documents, doi)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        PAGE,
+        "https://figshare.com/articles/4711",
+        "https://smithsonian.figshare.com/articles/dataset/x/4711/1",
+        "https://kilthub.cmu.edu/articles/dataset/x/4711",
+        "https://data.4tu.nl/datasets/9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11/1",
+        "https://data.example.edu/articles/dataset/Prices_of_honey/4711/2",
+    ],
+)
+def test_its_hosts_and_the_form_of_its_urls_are_known(url: str) -> None:
+    assert matches(url)
+
+
+def test_a_portal_that_is_not_known_is_told_by_its_page() -> None:
+    url = "https://data.example.edu/articles/report/Prices/4711"
+    assert not matches(url)
+    assert not matches(url, body=b"<html>a newspaper</html>")
+    assert matches(url, body=b'<script src="https://static.FIGSHARE.com/app.js"></script>')
+    assert matches("https://doi.org/10.6084/m9.figshare.4711", doi="10.6084/m9.figshare.4711")
+    assert not matches("https://zenodo.org/records/4711")
+    assert not matches("https://news.example.com/articles/local_news/Bees/4711")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://papers.example.com/articles/journal_contribution/Bees/4711",
+        "https://figshare.com.evil.example/articles/dataset/Prices/4711",
+        "https://evil.example/articles/dataset/Prices/4711",
+    ],
+)
+def test_a_number_at_another_site_is_no_article_of_figshare(url: str) -> None:
+    """Figshare has an article of each number; it tells at which portals one lies."""
+    assert refused(url, {FIGSHARE: figshare()}).status == "no-platform-match"
+    assert refused(url, {FIGSHARE: figshare()}, "10.5072/other.4711").status == "no-platform-match"
+    there = figshare() | {"url_public_html": url}
+    assert item(url, {FIGSHARE: there}).platform_id == "4711"
+    named = figshare() | {"doi": "10.5072/bees.4711.v2"}
+    assert item(url, {FIGSHARE: named}, "10.5072/bees.4711").platform_id == "4711"
+
+
+@pytest.mark.parametrize(
+    ("url", "doi", "asked"),
+    [
+        ("https://figshare.com/articles/dataset/Prices/4711/2", None, "/versions/2"),
+        ("https://figshare.com/articles/dataset/2020/4711", None, ""),
+        ("https://figshare.com/articles/_/4711", None, ""),
+        ("https://figshare.com/articles/4711/2", None, "/versions/2"),
+        ("https://ndownloader.figshare.com/articles/4711/versions/2", None, "/versions/2"),
+        (PAGE, "10.6084/m9.figshare.4711.v2", "/versions/2"),
+        (PAGE, "10.1234/journal.pone.0039704", ""),
+        (
+            "https://doi.org/10.6084/m9.figshare.4711.v2",
+            "10.6084/m9.figshare.4711.v2",
+            "/versions/2",
+        ),
+        ("https://doi.org/10.6084/m9.figshare.4711", "10.6084/m9.figshare.4711", ""),
+    ],
+)
+def test_the_version_that_is_named_is_asked_for_and_else_the_newest(
+    url: str, doi: str | None, asked: str
+) -> None:
+    api = Answers({FIGSHARE + asked: figshare()})
+    found = Figshare().process_request(Request(url), Resource(url=url, doi=doi), api)
+    assert api.asked == [FIGSHARE + asked]
+    assert (found.platform_id, found.version) == ("4711", "2")
+
+
+def test_an_article_is_told_whole() -> None:
+    found = item(PAGE, {FIGSHARE: figshare()})
+    assert found.platform_status == "success"
+    assert (found.platform_name, found.platform_domain) == ("figshare", "brno.figshare.com")
+    assert found.web_bundle_url == "https://ndownloader.figshare.com/articles/4711/versions/2"
+    assert [(file.path, file.size, file.md5) for file in found.files] == [
+        ("a.csv", 100, MD5), ("b.csv", 100, MD5),
+    ]  # fmt: skip
+    said = found.description
+    assert (said.title, said.abstract) == ("Prices of honey", "What honey cost.\nIn Brno.")
+    assert said.creators == (
+        Person(name="Jana Medová", orcid="0000-0002-1825-0097"),
+        Person(name="Včelař, Jan", given="Jan", family="Včelař"),
+    )
+    assert (said.publisher, said.published) == ("Beekeepers of Brno", "2021-05-04")
+    assert (said.type, said.version, said.doi) == ("Dataset", "2", "10.6084/m9.figshare.4711.v2")
+    assert said.subjects == ("honey", "Economics")
+    url = "https://creativecommons.org/licenses/by/4.0/"
+    assert said.licences == (Licence("CC BY 4.0", "CC-BY-4.0", url),)
+    assert said.related == (
+        Related("10.1234/journal.1", "DOI", "IsSupplementTo"),
+        Related("10.1234/paper", "DOI", "References"),
+        Related("https://example.org/bees", "URL", "References"),
+        Related("10.1234/book", "DOI", "IsPartOf"),
+    )
+
+
+def test_an_md5_that_was_not_computed_yet_is_the_one_that_was_supplied_and_says_so() -> None:
+    files = [figshare_file(1, "a.csv", computed_md5=""), figshare_file(2, "b.csv", computed_md5="-",
+             supplied_md5="")]  # fmt: skip
+    first, second = item(PAGE, {FIGSHARE: figshare(files=files)}).files
+    assert (first.md5, first.extra["md5_from"]) == (MD5, "supplied_md5")
+    assert second.md5 is None
+    assert "md5_from" not in second.extra
+
+
+def test_files_of_one_name_lie_in_folders_of_their_ids() -> None:
+    files = [figshare_file(1, "a.csv"), figshare_file(2, "a.csv")]
+    found = item(PAGE, {FIGSHARE: figshare(files=files)})
+    assert [file.path for file in found.files] == ["1/a.csv", "2/a.csv"]
+
+
+def test_a_list_that_is_short_is_asked_for_by_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builder.filesets.platforms.figshare._PAGE", 2)
+    files = [figshare_file(number, f"{number}.csv") for number in range(3)]
+    pages = {
+        FIGSHARE: figshare(files=files[:1], size=300),
+        f"{FIGSHARE}/files?page=1&page_size=2": files[:2],
+        f"{FIGSHARE}/files?page=2&page_size=2": files[2:],
+    }
+    assert [file.path for file in item(PAGE, pages).files] == ["0.csv", "1.csv", "2.csv"]
+    pages[f"{FIGSHARE}/files?page=2&page_size=2"] = []
+    assert refused(PAGE, pages).status == "incomplete-manifest"
+
+
+def test_a_list_that_is_not_there_does_not_mean_that_the_article_is_gone() -> None:
+    given = figshare(size=300)
+    assert refused(PAGE, {FIGSHARE: given}).status == "incomplete-manifest"
+
+
+def test_an_article_that_does_not_tell_its_size_is_believed() -> None:
+    files = [figshare_file(1, "a.csv", size=None)]
+    assert len(item(PAGE, {FIGSHARE: figshare(files=files, size=7)}).files) == 1
+    assert len(item(PAGE, {FIGSHARE: figshare(files=files, size=None)}).files) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "until"),
+    [
+        ({"is_embargoed": True, "embargo_date": "2031-01-02T00:00:00Z", "files": None},
+         "platform-embargoed", "2031-01-02"),
+        ({"is_embargoed": True, "embargo_date": None, "files": None}, "platform-restricted", None),
+        ({"is_confidential": True, "confidential_reason": "names"}, "platform-restricted", None),
+        ({"is_public": False}, "platform-restricted", None),
+        ({"download_disabled": True}, "platform-restricted", None),
+        ({"is_metadata_record": True, "files": []}, "metadata-only", None),
+    ],
+)  # fmt: skip
+def test_what_is_withheld_is_told_without_files(
+    more: dict[str, Any], status: str, until: str | None
+) -> None:
+    given = figshare(**more)
+    if given["files"] is None:
+        del given["files"]
+    found = item(PAGE, {FIGSHARE: given})
+    assert (found.platform_status, found.until, found.manifest) == (status, until, None)
+    assert found.description.title == "Prices of honey"
+
+
+def test_links_to_other_sites_are_withheld_and_nothing_but_links_is_no_dataset() -> None:
+    link = figshare_file(2, "b.csv", is_link_only=True, size=0)
+    found = item(PAGE, {FIGSHARE: figshare(files=[figshare_file(1, "a.csv"), link], size=100)})
+    assert [file.path for file in found.files] == ["a.csv"]
+    assert [file.path for file in found.withheld] == ["b.csv"]
+    alone = refused(PAGE, {FIGSHARE: figshare(files=[link], size=0)})
+    assert (alone.status, alone.code) == ("platform-scope", "link-only")
+
+
+@pytest.mark.parametrize(
+    ("url", "doi", "code"),
+    [
+        ("https://figshare.com/collections/Bees/4711/1", None, "collection"),
+        ("https://figshare.com/projects/Bees/4711", None, "collection"),
+        ("https://doi.org/10.6084/m9.figshare.c.4711.v1", "10.6084/m9.figshare.c.4711.v1",
+         "collection"),
+        ("https://ndownloader.figshare.com/files/15", None, "file-level"),
+        ("https://figshare.com/about", None, "no-dataset"),
+    ],
+)  # fmt: skip
+def test_what_is_no_article_is_refused_without_asking(url: str, doi: str | None, code: str) -> None:
+    error = refused(url, {}, doi)
+    assert (error.status, error.code) == ("platform-scope", code)
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "code"),
+    [
+        (figshare(version=3), "platform-scope", "wrong-version"),
+        (figshare(status="draft"), "platform-scope", "draft"),
+        (figshare(id=4712), "platform-error", ""),
+        (figshare(id=None), "platform-bad-response", ""),
+        (figshare(files={"a": 1}), "platform-bad-response", ""),
+        (figshare(files=[{"id": 1}], size=None), "platform-bad-response", ""),
+        ([], "platform-bad-response", ""),
+        (404, "platform-404", ""),
+        (410, "platform-gone", ""),
+    ],
+)
+def test_an_answer_that_is_another_is_refused(given: Any, status: str, code: str) -> None:
+    error = refused(f"{PAGE}/2", {f"{FIGSHARE}/versions/2": given})
+    assert (error.status, error.code) == (status, code)
+
+
+def test_a_version_that_there_is_not_does_not_mean_that_the_article_is_gone() -> None:
+    error = refused(f"{PAGE}/9", {FIGSHARE: figshare()})
+    assert (error.status, error.code) == ("platform-scope", "wrong-version")
+    assert refused(f"{PAGE}/9", {}).status == "platform-404"
+    assert refused(f"{PAGE}/9", {f"{FIGSHARE}/versions/9": 500}).status == "platform-http-error"
+
+
+def test_4tu_is_asked_itself() -> None:
+    uuid = "9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11"
+    page = f"https://data.4tu.nl/datasets/{uuid}/2"
+    api = f"https://data.4tu.nl/v2/articles/{uuid}/versions/2"
+    given = figshare(id=None, uuid=uuid, url_public_html=page, doi=f"10.4121/{uuid}.v2")
+    found = item(page, {api: given})
+    assert (found.platform_domain, found.platform_id) == ("data.4tu.nl", uuid)
+    assert found.web_bundle_url is None
+    by_doi = item(f"https://doi.org/10.4121/{uuid}.v2", {api: given}, doi=f"10.4121/{uuid}.v2")
+    assert by_doi.platform_id == uuid
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of Figshare are not here")
+@pytest.mark.parametrize(
+    ("name", "id_", "sizes"),
+    [
+        ("article_123456.json", 123456, [470683]),
+        ("article_11856180_smithsonian.json", 11856180, [400896]),
+        ("article_22306426_griffith_trimmed.json", 22306426, [1260453055, 2685661]),
+    ],
+)
+def test_real_articles_are_read(name: str, id_: int, sizes: list[int]) -> None:
+    api = f"https://api.figshare.com/v2/articles/{id_}"
+    given = json.loads((REAL / name).read_text("utf-8"))
+    found = item(f"https://figshare.com/articles/dataset/x/{id_}", {api: given})
+    assert [file.size for file in found.files] == sizes
+    assert all(file.md5 for file in found.files)
+    assert next(file.extra["md5_from"] for file in found.files) == (
+        "supplied_md5" if id_ == 22306426 else "computed_md5"
+    )

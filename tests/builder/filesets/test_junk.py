@@ -1,0 +1,148 @@
+"""Whatever a platform answers, it comes to an item or to a status, and to nothing else."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builder.filesets.item import FilesetPlatformItem, Request, Resource
+from builder.filesets.platforms.archiveorg import ArchiveOrg
+from builder.filesets.platforms.ckan import Ckan
+from builder.filesets.platforms.dryad import Dryad
+from builder.filesets.platforms.figshare import Figshare
+from builder.filesets.platforms.mendeley import Mendeley
+from builder.filesets.platforms.osf import Osf
+from builder.filesets.platforms.pangaea import Pangaea
+from builder.filesets.platforms.zenodo import Zenodo
+from builder.filesets.protocols import FilesetError, FilesetPlatformHelper
+from builder.filesets.status import STATUSES
+from tests.builder.filesets import (
+    samples,
+    test_dataverse,
+    test_mendeley,
+    test_osf,
+    test_zenodo,
+)
+from tests.builder.filesets.answers import Answers
+
+PLATFORMS: dict[str, tuple[FilesetPlatformHelper, str, dict[str, Any]]] = {
+    "figshare": (
+        Figshare(),
+        "https://figshare.com/articles/4711",
+        {samples.FIGSHARE: samples.figshare()},
+    ),
+    "archiveorg": (
+        ArchiveOrg(),
+        "https://archive.org/details/honey-1903",
+        {samples.ARCHIVEORG: samples.archiveorg()},
+    ),
+    "dryad": (
+        Dryad(),
+        "https://datadryad.org/dataset/doi:10.5061/dryad.h0n3y",
+        {
+            samples.DRYAD: samples.dryad(),
+            samples.DRYAD_FILES: samples.dryad_page([samples.dryad_file(1)], 1),
+        },
+    ),
+    "osf": (Osf(), "https://osf.io/hny12", test_osf.project()),
+    "mendeley": (
+        Mendeley(),
+        "https://data.mendeley.com/datasets/h0n3ybees1",
+        test_mendeley.dataset(),
+    ),
+    "pangaea": (
+        Pangaea(),
+        samples.PANGAEA,
+        {f"{samples.PANGAEA}?format=metadata_jsonld": samples.pangaea()},
+    ),
+    "ckan": (Ckan(), "https://demo.ckan.org/dataset/honey-prices", {samples.CKAN: samples.ckan()}),
+    "zenodo": (
+        Zenodo(),
+        "https://zenodo.org/records/21",
+        {f"{test_zenodo.API}21": test_zenodo.record(test_zenodo.today())},
+    ),
+    "dataverse": (
+        test_dataverse.PLATFORM,
+        test_dataverse.URL,
+        {
+            test_dataverse.API: test_dataverse.dataset(
+                test_dataverse.version(test_dataverse.TABLE, test_dataverse.file(12, "a.txt"))
+            )
+        },
+    ),
+}
+JUNK: list[Any] = [
+    None, True, False, 0, -1, 1.5, 10**400, "", " ", "\ud800", "\x00", "a\nb", "../../x", "é" * 300,
+    [], [None], [[]], ["x"], {}, {"a": {}}, [{}], {"href": []}, "https://[::1", "https://a b/c",
+]  # fmt: skip
+
+
+def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to each value of a document, the document's own first."""
+    yield way
+    if isinstance(value, (dict, list)):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(one, (*way, key))
+
+
+def put(value: Any, way: tuple[Any, ...], junk: Any) -> None:
+    for key in way[:-1]:
+        value = value[key]
+    value[way[-1]] = junk
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_a_document_with_junk_in_it_comes_to_an_item_or_to_a_status(
+    name: str, data: st.DataObject
+) -> None:
+    helper, url, whole = PLATFORMS[name]
+    documents = copy.deepcopy(whole)
+    ways = [way for way in places(documents) if way]
+    for _ in range(data.draw(st.integers(1, 3))):
+        junk = copy.deepcopy(data.draw(st.sampled_from(JUNK)))
+        try:
+            put(documents, data.draw(st.sampled_from(ways)), junk)
+        except (LookupError, TypeError):
+            continue  # the one before took the place away
+    api = Answers(documents, frozenset(("datadryad.org",)))
+    try:
+        found = helper.process_request(Request(url), Resource(url=url), api)
+    except FilesetError as error:
+        refused = error
+    else:
+        holds(found)
+        return
+    assert refused.status in STATUSES
+
+
+def holds(found: FilesetPlatformItem) -> None:
+    assert found.platform_status in STATUSES
+    assert found.platform_id
+    assert found.platform_domain
+    for file in found.manifest or ():
+        assert isinstance(file.path, str)
+        assert file.path
+        file.path.encode("utf-8")
+        assert file.size is None or file.size >= 0
+        assert file.platform_url or file.status == "withheld"
+    for licence in found.description.licences:
+        assert licence.name or licence.url
+    for person in found.description.creators:
+        assert person.name
+        person.name.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_the_samples_are_whole(name: str) -> None:
+    helper, url, whole = PLATFORMS[name]
+    api = Answers(whole, frozenset(("datadryad.org",)))
+    found = helper.process_request(Request(url), Resource(url=url), api)
+    assert found.platform_status == "success"
+    assert found.files
+    assert found.platform_name == helper.name
+    holds(found)

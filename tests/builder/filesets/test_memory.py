@@ -1,0 +1,90 @@
+"""The memory of the whole process that archives datasets, from its start to its end."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builder.filesets.body import Body, Generated
+from tests.builder.filesets.invenio import Site
+from tests.builder.filesets.server import Server
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is told as Linux does")
+
+_MB = 1_000_000
+_MOST = 100 * _MB
+_SETTINGS = """
+repository.admin_emails = ["bees@archive.example.org"]
+repository.namespace = "archive.example.org"
+store.uri = "store"
+gather.allow_networks = ["127.0.0.0/8"]
+gather.ports = [{port}]
+fileset.host_seconds = 0
+fileset.host_concurrent = 8
+fileset.backend = "s3"
+fileset.bundle = "{bundle}"
+"""
+# A process counts for its own what the one had that started it: so that one has to be small.
+_RUNNER = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=sys.stderr)
+_, status, usage = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024)
+"""
+
+
+@dataclass
+class Measured(Site):
+    """The site, and a folder in which the command runs."""
+
+    folder: Path
+
+    def peak(self, *arguments: str, bundle: str = "never") -> tuple[int, list[dict[str, Any]]]:
+        """Run the command; return the most memory that it had, in bytes, and its results."""
+        text = _SETTINGS.format(port=self.server.port, bundle=bundle)
+        (self.folder / "sheaf.toml").write_text(text, "utf-8")
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", _RUNNER, sys.executable, "-m", "builder", *arguments],
+            cwd=self.folder, capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        )  # fmt: skip
+        code, most = map(int, done.stdout.split())
+        assert code == 0, done.stderr
+        lines = [line for line in done.stderr.splitlines() if line.startswith("{")]
+        return most, [json.loads(line) for line in lines]
+
+
+@pytest.fixture
+def site(server: Server, tmp_path: Path) -> Measured:
+    return Measured(server, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("bodies", "bundle", "strategy"),
+    [
+        ({"large.bin": Generated(150 * _MB)}, "never", "s3-file"),
+        ({f"{n}.bin": Generated(3 * _MB, n) for n in range(20)}, "always", "s3-fileset-bundled"),
+        ({f"{n}.bin": Generated(3 * _MB, n) for n in range(20)}, "never", "s3-fileset"),
+    ],
+    ids=["large", "bundle", "files"],
+)
+def test_a_process_takes_less_than_100_mb_in_all(
+    site: Measured, bodies: Mapping[str, Body], bundle: str, strategy: str
+) -> None:
+    url = site.record("hives-1", bodies)
+    most, (result, *_) = site.peak("fileset", "--json", url, bundle=bundle)
+    assert (result["hit"], result["ingest_strategy"]) == (True, strategy)
+    assert list((site.folder / "store" / "intake").glob("*/filesets-1.parquet"))
+    print(f"{strategy}: {most / _MB:.1f} MB")
+    assert most < _MOST
+
+
+def test_what_names_no_command_loads_none(site: Measured) -> None:
+    most, _ = site.peak("--help")
+    assert most < _MOST // 2

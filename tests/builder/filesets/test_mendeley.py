@@ -1,0 +1,152 @@
+"""Mendeley Data: the version that is asked for, folder by folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
+from builder.filesets.platforms.mendeley import Mendeley
+from builder.filesets.protocols import FilesetError
+from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.samples import MENDELEY, SHA256, mendeley, mendeley_file
+
+PAGE = "https://data.mendeley.com/datasets/h0n3ybees1"
+REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "mendeley"
+
+
+def listed(folder: str) -> str:
+    return f"{MENDELEY}/files?folder_id={folder}&version=2"
+
+
+def dataset(**more: Any) -> dict[str, Any]:
+    """Version 2, with a file at the top and one in a folder of a folder."""
+    return {
+        MENDELEY: mendeley(),
+        f"{MENDELEY}/snapshot/2": mendeley(),
+        f"{MENDELEY}/folders/2": [
+            {"id": "d-1", "name": "Brno"},
+            {"id": "d-2", "name": "2021", "parent_id": "d-1"},
+        ],
+        listed("root"): [mendeley_file("f-1", "a.csv")],
+        listed("d-1"): [],
+        listed("d-2"): [mendeley_file("f-2", "b.csv")],
+        **more,
+    }
+
+
+def item(documents: dict[str, Any], url: str = PAGE, doi: str | None = None) -> FilesetPlatformItem:
+    resource = Resource(url=url, doi=doi)
+    return Mendeley().process_request(Request(url), resource, Answers(documents))
+
+
+def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
+    with pytest.raises(FilesetError) as caught:
+        item(documents, url)
+    return caught.value.status, caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("url", "doi"),
+    [
+        (PAGE, None),
+        (f"{PAGE}/2", None),
+        (PAGE, "10.17632/h0n3ybees1.2"),
+        ("https://doi.org/10.17632/h0n3ybees1.2", "10.17632/h0n3ybees1.2"),
+        ("https://doi.org/10.17632/h0n3ybees1", "10.17632/h0n3ybees1"),
+    ],
+)
+def test_a_dataset_is_listed_folder_by_folder(url: str, doi: str | None) -> None:
+    assert Mendeley().match_request(Request(url), Resource(url=url, doi=doi))
+    found = item(dataset(), url, doi)
+    assert (found.platform_id, found.version) == ("h0n3ybees1", "2")
+    zip_ = "https://data.mendeley.com/public-api/zip/h0n3ybees1/download/2"
+    assert found.web_bundle_url == zip_
+    assert [(file.path, file.size, file.sha256) for file in found.files] == [
+        ("a.csv", 12, SHA256), ("Brno/2021/b.csv", 12, SHA256),
+    ]  # fmt: skip
+
+
+def test_the_version_that_is_named_is_the_one_that_is_asked_for() -> None:
+    api = Answers(dataset())
+    Mendeley().process_request(Request(PAGE), Resource(url=f"{PAGE}/2"), api)
+    assert api.asked[0] == f"{MENDELEY}/snapshot/2"
+    assert refused(dataset(), f"{PAGE}/9") == ("platform-scope", "wrong-version")
+    other = {f"{MENDELEY}/snapshot/1": mendeley()}
+    assert refused(other, f"{PAGE}/1") == ("platform-scope", "wrong-version")
+
+
+def test_a_dataset_is_described() -> None:
+    said = item(dataset()).description
+    assert (said.title, said.abstract, said.publisher) == (
+        "Honey", "Prices of honey.", "Mendeley Data",
+    )  # fmt: skip
+    assert said.creators == (
+        Person(name="Medová, Jana", given="Jana", family="Medová",
+               affiliations=("Brno University",)),
+    )  # fmt: skip
+    assert (said.published, said.doi, said.version) == ("2022-03-01", "10.17632/h0n3ybees1.2", "2")
+    assert said.licences[0].spdx == "CC-BY-4.0"
+    assert said.related == (
+        Related("10.1234/paper", "DOI", "IsSupplementTo"),
+        Related("https://example.org/bees", "URL", "References"),
+    )
+
+
+def test_files_that_are_in_no_folder_are_missed() -> None:
+    assert refused(dataset(**{listed("d-2"): []}))[0] == "incomplete-manifest"
+
+
+@pytest.mark.parametrize("gone", [f"{MENDELEY}/folders/2", listed("root"), listed("d-2")])
+def test_a_part_that_is_not_there_does_not_mean_that_the_dataset_is_gone(gone: str) -> None:
+    assert refused(dataset(**{gone: 404}))[0] == "incomplete-manifest"
+
+
+def test_folders_that_lie_in_each_other_are_refused() -> None:
+    folders = [
+        {"id": "d-1", "name": "a", "parent_id": "d-2"},
+        {"id": "d-2", "name": "b", "parent_id": "d-1"},
+    ]
+    assert refused(dataset(**{f"{MENDELEY}/folders/2": folders}))[0] == "platform-error"
+    many = [{"id": str(number), "name": str(number)} for number in range(1_001)]
+    assert refused(dataset(**{f"{MENDELEY}/folders/2": many}))[0] == "platform-error"
+
+
+def test_a_file_without_a_link_is_withheld_and_a_dataset_may_be_closed() -> None:
+    bare = mendeley_file("f-1", "a.csv") | {"content_details": {"size": 12}}
+    found = item(dataset(**{listed("root"): [bare]}))
+    assert [file.path for file in found.withheld] == ["a.csv"]
+    closed = item({MENDELEY: mendeley(available=False)})
+    assert (closed.platform_status, closed.manifest) == ("platform-restricted", None)
+
+
+@pytest.mark.parametrize(
+    ("documents", "status"),
+    [
+        ({MENDELEY: mendeley(id="other")}, "platform-error"),
+        ({MENDELEY: mendeley(version=None)}, "platform-bad-response"),
+        ({MENDELEY: mendeley(), f"{MENDELEY}/folders/2": {}}, "platform-bad-response"),
+        ({MENDELEY: []}, "platform-bad-response"),
+        ({}, "platform-404"),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_refused(documents: dict[str, Any], status: str) -> None:
+    assert refused(documents)[0] == status
+
+
+def test_what_is_no_dataset_is_refused_without_asking() -> None:
+    assert refused({}, "https://data.mendeley.com/about") == ("platform-scope", "no-dataset")
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of Mendeley Data are not here")
+def test_the_shape_of_a_real_dataset_is_read() -> None:
+    given = json.loads((REAL / "dataset_shape.json").read_text("utf-8"))
+    api = "https://data.mendeley.com/public-api/datasets/2vkm6k4cfg"
+    documents = {
+        api: given,
+        f"{api}/folders/1": [],
+        f"{api}/files?folder_id=root&version=1": given["files"],
+    }
+    (file,) = item(documents, "https://data.mendeley.com/datasets/2vkm6k4cfg").files
+    assert (file.path, file.size, file.mimetype) == ("sample.zip", 123, "application/zip")

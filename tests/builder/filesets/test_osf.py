@@ -1,0 +1,199 @@
+"""OSF: projects and registrations, through folders and pages to all of their files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.filesets.item import FilesetPlatformItem, Person, Request, Resource
+from builder.filesets.platforms.osf import Osf
+from builder.filesets.protocols import FilesetError
+from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.samples import MD5, OSF, SHA256, osf, osf_entry, osf_page
+
+API = "https://api.osf.io/v2"
+GUID = f"{API}/guids/hny12/"
+NODE = f"{OSF}?embed=contributors&embed=license&embed=identifiers"
+SIZED = "?page%5Bsize%5D=100"
+PROVIDERS = f"{OSF}files/{SIZED}"
+ROOT = f"{OSF}files/osfstorage/"
+PAGE = "https://osf.io/hny12/"
+REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "osf"
+
+
+def provider(name: str, url: str) -> dict[str, Any]:
+    return {
+        "attributes": {"kind": "folder", "name": name, "provider": name},
+        "relationships": {"files": {"links": {"related": {"href": url}}}},
+    }
+
+
+def project(**more: Any) -> dict[str, Any]:
+    """A project with one file, one folder of one file, and what `more` says in its place."""
+    folder = osf_entry("dir1", "/dir1/")
+    return {
+        GUID: osf(),
+        NODE: osf(),
+        PROVIDERS: osf_page([provider("osfstorage", ROOT)], 1),
+        f"{ROOT}{SIZED}": osf_page([osf_entry("f1", "/a.txt"), folder], 2),
+        f"{ROOT}dir1/{SIZED}": osf_page([osf_entry("f2", "/dir1/b.txt")], 1),
+        **more,
+    }
+
+
+def item(documents: dict[str, Any], url: str = PAGE, doi: str | None = None) -> FilesetPlatformItem:
+    return Osf().process_request(Request(url), Resource(url=url, doi=doi), Answers(documents))
+
+
+def refused(documents: dict[str, Any], url: str = PAGE) -> tuple[str, str]:
+    with pytest.raises(FilesetError) as caught:
+        item(documents, url)
+    return caught.value.status, caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("url", "doi"),
+    [
+        (PAGE, None),
+        ("https://osf.io/HNY12", None),
+        ("https://osf.io/hny12/files/osfstorage", None),
+        ("https://osf.io/registries/osf/hny12", None),
+        ("https://doi.org/10.17605/osf.io/hny12", "10.17605/osf.io/hny12"),
+    ],
+)
+def test_a_project_is_walked_to_its_last_file(url: str, doi: str | None) -> None:
+    assert Osf().match_request(Request(url), Resource(url=url, doi=doi))
+    found = item(project(), url, doi)
+    assert [(file.path, file.size, file.md5, file.sha256) for file in found.files] == [
+        ("a.txt", 7, MD5, SHA256), ("dir1/b.txt", 7, MD5, SHA256),
+    ]  # fmt: skip
+    assert found.files[0].platform_url == "https://osf.io/download/f1/"
+    assert (found.platform_domain, found.platform_id, found.version) == ("osf.io", "hny12", None)
+    assert found.web_bundle_url == (
+        "https://files.osf.io/v1/resources/hny12/providers/osfstorage/?zip="
+    )
+
+
+def test_a_project_is_described() -> None:
+    said = item(project()).description
+    assert (said.title, said.abstract, said.publisher) == ("Honey & bees", "What bees do.", "OSF")
+    assert said.creators == (
+        Person(name="Medová, Jana", given="Jana", family="Medová", orcid="0000-0002-1825-0097"),
+        Person(name="Jan Včelař"),
+    )
+    assert (said.published, said.doi) == ("2019-08-10", "10.17605/osf.io/hny12")
+    assert said.licences[0].spdx == "CC0-1.0"
+
+
+def test_other_providers_have_folders_of_their_own_and_no_bundle() -> None:
+    github = f"{OSF}files/github/"
+    bare = osf_entry("f3", "/a.txt", provider="github", extra={"hashes": {}}, size=None)
+    found = item(
+        project(**{
+            PROVIDERS: osf_page([provider("osfstorage", ROOT), provider("github", github)], 2),
+            f"{github}{SIZED}": osf_page([bare], None),
+        })
+    )  # fmt: skip
+    assert sorted(file.path for file in found.files) == ["a.txt", "dir1/b.txt", "github/a.txt"]
+    assert found.web_bundle_url is None
+
+
+def test_folders_in_pages_are_gathered_and_a_short_one_is_refused() -> None:
+    second = f"{ROOT}?page=2"
+    whole = project(**{
+        f"{ROOT}{SIZED}": osf_page([osf_entry("f1", "/a.txt")], 2, second),
+        second: osf_page([osf_entry("f2", "/b.txt")], 2),
+    })  # fmt: skip
+    assert [file.path for file in item(whole).files] == ["a.txt", "b.txt"]
+    assert refused({**whole, second: osf_page([], 2)})[0] == "incomplete-manifest"
+    away = osf_page([osf_entry("f1", "/a.txt")], 2, "https://example.org/?page=2")
+    assert refused({**whole, f"{ROOT}{SIZED}": away})[0] == "platform-bad-response"
+
+
+@pytest.mark.parametrize(
+    "related",
+    [{}, {"files": {"links": {"related": {"href": f"{OSF}files/osfstorage/"}}}}],
+    ids=["nowhere", "back"],
+)
+def test_a_folder_that_leads_nowhere_or_back_is_refused(related: dict[str, Any]) -> None:
+    folder = osf_entry("dir1", "/dir1/") | {"relationships": related}
+    assert refused(project(**{f"{ROOT}{SIZED}": osf_page([folder], 1)}))[0] == "platform-error"
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "until"),
+    [
+        ({"withdrawn": True}, "platform-gone", None),
+        ({"embargoed": True, "embargo_end_date": "2031-01-02T00:00:00"}, "platform-embargoed",
+         "2031-01-02"),
+        ({"embargoed": True}, "platform-restricted", None),
+        ({"public": False}, "platform-restricted", None),
+    ],
+)  # fmt: skip
+def test_what_is_withheld_is_told_without_asking_for_files(
+    more: dict[str, Any], status: str, until: str | None
+) -> None:
+    found = item({GUID: osf(), NODE: osf(**more)})
+    assert (found.platform_status, found.until, found.manifest) == (status, until, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("files", "file-level"),
+        ("preprints", "no-dataset"),
+        ("users", "no-dataset"),
+        (None, "no-dataset"),
+    ],
+)
+def test_an_id_of_something_else_is_refused(kind: str | None, code: str) -> None:
+    assert refused({GUID: {"data": {"type": kind}}}) == ("platform-scope", code)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://osf.io/preprints/psyarxiv/hny12", "https://osf.io/", "https://osf.io/search"]
+)
+def test_pages_of_nothing_are_refused_without_asking(url: str) -> None:
+    assert refused({}, url) == ("platform-scope", "no-dataset")
+
+
+@pytest.mark.parametrize("gone", [NODE, PROVIDERS, f"{ROOT}dir1/{SIZED}"])
+@pytest.mark.parametrize("code", [404, 410])
+def test_a_part_that_is_not_there_does_not_mean_that_the_project_is_gone(
+    gone: str, code: int
+) -> None:
+    assert refused(project(**{gone: code}))[0] == "incomplete-manifest"
+    assert refused({GUID: code})[0] == ("platform-404" if code == 404 else "platform-gone")
+
+
+def test_one_file_of_a_project_is_refused_without_asking() -> None:
+    url = f"{PAGE}files/osfstorage/69967bb9d957f4745b0caad9"
+    assert refused({}, url) == ("platform-scope", "file-level")
+
+
+def test_another_project_than_was_asked_for_is_refused() -> None:
+    other = osf()
+    other["data"]["id"] = "other"
+    assert refused({GUID: osf(), NODE: other})[0] == "platform-error"
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of OSF are not here")
+def test_real_pages_of_files_are_read() -> None:
+    (first, *_) = json.loads((REAL / "ls_files_all_pages.json").read_text("utf-8"))
+    first = json.loads(json.dumps(first).replace("api.test.osf.io", "api.osf.io"))
+    first["links"]["next"] = None
+    folders, files = [], []
+    for one in first["data"]:
+        (files if one["attributes"]["kind"] == "file" else folders).append(one)
+    first["links"]["meta"]["total"] = len(first["data"])
+    inside = {
+        one["relationships"]["files"]["links"]["related"]["href"] + SIZED: osf_page([], 0)
+        for one in folders
+    }
+    found = item(project(**{f"{ROOT}{SIZED}": first, **inside}))
+    assert sorted(file.path for file in found.files) == sorted(
+        one["attributes"]["materialized_path"][1:] for one in files
+    )
+    assert folders
+    assert all(file.md5 and file.sha256 and file.size for file in found.files)

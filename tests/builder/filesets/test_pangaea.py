@@ -1,0 +1,144 @@
+"""PANGAEA: a table, files, or a list of files, told by JSON-LD; a series is no dataset."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.filesets.item import FilesetPlatformItem, Person, Related, Request, Resource
+from builder.filesets.platforms.pangaea import Pangaea
+from builder.filesets.protocols import FilesetError
+from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.samples import MD5, PANGAEA, pangaea
+
+METADATA = f"{PANGAEA}?format=metadata_jsonld"
+TABLE = f"{PANGAEA}?format=textfile"
+FILES = [{"name": "Binary Object"}, {"name": "Binary Object (File Size)"}]
+REAL = Path(__file__).parents[3].parent / "shared" / "data" / "filesets" / "pangaea"
+
+
+def item(
+    documents: dict[str, Any], url: str = PANGAEA, doi: str | None = None
+) -> FilesetPlatformItem:
+    resource = Resource(url=url, doi=doi)
+    return Pangaea().process_request(Request(url), resource, Answers(documents))
+
+
+def refused(documents: dict[str, Any], url: str = PANGAEA) -> tuple[str, str]:
+    with pytest.raises(FilesetError) as caught:
+        item(documents, url)
+    return caught.value.status, caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("url", "doi"),
+    [
+        (PANGAEA, None),
+        ("https://doi.pangaea.de/10.1594%2FPANGAEA.4711", None),
+        ("https://doi.org/10.1594/pangaea.4711", "10.1594/pangaea.4711"),
+    ],
+)
+def test_a_table_is_one_file_whose_size_nothing_tells(url: str, doi: str | None) -> None:
+    assert Pangaea().match_request(Request(url), Resource(url=url, doi=doi))
+    found = item({METADATA: pangaea()}, url, doi)
+    (file,) = found.files
+    assert (file.path, file.size, file.md5) == ("PANGAEA.4711.tab", None, None)
+    assert (file.platform_url, file.mimetype) == (TABLE, "text/tab-separated-values")
+    assert (found.platform_domain, found.platform_id) == ("doi.pangaea.de", "4711")
+
+
+def test_a_dataset_is_described() -> None:
+    said = item({METADATA: pangaea()}).description
+    assert (said.title, said.abstract) == ("Honey of the Arctic", "Whole text.")
+    assert said.creators == (
+        Person(name="Medová, Jana", given="Jana", family="Medová", orcid="0000-0002-1825-0097"),
+        Person(name="Bee Institute", organisation=True),
+    )
+    assert (said.publisher, said.published, said.language) == ("PANGAEA", "2019-06-21", "en")
+    assert (said.subjects, said.doi) == (("honey", "bees"), "10.1594/pangaea.4711")
+    assert said.licences[0].spdx == "CC-BY-4.0"
+    assert said.related == (Related("10.1234/paper", "DOI", "References"),)
+
+
+@pytest.mark.parametrize("measured", [FILES, None], ids=["told", "not told"])
+def test_a_table_of_files_is_the_list_of_them(measured: Any) -> None:
+    table = (
+        "/* DATA DESCRIPTION:\nCitation:\tMedová, Jana\n*/\n"
+        "Binary\tBinary (Size) [Bytes]\tBinary (Hash)\n"
+        f"hive 1.nc\t100\t{MD5}\n"
+        "hive2.nc\t100\tunknown\n"
+        "a row that is cut\n"
+    ).encode()
+    found = item({METADATA: pangaea(variableMeasured=measured), TABLE: table})
+    assert [(file.path, file.md5) for file in found.files] == [
+        ("hive 1.nc", MD5), ("hive2.nc", None),
+    ]  # fmt: skip
+    assert found.files[0].platform_url == (
+        "https://download.pangaea.de/dataset/4711/files/hive%201.nc"
+    )
+
+
+@pytest.mark.parametrize(
+    "table",
+    [b"Depth [m]\tTemp\n1\t2\n", b"/* never ends\nBinary\tBinary (Hash)\n", b""],
+    ids=["of values", "comment without an end", "empty"],
+)
+def test_a_table_of_values_is_the_file_itself(table: bytes) -> None:
+    found = item({METADATA: pangaea(variableMeasured=FILES), TABLE: table})
+    assert [file.path for file in found.files] == ["PANGAEA.4711.tab"]
+
+
+def test_a_file_is_given_as_it_is() -> None:
+    url = "https://store.pangaea.de/Publications/Medova/honey%20map.tif"
+    one = {"encodingFormat": "image/tiff", "contentUrl": url}
+    (file,) = item({METADATA: pangaea(distribution=one)}).files
+    assert (file.path, file.mimetype, file.platform_url) == ("honey map.tif", "image/tiff", url)
+    zipped = {"contentUrl": f"{PANGAEA}?format=zip", "encodingFormat": "application/zip"}
+    assert [file.path for file in item({METADATA: pangaea(distribution=zipped)}).files] == [
+        "PANGAEA.4711.zip"
+    ]
+    assert item({METADATA: pangaea(distribution=None)}).files == ()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"isAccessibleForFree": False}, {"conditionsOfAccess": "access rights needed"}],
+)
+def test_what_is_not_open_is_told_without_files(more: dict[str, Any]) -> None:
+    found = item({METADATA: pangaea(**more)})
+    assert (found.platform_status, found.manifest) == ("platform-restricted", None)
+    assert found.description.title == "Honey of the Arctic"
+
+
+def test_a_series_is_no_dataset() -> None:
+    series = pangaea(size={"value": 41, "unitText": "datasets"})
+    assert refused({METADATA: series}) == ("platform-scope", "collection")
+    assert refused({}, "https://www.pangaea.de/about") == ("platform-scope", "no-dataset")
+
+
+@pytest.mark.parametrize(
+    ("documents", "status"),
+    [
+        ({METADATA: pangaea(identifier="https://doi.org/10.1594/PANGAEA.1")}, "platform-error"),
+        ({METADATA: []}, "platform-bad-response"),
+        ({METADATA: b"<html>"}, "platform-bad-response"),
+        ({METADATA: 404}, "platform-404"),
+        ({METADATA: pangaea(variableMeasured=FILES)}, "incomplete-manifest"),
+        ({METADATA: pangaea(variableMeasured=FILES), TABLE: 403}, "platform-restricted"),
+    ],
+)
+def test_an_answer_that_is_another_is_refused(documents: dict[str, Any], status: str) -> None:
+    assert refused(documents)[0] == status
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real answers of PANGAEA are not here")
+def test_a_real_series_is_told_and_read_without_its_unit() -> None:
+    given = json.loads((REAL / "902845_jsonld.json").read_text("utf-8"))
+    page = "https://doi.pangaea.de/10.1594/PANGAEA.902845"
+    url = f"{page}?format=metadata_jsonld"
+    assert refused({url: given}, page) == ("platform-scope", "collection")
+    found = item({url: given | {"size": None}}, page)
+    assert [file.path for file in found.files] == ["PANGAEA.902845.zip"]
+    assert len(found.description.creators) == 9
+    assert len(found.description.related) == 3

@@ -1,0 +1,63 @@
+"""Each platform knows what is its own, and no other takes it for its own."""
+
+import pytest
+
+from builder.filesets.detect.probe import probed
+from builder.filesets.item import Request, Resource
+from builder.filesets.platforms.known import PLATFORMS
+from tests.builder.filesets.answers import Answers
+from tests.builder.filesets.samples import ckan
+
+UUID = "9f0c2b0e-5f0f-4b46-b5f2-0a8f3f2f6f11"
+OWN = [
+    ("https://zenodo.org/records/4711", None, "zenodo"),
+    ("https://doi.org/10.5281/zenodo.4711", "10.5281/zenodo.4711", "zenodo"),
+    ("https://archive.org/details/honey-1903", None, "archiveorg"),
+    ("https://datadryad.org/dataset/doi:10.5061/dryad.h0n3y", None, "dryad"),
+    ("https://doi.org/10.5061/dryad.h0n3y", "10.5061/dryad.h0n3y", "dryad"),
+    ("https://osf.io/hny12/", None, "osf"),
+    ("https://doi.org/10.17605/osf.io/hny12", "10.17605/osf.io/hny12", "osf"),
+    ("https://data.mendeley.com/datasets/h0n3ybees1/2", None, "mendeley"),
+    ("https://doi.org/10.17632/h0n3ybees1.2", "10.17632/h0n3ybees1.2", "mendeley"),
+    ("https://doi.pangaea.de/10.1594/PANGAEA.4711", None, "pangaea"),
+    ("https://doi.org/10.1594/pangaea.4711", "10.1594/pangaea.4711", "pangaea"),
+    ("https://figshare.com/articles/dataset/Honey/4711/2", None, "figshare"),
+    ("https://doi.org/10.6084/m9.figshare.4711", "10.6084/m9.figshare.4711", "figshare"),
+    (f"https://data.4tu.nl/datasets/{UUID}/1", None, "figshare"),
+    (
+        "https://dataverse.harvard.edu/dataset.xhtml?persistentId=doi:10.7910/DVN/HONEY1",
+        "10.7910/dvn/honey1",
+        "dataverse",
+    ),
+    ("https://demo.ckan.org/dataset/honey-prices", None, "ckan"),
+]
+
+
+@pytest.mark.parametrize(("url", "doi", "name"), OWN)
+def test_a_dataset_is_of_one_platform(url: str, doi: str | None, name: str) -> None:
+    resource = Resource(url=url, doi=doi)
+    known = [one.name for one in PLATFORMS if one.match_request(Request(url), resource)]
+    assert known == [name]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://example.org/", "https://example.org/dataset/honey", "https://doi.org/10.1234/x"],
+)
+def test_a_page_of_nobody_is_of_none(url: str) -> None:
+    resource = Resource(url=url, doi="10.1234/x", body=b"<html>honey</html>")
+    assert not [one.name for one in PLATFORMS if one.match_request(Request(url), resource)]
+
+
+def test_no_two_platforms_have_one_name() -> None:
+    assert len({one.name for one in PLATFORMS}) == len(PLATFORMS) == 10
+
+
+@pytest.mark.parametrize("root", ["", "/data/cs"])
+def test_a_ckan_that_no_list_names_is_shown_by_its_api(root: str) -> None:
+    url = f"https://data.example.cz{root}/dataset/honey-prices"
+    api = f"https://data.example.cz{root}/api/3/action/package_show?id=honey-prices"
+    assert probed(Resource(url=url), Answers({api: ckan()})) == "ckan"
+    assert probed(Resource(url=url), Answers({api: {"success": False}})) is None
+    assert probed(Resource(url=url), Answers({api: {"success": True, "result": []}})) is None
+    assert probed(Resource(url=f"{url}/resource/r-1"), Answers({api: ckan()})) is None

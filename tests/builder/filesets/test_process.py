@@ -1,0 +1,186 @@
+"""The command as a process of its own: killed, interrupted, and held up by a platform."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from builder import cli
+from builder.store.folder import FolderStore
+from tests.builder.filesets.body import digest
+from tests.builder.filesets.invenio import BODIES, Site
+from tests.builder.filesets.server import Server, silent
+from tests.clock import surrounded
+
+SHEAF = [sys.executable, "-m", "builder"]
+
+
+@dataclass
+class Here(Site):
+    """The site, and the command in a folder beside it."""
+
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+
+    def configure(self, **settings: str) -> None:
+        given = {
+            "repository.admin_emails": '["bees@archive.example.org"]',
+            "repository.namespace": '"archive.example.org"',
+            "store.uri": '"store"',
+            "publish.lead": "5",
+            "gather.allow_networks": '["127.0.0.0/8"]',
+            "gather.ports": f"[{self.server.port}]",
+            "fileset.host_seconds": "0",
+            "fileset.host_concurrent": "8",
+            "fileset.backend": '"s3"',
+            **{name.replace("__", "."): value for name, value in settings.items()},
+        }
+        text = "\n".join(f"{name} = {value}" for name, value in given.items())
+        (self.folder / "sheaf.toml").write_text(text, "utf-8")
+
+    @contextmanager
+    def begun(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+        """Give the process of a command, which is ended in any case."""
+        process = subprocess.Popen(
+            [*SHEAF, *arguments], cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+            preexec_fn=_hear,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def run(self, *arguments: str) -> str:
+        """Run a command to its end, within this process."""
+        self.capsys.readouterr()
+        assert cli.main([*arguments, "--config", str(self.folder / "sheaf.toml")], surrounded) == 0
+        return self.capsys.readouterr().out
+
+    def results(self, *urls: str) -> dict[str, str]:
+        lines = self.run("fileset", "--json", *urls).splitlines()
+        return {r["request"]["base_url"]: r["status"] for r in map(json.loads, lines)}
+
+    @property
+    def store(self) -> FolderStore:
+        return FolderStore(self.folder / "store")
+
+    def await_(self, true: Callable[[], object]) -> None:
+        end = time.monotonic() + 60
+        while not true():
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+
+def _hear() -> None:
+    """Interrupts are heard, which a shell lets what runs in its background ignore."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def site(
+    server: Server,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> Here:
+    found = Here(server, tmp_path, capsys)
+    found.configure()
+    return found
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"fileset__bundle": '"always"'}, {}, {"fileset__backend": '"web"'}],
+    ids=["bundle", "files", "web"],
+)
+def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it(
+    site: Here, settings: dict[str, str]
+) -> None:
+    site.configure(**settings)
+    url = site.record("hives-1", n3=silent())
+    with site.begun("fileset", url) as process:
+        site.await_(lambda: site.server.asked(site.content("hives-1", "3.bin")))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    keys = list(site.store.keys(""))
+    assert not [k for k in keys if k.endswith(("fileset.json", "bundle.zip", ".warc.gz"))]
+    assert not [k for k in keys if k.startswith("intake/")]
+    if keys:
+        site.run("verify")
+    site.record("hives-1")
+    assert site.results(url) == {url: "success"}
+    assert site.results(url) == {url: "success-existing"}
+    site.run("publish")
+    site.run("verify")
+    out = site.run("query", "--json", "SELECT * FROM files ORDER BY path")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [row["path"] for row in rows] == sorted(BODIES)
+    for row in rows:
+        assert row["sha256"] == digest("sha256", BODIES[row["path"]])
+    if "fileset__bundle" in settings:
+        (key,) = {row["key"] for row in rows}
+        data = site.store.read(key)
+        with zipfile.ZipFile(io.BytesIO(data)) as bundle:
+            assert {name: bundle.read(name) for name in bundle.namelist()} == BODIES
+        for row in rows:  # one range each
+            assert data[row["place"] :][: row["bytes"]] == BODIES[row["path"]]
+    assert not list((site.folder / "store" / ".tmp").glob("filesets-*"))
+
+
+def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Here) -> None:
+    done, held = site.record("hives-1"), site.record("hives-2", n3=silent())
+    with site.begun("fileset", "--json", done, held) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        assert (first["request"]["base_url"], first["status"]) == (done, "success")
+        site.await_(lambda: site.server.asked(site.content("hives-2", "3.bin")))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert [json.loads(line)["status"] for line in out.splitlines()] == ["cancelled"]
+    assert err.splitlines()[-1] == "sheaf: interrupted; run it again to finish its work"
+    assert [k for k in site.store.keys("intake/") if k.endswith("run.json")]
+    assert site.results(done) == {done: "success-existing"}
+    site.record("hives-2")
+    site.server.forget()
+    assert site.results(held) == {held: "success"}
+    assert not site.server.asked(site.content("hives-2", "0.bin"))
+
+
+def test_a_platform_that_never_answers_holds_up_its_own_dataset_alone(site: Here) -> None:
+    site.configure(fileset__request_seconds="6", fileset__concurrent="2")
+    held = site.record("hives-0", n0=silent())
+    good = [site.record(f"hives-{n}") for n in range(1, 5)]
+    found = site.results(held, *good)
+    assert found.pop(held) == "deadline-exceeded"
+    assert set(found.values()) == {"success"}
+    assert len(found) == 4
+
+
+def test_requests_that_come_one_by_one_are_answered_one_by_one(site: Here) -> None:
+    url = site.record("hives-1")
+    with subprocess.Popen(
+        [*SHEAF, "fileset"], cwd=site.folder, text=True, bufsize=1,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for status in ("success", "success-existing", "success-existing"):
+            process.stdin.write(json.dumps({"base_url": url}) + "\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["status"] == status
+        process.stdin.close()
+        assert process.wait(60) == 0

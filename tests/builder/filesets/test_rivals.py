@@ -1,0 +1,76 @@
+"""Two workers at one dataset at once, who know nothing of each other."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.filesets import wiring
+from builder.filesets.item import Outcome, Request
+from builder.filesets.strategies.table import Materials
+from builder.store.folder import FolderStore
+from functions.snapshot.store import Writer
+from tests.bucket import Bucket
+from tests.builder.filesets.deposits import deposit
+from tests.builder.filesets.server import Server, served
+from tests.builder.filesets.world import PLAIN, settings_of, world
+
+BODIES = {f"{n}.bin": bytes([65 + n]) * 5000 for n in range(4)}
+WAYS = {
+    "files": {"fileset.backend": "s3"},
+    "bundle": {"fileset.backend": "s3", "fileset.bundle": "always"},
+    "web": {"fileset.backend": "web"},
+}
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, make_bucket: Callable[..., Bucket]
+) -> Writer:
+    return FolderStore(tmp_path / "store") if request.param == "folder" else make_bucket()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_both_find_it_archived_and_it_is_there_once(
+    server: Server, store: Writer, tmp_path: Path, way: str
+) -> None:
+    url = deposit(server, 11, BODIES, answers={"3.bin": served(BODIES["3.bin"], drip=(0.01, 500))})
+    ready = threading.Barrier(3)
+    settings: dict[str, Any] = {**PLAIN, **WAYS[way]}
+
+    def materials(number: int) -> Materials:
+        scratch = tmp_path / f"scratch-{number}"
+        scratch.mkdir()
+        return Materials(
+            store=store,
+            settings=settings_of(settings),
+            ways=world(server, scratch, **settings).ways,
+            environment={},
+            clock=lambda: datetime(2026, 11, 22, 10, 0, number, tzinfo=UTC),
+            scratch=scratch,
+        )
+
+    def work(own: Materials) -> Outcome:
+        ingest = wiring.ingest(own, threading.Event(), 60)
+        ready.wait(30)
+        return ingest.process(Request(url))
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(work, [materials(number) for number in range(3)]))
+    statuses = Counter(outcome.status for outcome in found)
+    assert statuses.keys() <= {"success", "success-existing"}, [o.detail for o in found]
+    told = {
+        tuple((f.path, f.sha256, f.key, f.offset) for f in outcome.archived.manifest)
+        for outcome in found
+        if outcome.archived
+    }
+    assert len(told) == 1
+    keys = [*store.keys("filesets/"), *store.keys("warcs/")]
+    assert sum(key.endswith("/fileset.json") for key in keys) == 1
+    objects = [key for key in keys if not key.endswith("/fileset.json")]
+    assert len(objects) == (len(BODIES) if way == "files" else 1)

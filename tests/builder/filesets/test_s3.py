@@ -1,0 +1,403 @@
+"""Files as objects of the store: what is kept, kept again, missing, altered, and never half."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.filesets.item import (
+    ArchiveStrategyResult,
+    FilesetManifestFile,
+    FilesetPlatformItem,
+)
+from builder.filesets.protocols import FilesetError
+from builder.filesets.strategies import record
+from builder.filesets.strategies.keys import place
+from builder.filesets.strategies.s3 import Objects
+from builder.store.folder import FolderStore
+from functions.snapshot.errors import StoreUnavailable
+from functions.snapshot.store import Sink, Writer
+from tests.bucket import Bucket, administrator, fresh
+from tests.builder.filesets.body import Body, Generated, digest
+from tests.builder.filesets.server import Server, endless, served, status, then
+from tests.builder.filesets.world import World, manifest_file, settings_of, world
+
+ROOT = Path(__file__).parents[3]
+ZENODO = ROOT.parent / "shared" / "data" / "filesets" / "zenodo"
+BODIES: dict[str, Body] = {
+    "data/med.csv": b"rok,kg\n2020,31\n",
+    "data/Med.csv": b"rok,kg\n2021,29\n",
+    "mapa.tif": Generated(3 << 20),
+    "prázdný soubor.txt": b"",
+}
+HOST = "https://data.example.cz/files/"
+
+
+@pytest.fixture(params=["folder", "moto", "weed"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Writer]:
+    if request.param == "folder":
+        yield FolderStore(tmp_path / "store")
+        return
+    endpoint = request.getfixturevalue(f"{request.param}_server")
+    with closing(fresh(endpoint, part=5 << 20)) as bucket:
+        yield bucket
+
+
+def item_of(
+    server: Server, bodies: dict[str, Body], digests: str = "md5", **given: Any
+) -> FilesetPlatformItem:
+    """Return a dataset of those files, each served."""
+    manifest = []
+    for number, (path, body) in enumerate(bodies.items()):
+        url = server.add(f"{HOST}{number}", served(body))
+        manifest.append(manifest_file(url, body, path, digests))
+    found = FilesetPlatformItem(
+        platform_name="invenio",
+        platform_domain="data.example.cz",
+        platform_id="ab12",
+        version="1",
+        manifest=tuple(manifest),
+    )
+    return replace(found, **given)
+
+
+def strategy(store: Writer, there: World, name: str = "s3-fileset", **settings: Any) -> Objects:
+    given = settings_of({f"fileset.{key}": value for key, value in settings.items()})
+    return Objects(name, store, there.downloader(), given)
+
+
+def objects(store: Writer) -> dict[str, bytes]:
+    return {key: store.read(key) for key in store.keys("filesets/")}
+
+
+def dangling(store: Writer) -> list[Any]:
+    """Return what is left of uploads in parts, or of temporary files."""
+    if isinstance(store, Bucket):
+        client = administrator(store.endpoint)
+        return list(client.list_multipart_uploads(Bucket=store.bucket).get("Uploads") or [])
+    assert isinstance(store, FolderStore)
+    folder = store.root / ".tmp"
+    return list(folder.iterdir()) if folder.exists() else []
+
+
+def test_every_file_is_an_object_and_the_record_comes_last(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    assert asked.check_existing(item) is None
+    found = asked.process(item)
+    assert (found.ingest_strategy, found.status) == ("s3-fileset", "success")
+    assert found.location == place(item)
+    assert [f.path for f in found.manifest] == list(BODIES)
+    kept = objects(store)
+    assert len(kept) == len(BODIES) + 1
+    for file in found.manifest:
+        body = BODIES[file.path]
+        assert file.status == "verified"
+        assert file.key is not None
+        assert digest("sha256", kept[file.key]) == file.sha256 == digest("sha256", body)
+        assert file.crc32 == digest("crc32", body)
+        assert file.size == len(body)
+        assert (file.offset, file.compression) == (None, None)
+        assert file.terminal_url == file.platform_url
+    document = json.loads(kept[place(item) + "fileset.json"])
+    assert document["archived"]["ingest_strategy"] == "s3-fileset"
+    assert not dangling(store)
+
+
+def test_one_file_alone(server: Server, there: World, store: Writer) -> None:
+    item = item_of(server, {"a.csv": b"1,2\n"})
+    found = strategy(store, there, "s3-file").process(item)
+    assert found.status == "success-file"
+    assert found.location == found.manifest[0].key
+    assert found.file_file_meta is not None
+    assert found.file_file_meta.sha256hex == digest("sha256", b"1,2\n")
+    assert found.file_terminal is not None
+    assert found.file_terminal.terminal_url == f"{HOST}0"
+    assert found.file_terminal.terminal_status_code == 200
+    again = strategy(store, there, "s3-file").check_existing(item)
+    assert again == replace(found, status="success-existing")
+
+
+def test_the_same_request_again_downloads_nothing(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    found = asked.process(item)
+    before = objects(store)
+    server.forget()
+    for check in ("digest", "size"):
+        again = strategy(store, there, check=check).check_existing(item)
+        assert again == replace(found, status="success-existing")
+    assert asked.process(item) == found
+    assert not server.asked()
+    assert objects(store) == before
+
+
+def test_a_file_that_is_missing_is_fetched_again_alone(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    found = asked.process(item)
+    before = objects(store)
+    store.remove(found.manifest[2].key or "")
+    server.forget()
+    assert asked.check_existing(item) is None
+    assert asked.process(item) == found
+    assert [a.url for a in server.asked()] == [f"{HOST}2"]
+    assert objects(store) == before
+    again = asked.check_existing(item)
+    assert again is not None
+    assert again.status == "success-existing"
+
+
+def test_what_is_fetched_again_is_what_it_was_though_the_platform_tells_no_digest(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, {"a": b"first", "b": b"other"}, digests="")
+    asked = strategy(store, there)
+    found = asked.process(item)
+    assert {f.status for f in found.manifest} == {"unverified"}
+    store.remove(found.manifest[0].key or "")
+    server.add(f"{HOST}0", served(b"frist"))
+    with pytest.raises(FilesetError) as caught:
+        asked.process(item)
+    assert caught.value.status.startswith("mismatch-sha")
+    assert found.manifest[0].key not in objects(store)
+    server.add(f"{HOST}0", served(b"first"))
+    assert asked.process(item) == found
+
+
+def test_an_altered_file_is_told_and_not_written_over(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    key = asked.process(item).manifest[0].key or ""
+    store.remove(key)
+    store.create(key, b"rok,kg\n2020,99\n")
+    before = objects(store)
+    server.forget()
+    found = asked.check_existing(item)
+    assert found is not None
+    assert found.status == "mismatch-existing"
+    assert [f.status for f in found.manifest] == ["mismatch-existing", "exists", "exists", "exists"]
+    assert key in found.detail
+    store.remove(key)
+    store.create(key, b"longer than it was")
+    with pytest.raises(FilesetError, match="mismatch-existing"):
+        asked.process(item)
+    assert objects(store) == {**before, key: b"longer than it was"}
+    assert not server.asked()
+
+
+def test_a_file_that_fails_ends_it_and_the_next_run_goes_on(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    server.add(f"{HOST}2", served(BODIES["mapa.tif"], wrong=2_000_000))
+    asked = strategy(store, there)
+    with pytest.raises(FilesetError, match=r"^mismatch-md5: mapa\.tif") as caught:
+        asked.process(item)
+    assert caught.value.item is item
+    assert [f.status for f in caught.value.manifest] == [
+        "verified", "verified", "mismatch-md5", "skipped",
+    ]  # fmt: skip
+    assert len(objects(store)) == 2
+    assert asked.check_existing(item) is None
+    assert not dangling(store)
+    server.add(f"{HOST}2", served(BODIES["mapa.tif"]))
+    server.forget()
+    found = asked.process(item)
+    assert found.status == "success"
+    assert [a.url for a in server.asked()] == [f"{HOST}2", f"{HOST}3"]
+    assert found.manifest[0].sha256 == digest("sha256", BODIES["data/med.csv"])
+
+
+def test_what_an_unfinished_run_left_is_not_trusted(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, {"a": b"first", "b": b"other"})
+    store.create(place(item) + "files/a", b"frist")
+    found = strategy(store, there).process(item)
+    assert found.status == "success"
+    assert store.read(place(item) + "files/a") == b"first"
+
+
+def test_a_file_of_no_size_and_no_digest_may_not_be_endless(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, {"a": b"first"}, digests="")
+    assert item.manifest is not None
+    server.add(f"{HOST}1", endless())
+    more = FilesetManifestFile(path="b", platform_url=f"{HOST}1")
+    item = replace(item, manifest=(*item.manifest, more))
+    for limits in ({"max_file_bytes": 500_000}, {"max_bytes": 500_000}):
+        with pytest.raises(FilesetError) as caught:
+            strategy(store, there, **limits).process(item)
+        assert caught.value.status == "over-limit-stream"
+        assert list(objects(store)) == [place(item) + "files/a"]
+        assert not dangling(store)
+
+
+def test_withheld_files_make_it_partial_and_are_told(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, {"a": b"first", "b": b"other"})
+    secret = FilesetManifestFile(path="c", size=9, status="withheld")
+    assert item.manifest is not None
+    item = replace(item, manifest=(item.manifest[0], secret, item.manifest[1]))
+    asked = strategy(store, there)
+    found = asked.process(item)
+    assert found.status == "success-partial"
+    assert [f.status for f in found.manifest] == ["verified", "withheld", "verified"]
+    assert asked.check_existing(item) == replace(found, status="success-existing")
+
+
+class Meddled(FolderStore):
+    """A store that something happens to when an object of that key is to be written."""
+
+    key = ""
+    first: Callable[[], None]
+
+    @contextmanager
+    def creating(self, key: str) -> Iterator[Sink]:
+        if key.endswith(self.key):
+            self.first()
+        with super().creating(key) as sink:
+            yield sink
+
+
+def test_of_two_runs_at_once_both_end_well_and_one_record_stays(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    item = item_of(server, BODIES)
+    plain = FolderStore(tmp_path / "store")
+    mine = Meddled(tmp_path / "store")
+    mine.key = "mapa.tif"
+    others: list[ArchiveStrategyResult] = []
+    mine.first = lambda: others.append(strategy(plain, there).process(item))
+    found = strategy(mine, there).process(item)
+    assert found == others[0]
+    assert record.read(plain, place(item)) is not None
+
+
+@pytest.mark.parametrize("meddle", ["away", "short"])
+def test_a_store_that_has_something_else_than_was_written_is_told(
+    server: Server, there: World, tmp_path: Path, meddle: str
+) -> None:
+    item = item_of(server, {"a": b"first", "b": b"other"})
+    store = Meddled(tmp_path / "store")
+    store.key = "files/b"
+
+    def first() -> None:
+        store.remove(place(item) + "files/a")
+        if meddle == "short":
+            store.create(place(item) + "files/a", b"fir")
+
+    store.first = first
+    with pytest.raises(FilesetError, match="error-store-verify"):
+        strategy(store, there).process(item)
+    assert record.read(store, place(item)) is None
+
+
+def test_a_store_that_does_not_take_a_file_is_told(
+    server: Server, there: World, tmp_path: Path
+) -> None:
+    item = item_of(server, {"a": b"first", "b": b"other"})
+    store = Meddled(tmp_path / "store")
+    store.key = "files/b"
+
+    def fail() -> None:
+        raise StoreUnavailable("s3://x: it does not answer")
+
+    store.first = fail
+    with pytest.raises(FilesetError, match="error-store-upload: b: s3://x") as caught:
+        strategy(store, there).process(item)
+    assert [f.status for f in caught.value.manifest] == ["verified", "error-store-upload"]
+
+
+def test_what_another_strategy_recorded_and_lost_begins_anew(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, {"a": b"first"})
+    found = strategy(store, there, "s3-file").process(item)
+    store.remove(found.location or "")
+    again = strategy(store, there).process(item)
+    assert again.ingest_strategy == "s3-fileset"
+    known = record.read(store, place(item))
+    assert known is not None
+    assert known.archived.ingest_strategy == "s3-fileset"
+
+
+def test_reading_what_is_there_stops_when_it_is_told_to(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, BODIES)
+    asked = strategy(store, there)
+    asked.process(item)
+
+    def stop() -> None:
+        raise FilesetError("cancelled")
+
+    with pytest.raises(FilesetError, match="cancelled"):
+        replace(asked, go_on=stop).check_existing(item)
+
+
+def test_a_file_that_the_platform_lists_and_has_not(
+    server: Server, there: World, store: Writer
+) -> None:
+    item = item_of(server, {"a": b"first", "b": b"other"})
+    server.add(f"{HOST}0", status(404))
+    with pytest.raises(FilesetError, match="file-404: a") as caught:
+        strategy(store, there).process(item)
+    assert [f.status for f in caught.value.manifest] == ["file-404", "skipped"]
+    assert objects(store) == {}
+
+
+def test_a_broken_connection_is_gone_on_with_into_the_same_object(
+    server: Server, there: World, store: Writer
+) -> None:
+    body = Generated(12 << 20)
+    item = item_of(server, {"large": body})
+    server.add(f"{HOST}0", then(served(body, cut=7 << 20), served(body)))
+    found = strategy(store, there, "s3-file").process(item)
+    assert found.status == "success-file"
+    assert sum(a.sent for a in server.asked()) < 1.1 * len(body)
+    assert store.read(found.location or "") == body.all
+
+
+@pytest.mark.skipif(not ZENODO.exists(), reason="the answers of real platforms are not here")
+def test_the_true_bodies_of_a_real_record(server: Server, there: World, store: Writer) -> None:
+    listed = json.loads((ZENODO / "legacy_record_7078725.json").read_text("utf-8"))["files"]
+    manifest = []
+    for file in listed:
+        body = (ZENODO / "bodies" / "7078725" / file["key"]).read_bytes()
+        url = server.add(file["links"]["self"], served(body))
+        md5 = file["checksum"].removeprefix("md5:")
+        manifest.append(
+            FilesetManifestFile(path=file["key"], size=file["size"], md5=md5, platform_url=url)
+        )
+    item = FilesetPlatformItem(
+        platform_name="zenodo", platform_domain="zenodo.org", platform_id="7078725",
+        version="1", manifest=tuple(manifest),
+    )  # fmt: skip
+    found = strategy(store, there).process(item)
+    assert len(found.manifest) == 7
+    for row in found.manifest:
+        body = (ZENODO / "bodies" / "7078725" / row.path).read_bytes()
+        assert row.status == "verified"
+        assert hashlib.sha256(store.read(row.key or "")).digest() == hashlib.sha256(body).digest()
+    server.forget()
+    again = strategy(store, world(server, Path("unused"))).check_existing(item)
+    assert again is not None
+    assert again.status == "success-existing"
+    assert not server.asked()

@@ -1,0 +1,131 @@
+"""The fake server does what it says: what other tests show would be worth nothing otherwise."""
+
+import gzip
+import hashlib
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from builder.http import wire
+from builder.http.errors import NotHad
+from builder.http.limits import Budget, Limits
+from tests.builder.filesets.body import Generated, digest
+from tests.builder.filesets.names import Names
+from tests.builder.filesets.server import (
+    Server,
+    bomb,
+    json_of,
+    redirect,
+    served,
+    serving,
+    silent,
+    status,
+    then,
+)
+
+BODY = Generated(3_000_000, seed=3)
+
+
+def ask(
+    server: Server, url: str, headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    """Ask with what Sheaf asks with; what breaks off gives what came."""
+    budget = Budget(Limits(5, 5, 30, 1, 1 << 40), threading.Event())
+    trusted = server.authority.trusted()
+    with wire.ask(url, headers or {}, Names(server), budget, trusted) as answer:
+        found = bytearray()
+        with suppress(NotHad):  # cut short
+            for data in answer.body:
+                found += data
+        return answer.status, dict(answer.headers), bytes(found)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as made:
+        yield made
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_hosts_paths_and_queries_have_answers_of_their_own(server: Server, scheme: str) -> None:
+    server.add("https://a.example.org/x", json_of({"at": "a"}))
+    server.add("https://b.example.org/x", json_of({"at": "b"}))
+    server.add("https://b.example.org/x?page=2", json_of({"at": "b2"}))
+    for host, query, said in [("a", "?page=2", "a"), ("b", "", "b"), ("b", "?page=2", "b2")]:
+        found = ask(server, f"{scheme}://{host}.example.org/x{query}")
+        assert found[0] == 200
+        assert found[2] == b'{"at": "%s"}' % said.encode()
+    assert ask(server, f"{scheme}://a.example.org/y")[0] == 404
+    assert [a.url for a in server.asked(f"{scheme}://b.")] == [
+        f"{scheme}://b.example.org/x", f"{scheme}://b.example.org/x?page=2",
+    ]  # fmt: skip
+
+
+def test_a_generated_body_is_the_same_in_pieces_and_whole() -> None:
+    assert len(BODY.all) == BODY.size
+    assert hashlib.md5(BODY.all).hexdigest() == BODY.digest("md5") == digest("md5", BODY.all)
+    assert f"{zlib.crc32(BODY.all):08x}" == BODY.digest("crc32")
+    assert b"".join(BODY.chunks(1_048_570, 1_048_590)) == BODY.all[1_048_570:1_048_590]
+    assert BODY.all[:1000] != BODY.all[1 << 20 : (1 << 20) + 1000]
+
+
+def test_ranges_are_served_if_it_is_still_the_same(server: Server) -> None:
+    url = server.add("https://a.example.org/f", served(BODY))
+    code, headers, found = ask(server, url)
+    assert (code, found) == (200, BODY.all)
+    asked = {"Range": "bytes=2000000-", "If-Range": headers["etag"]}
+    code, said, found = ask(server, url, asked)
+    assert (code, found) == (206, BODY.all[2_000_000:])
+    assert said["content-range"] == "bytes 2000000-2999999/3000000"
+    code, _, found = ask(server, url, asked | {"If-Range": '"another"'})
+    assert (code, found) == (200, BODY.all)
+    assert ask(server, url, {"Range": "bytes=5-9"})[2] == BODY.all[5:10]
+    assert ask(server, url, {"Range": "bytes=3000000-"})[0] == 416
+    assert [a.sent for a in server.asked(url)] == [3_000_000, 1_000_000, 3_000_000, 5, 0]
+
+
+def test_faults_are_what_they_are_called(server: Server) -> None:
+    url = "https://a.example.org/f"
+    server.add(url, then(served(BODY, cut=600), served(BODY, wrong=7), served(BODY, chunked=True)))
+    assert ask(server, url)[2] == BODY.all[:600]
+    found = ask(server, url)[2]
+    assert [n for n, (a, b) in enumerate(zip(found, BODY.all, strict=True)) if a != b] == [7]
+    assert ask(server, url)[2] == BODY.all
+    server.add(url, served(b"abcdef" * 1000, coding="gzip"))
+    _, headers, found = ask(server, url)
+    assert headers["content-encoding"] == "gzip"
+    assert gzip.decompress(found) == b"abcdef" * 1000
+    server.add(url, served(b"abcdef", length=9))
+    assert ask(server, url)[2] == b"abcdef"
+    server.add(url, served(b"abcdef", ranges=False))
+    assert ask(server, url, {"Range": "bytes=3-"})[2] == b"abcdef"
+    server.add(url, then(status(429, Retry_After="2"), redirect("https://b.example.org/", 303)))
+    assert ask(server, url)[1]["retry-after"] == "2"
+    assert ask(server, url)[1]["location"] == "https://b.example.org/"
+
+
+def test_a_bomb_is_small_on_the_wire(server: Server) -> None:
+    url = server.add("https://a.example.org/b", bomb(1))
+    found = ask(server, url)[2]
+    assert len(found) < 5 << 20
+    unpack = zlib.decompressobj(31)
+    first = found[: len(found) // 16]
+    assert len(unpack.decompress(first)) > 50 << 20
+
+
+def test_what_never_answers_ends_with_the_client(server: Server) -> None:
+    url = server.add("https://a.example.org/s", silent())
+    budget = Budget(Limits(5, 0.2, 30, 1, 100), threading.Event())
+    with (
+        pytest.raises(NotHad),
+        wire.ask(url, {}, Names(server), budget, server.authority.trusted()),
+    ):
+        pass
+    end = time.monotonic() + 10
+    while server.active and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not server.active

@@ -1,0 +1,121 @@
+"""Sheaf's own ways to platforms, led to the fake server: all between is as it is in earnest.
+
+with serving() as server:
+    there = world(server, tmp_path)
+    there.api().document("https://zenodo.org/api/records/1")
+    there.downloader().download(file, 10**9, there.sink)
+"""
+
+import io
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from builder.filesets import resources
+from builder.filesets.download.api import PlatformApi
+from builder.filesets.download.client import Pace
+from builder.filesets.download.download import FileDownloader
+from builder.filesets.item import FilesetManifestFile
+from builder.filesets.resources import Ways
+from functions.config import configuration
+from tests.builder.filesets.body import Body, digest
+from tests.builder.filesets.names import Names
+from tests.builder.filesets.server import Server
+
+AGENT = "Sheaf/test (+mailto:a@example.org)"
+QUICK = Pace(connect=10, first_byte=10, rate=1)
+"""For tests of a loaded machine; tests of what is slow have a pace of their own."""
+PLAIN = {"fileset.host_seconds": 0, "fileset.backoff_seconds": 0, "fileset.host_concurrent": 16}
+
+
+@dataclass
+class World:
+    """A server, the ways to it, and what was kept and thrown away in sinks."""
+
+    server: Server
+    names: Names
+    ways: Ways
+    settings: configuration.Configuration
+    stop: threading.Event
+    kept: list[bytes] = field(default_factory=list)
+    thrown: list[bytes] = field(default_factory=list)
+
+    def api(self, seconds: float = 60) -> PlatformApi:
+        return self.ways.api(time.monotonic() + seconds)
+
+    def downloader(self, seconds: float = 60) -> FileDownloader:
+        return self.ways.downloader(time.monotonic() + seconds)
+
+    @contextmanager
+    def sink(self) -> Iterator[io.BytesIO]:
+        """Keep the bytes in memory if the block ends."""
+        sink = io.BytesIO()
+        try:
+            yield sink
+        except BaseException:
+            self.thrown.append(sink.getvalue())
+            raise
+        self.kept.append(sink.getvalue())
+
+    def paced(self, pace: Pace) -> "World":
+        return replace(self, ways=replace(self.ways, pace=pace))
+
+
+def world(
+    server: Server,
+    folder: Path,
+    *,
+    wall: Callable[[], float] = time.time,
+    clock: Callable[[], float] = time.monotonic,
+    elsewhere: Mapping[str, str] | None = None,
+    pace: Pace = QUICK,
+    **settings: Any,
+) -> World:
+    """Return the ways that a configuration allows, which is quick; `__` of a key stands for `.`."""
+    given = PLAIN | {name.replace("__", "."): value for name, value in settings.items()}
+    found = settings_of(given)
+    names = Names(server, dict(elsewhere or {}))
+    stop = threading.Event()
+    ways = resources.means(
+        found, AGENT, names, stop, folder, wall, clock=clock, tls=server.authority.trusted()
+    )
+    return World(server, names, replace(ways, pace=pace), found, stop)
+
+
+def settings_of(given: Mapping[str, Any]) -> configuration.Configuration:
+    """Return a configuration with other values, as if they stood in sheaf.toml."""
+    return configuration.parse(toml(given), {})
+
+
+def toml(given: Mapping[str, Any]) -> str:
+    lines = []
+    for key, value in given.items():
+        lines.append(f"{key} = {_value(value)}")
+    return "\n".join(lines)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return f"'{value}'"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"'{k}' = {_value(v)}" for k, v in value.items()) + "}"
+    return str(value)
+
+
+def manifest_file(
+    url: str, body: Body | None = None, path: str = "a.bin", digests: str = "md5", **more: Any
+) -> FilesetManifestFile:
+    """Return a file of a manifest that tells of a body its size and the `digests` named."""
+    told: dict[str, Any] = {"platform_url": url, "path": path}
+    if body is not None:
+        told["size"] = len(body)
+        told |= {name: digest(name, body) for name in digests.split()}
+    return FilesetManifestFile(**(told | more))

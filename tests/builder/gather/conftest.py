@@ -1,0 +1,158 @@
+"""Stores with templates that refer to files of a web server of this machine."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.gather.hold import held
+from builder.gather.session import Account, Order, Session
+from builder.gather.state import DAY, Choice
+from builder.http import url
+from builder.http.addresses import Guard, networks
+from builder.http.fetch import Means
+from builder.http.limits import Limits
+from builder.http.politeness import Hosts, Manners
+from builder.obi import log, replay
+from builder.obi.row import TEMPLATE, Incidence, Refipo, Row, Version
+from builder.obi.run import Outside, Purpose, Run, claim, history
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from functions.database import engine
+from tests.bucket import fresh
+from tests.builder.conftest import Clock
+from tests.builder.gather import site as web
+from tests.builder.gather.site import Site
+
+Store = FolderStore | BucketStore
+HANDLE = "RePEc:aaa:wpaper:1"
+
+
+@dataclass
+class World:
+    """A store, a site and a clock, which moves only when it is told to."""
+
+    store: Store
+    site: Site
+    folder: Path
+    clock: Clock = field(default_factory=lambda: Clock(datetime(2026, 1, 1, tzinfo=UTC)))
+    said: list[str] = field(default_factory=list)
+    ports: set[int] = field(default_factory=set)
+    manners: Manners = field(default_factory=lambda: Manners(0, 1, 0))
+    order: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=lambda: Limits(10, 10, 30, 10, 10_000_000))
+    wanted: dict[str, list[Refipo]] = field(default_factory=dict)
+
+    @property
+    def outside(self) -> Outside:
+        return Outside(self.clock, self.clock.sleep, self.said.append)
+
+    def refer(self, urls: Sequence[str], format_: str | None = None, handle: str = HANDLE) -> int:
+        """Ingest a template that refers to these URLs, and to no others."""
+        run = claim(self.store, Purpose("ingest", "test", f"{self.clock.now}"), self.outside)
+        run.turn()
+        done = run.commit(self.referring(run, urls, format_, handle))
+        self.clock.sleep(1)
+        return done.tist
+
+    def referring(
+        self, run: Run, urls: Sequence[str], format_: str | None = None, handle: str = HANDLE
+    ) -> list[Row]:
+        """Store a template that refers to these URLs, and return the rows that tell of it."""
+        data = f"Template-Type: ReDIF-Paper 1.0\n{urls}\nHandle: {handle}\n".encode()
+        where = run.put(handle, data)
+        digest = hashlib.sha256(data).hexdigest()
+        rows: list[Row] = [
+            Version(
+                id=handle, kind=TEMPLATE, key=where, bytes=len(data), sha256=digest,
+                md5=hashlib.md5(data).hexdigest(), text_sha256=digest,
+            ),
+            Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where),
+        ]  # fmt: skip
+        for number, written in enumerate(urls):
+            found = url.normalised(written).id
+            rows.append(
+                Refipo(handle=handle, position=number, url=written, id=found, format=format_)
+            )
+        return rows
+
+    def session(self, again: bool = False, **more: Any) -> Session:
+        given = {
+            "limit": None, "seconds": 60, "files": 100, "threads": 8, "megabytes": 1024,
+            **self.order, **more,
+        }  # fmt: skip
+        choice = given.pop("choice", {})
+        stop = threading.Event()
+        ports = frozenset({self.site.port, *self.ports})
+        self._hold = held(self.folder / "work", self.store.address)
+        hold = self._hold.__enter__()
+        means = Means(
+            "Sheaf/test", Guard(ports, networks(["127.0.0.0/8"])), self.limits,
+            Hosts(self.manners, stop), hold.scratch, stop=stop,
+        )  # fmt: skip
+        order = Order(Choice(30 * DAY, DAY, again=again, **choice), "test", **given)
+        return Session(self.store, hold, self.outside, means, order)
+
+    def end(self) -> None:
+        """Let go of the hold that a session has."""
+        self._hold.__exit__(None, None, None)
+
+    def gather(self, again: bool = False, **more: Any) -> Account:
+        session = self.session(again, **more)
+        try:
+            session.due()
+            account = session.gather()
+        finally:
+            self.end()
+        self.clock.sleep(1)
+        if session.interrupted:
+            raise session.interrupted
+        return account
+
+    def rows(self, run: int = -1) -> list[Row]:
+        return list(log.rows(self.store, history(self.store)[run]))
+
+    def ask(self, sql: str) -> list[Any]:
+        """Ask the tables that the logs come to."""
+        (self.folder / "fold").mkdir(exist_ok=True)
+        with closing(engine.connect()) as connection:
+            replay.fold(connection, self.store, history(self.store), self.folder / "fold")
+            return connection.execute(sql).fetchall()
+
+    def days(self, many: float) -> None:
+        self.clock.sleep(many * DAY)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with web.serving() as site:
+        yield site
+
+
+@pytest.fixture
+def world(site: Site, tmp_path: Path) -> World:
+    return World(FolderStore(tmp_path / "store"), site, tmp_path)
+
+
+@pytest.fixture(params=["folder", "moto", "weed"])
+def anywhere(request: pytest.FixtureRequest, site: Site, tmp_path: Path) -> Iterator[World]:
+    """The same with each kind of store."""
+    if request.param == "folder":
+        yield World(FolderStore(tmp_path / "store"), site, tmp_path)
+        return
+    with closing(fresh(request.getfixturevalue(f"{request.param}_server"))) as bucket:
+        yield World(bucket, site, tmp_path)
+
+
+def until(true: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)

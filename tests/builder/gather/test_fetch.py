@@ -1,0 +1,517 @@
+"""Fetching from a real web server."""
+
+import gzip
+import hashlib
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from builder.http.addresses import Guard, networks
+from builder.http.errors import Deferred, NotHad
+from builder.http.fetch import Known, Means, fetch
+from builder.http.limits import Limits
+from builder.http.politeness import Hosts, Manners
+from builder.http.redirects import Once, follow
+from builder.http.response import Content, Fetched, Moved, Result, Unchanged
+from tests.builder.gather import site as web
+from tests.builder.gather.site import Site
+from tests.patience import in_real_time
+
+LIMITS = Limits(connect=10, first_byte=10, total=20, rate=100, bytes=1_000_000)
+IMPATIENT = replace(LIMITS, first_byte=0.6, total=5)
+AGENT = "Sheaf/0.1 (+http://archive.example.org; mailto:a@example.org)"
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with web.serving() as site:
+        yield site
+
+
+@pytest.fixture
+def means(site: Site, tmp_path: Path) -> Means:
+    stop = threading.Event()
+    guard = Guard(frozenset({site.port}), networks(["127.0.0.0/8"]))
+    hosts = Hosts(Manners(interval=0, at_once=4, rest=0), stop)
+    return Means(AGENT, guard, LIMITS, hosts, tmp_path, stop=stop)
+
+
+def ask(means: Means, url: str, known: Known = Known(), seconds: float = 30) -> Result:  # noqa: B008
+    return fetch(means, url, known, time.monotonic() + seconds)
+
+
+def code(result: Result) -> str:
+    assert isinstance(result, NotHad), result
+    return result.code
+
+
+def chain(means: Means, url: str) -> Fetched:
+    return follow(url, Once(lambda u: ask(means, u)))
+
+
+def test_a_file(site: Site, means: Means) -> None:
+    body = b"%PDF-1.4 " + bytes(range(256)) * 900
+    site.pages["/a.pdf"] = web.text(body, ETag='"1"', Last_Modified="Fri, 09 Nov 2012 17:13:50 GMT")
+    result = ask(means, site.url("/a.pdf"))
+    assert isinstance(result, Content)
+    assert result.path.read_bytes() == body
+    assert result.size == len(body)
+    assert result.md5 == hashlib.md5(body).hexdigest()
+    assert result.sha256 == hashlib.sha256(body).hexdigest()
+    assert (result.media_type, result.etag) == ("application/pdf", '"1"')
+    assert result.modified == 1352481230
+    assert result.head == body[:1024]
+    sent = site.asked("/a.pdf")[0].headers
+    assert sent["user-agent"] == AGENT
+    assert sent["accept-encoding"] == "identity"
+    assert sent["host"] == f"127.0.0.1:{site.port}"
+    assert "if-none-match" not in sent
+
+
+def test_a_chunked_file(site: Site, means: Means) -> None:
+    site.pages["/a"] = web.raw(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
+    )
+    result = ask(means, site.url("/a"))
+    assert isinstance(result, Content)
+    assert result.path.read_bytes() == b"abcde"
+
+
+def test_a_file_of_an_old_server(site: Site, means: Means) -> None:
+    site.pages["/a"] = web.raw(b"HTTP/1.0 200\r\nContent-Type: text/plain\r\n\r\nto the end")
+    result = ask(means, site.url("/a"))
+    assert isinstance(result, Content)
+    assert result.path.read_bytes() == b"to the end"
+
+
+def test_the_query_is_sent_as_it_is(site: Site, means: Means) -> None:
+    site.pages["/a%20b?x=%2F&&y"] = web.text("q")
+    site.pages["/a?"] = web.text("e")
+    assert isinstance(ask(means, site.url("/a%20b?x=%2F&&y")), Content)
+    assert isinstance(ask(means, site.url("/a?")), Content)
+
+
+def test_conditional_requests(site: Site, means: Means) -> None:
+    site.pages["/a"] = web.conditional(b"x", '"e"')
+    result = ask(means, site.url("/a"), Known('"e"', "Fri, 09 Nov 2012 17:13:50 GMT"))
+    assert result == Unchanged('"e"', None)
+    sent = site.asked("/a")[0].headers
+    assert sent["if-modified-since"] == "Fri, 09 Nov 2012 17:13:50 GMT"
+
+
+def test_validators_that_cannot_be_sent_are_not(site: Site, means: Means) -> None:
+    site.pages["/a"] = web.text("x", ETag="\u00e9", Last_Modified="x" * 5000)
+    result = ask(means, site.url("/a"), Known('"\u00e9"', "a\nb"))
+    assert isinstance(result, Content)
+    assert (result.etag, result.last_modified) == ("\u00e9", None)
+    assert not {"if-none-match", "if-modified-since"} & set(site.asked("/a")[0].headers)
+
+
+def test_304_to_who_did_not_ask_for_it(site: Site, means: Means) -> None:
+    site.pages["/a"] = web.raw(b"HTTP/1.1 304 Not Modified\r\n\r\n")
+    assert code(ask(means, site.url("/a"))) == "http-status"
+
+
+STATUSES = {404: "not-found", 410: "gone", 401: "forbidden", 403: "forbidden", 451: "forbidden",
+            429: "too-many-requests", 500: "server-error", 503: "server-error", 400: "http-status",
+            204: "http-status", 206: "http-status", 300: "http-status"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "expected"), STATUSES.items())
+def test_statuses(site: Site, means: Means, status: int, expected: str) -> None:
+    site.pages["/a"] = web.status(status)
+    result = ask(means, site.url("/a"))
+    assert code(result) == expected
+    assert isinstance(result, NotHad)
+    assert result.status == status
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+BROKEN = {
+    "fewer bytes than promised": (web.raw(OK + b"Content-Length: 9\r\n\r\nabc"), "cut-short"),
+    "chunk cut off": (web.raw(OK + b"Transfer-Encoding: chunked\r\n\r\n9\r\nabc"), "cut-short"),
+    "chunk size not hexadecimal": (
+        web.raw(OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n"), "cut-short"),
+    "no HTTP": (web.raw(b"SSH-2.0-OpenSSH_9.2\r\n"), "bad-answer"),
+    "nothing": (web.raw(b"\r\n"), "bad-answer"),
+    "two lengths": (
+        web.raw(OK + b"Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde"), "bad-answer"),
+    "length that is none": (web.raw(OK + b"Content-Length: many\r\n\r\nabc"), "bad-answer"),
+    "head without end": (web.raw(OK + b"X: " + b"y" * 200_000), "bad-answer"),
+    "head cut off": (web.raw(OK + b"Content-Le"), "bad-answer"),
+    "silence": (web.silent(1.2), "no-answer"),
+    "head that trickles": (web.raw(OK + b"X: " + b"y" * 300, 0.05, 100), "no-answer"),
+    "body that trickles": (
+        web.raw(b"x" * 60, 0.05, 40, OK + b"Content-Length: 60\r\n\r\n"), "too-slow"),
+    "body that stops": (
+        web.raw(OK + b"Content-Length: 900000\r\n\r\n" + b"x" * 300_000, 1.5), "too-slow"),
+    "promised too large": (web.raw(OK + b"Content-Length: 1000001\r\n\r\n"), "too-large"),
+    "too large, unannounced": (web.raw(OK + b"\r\n" + b"x" * 1_000_001), "too-large"),
+    "gzip although identity was asked for": (
+        web.text(b"\x1f\x8b", Content_Encoding="gzip"), "content-coding"),
+    "redirect to nowhere": (web.status(302), "bad-redirect"),
+}  # fmt: skip
+
+
+@in_real_time
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_servers_do_wrong(site: Site, means: Means, name: str, tmp_path: Path) -> None:
+    answer, expected = BROKEN[name]
+    site.pages["/a"] = answer
+    means = replace(means, limits=IMPATIENT)
+    began = time.monotonic()
+    assert code(ask(means, site.url("/a"))) == expected
+    assert time.monotonic() - began < IMPATIENT.total
+    assert list(tmp_path.iterdir()) == []  # nothing is left of what came
+
+
+def test_longer_than_promised_is_what_was_promised(site: Site, means: Means) -> None:
+    site.pages["/a"] = web.raw(OK + b"Content-Length: 3\r\n\r\nabcdef")
+    result = ask(means, site.url("/a"))
+    assert isinstance(result, Content)
+    assert result.path.read_bytes() == b"abc"
+
+
+def test_a_file_that_is_kept_compressed(site: Site, means: Means) -> None:
+    site.pages["/a.ps.gz"] = web.text(
+        b"\x1f\x8b", "application/postscript", Content_Encoding="x-gzip"
+    )
+    result = ask(means, site.url("/a.ps.gz"))
+    assert isinstance(result, Content)
+    assert result.coding == "gzip"
+
+
+def test_the_whole_may_not_take_too_long(site: Site, means: Means) -> None:
+    means = replace(means, limits=replace(LIMITS, total=1.2))
+    site.pages["/a"] = web.raw(OK + b"Content-Length: 9000\r\n\r\n" + b"x" * 9000, 0.1, 30)
+    assert code(ask(means, site.url("/a"))) == "too-long"
+
+
+def test_a_large_file_takes_little_memory(site: Site, means: Means) -> None:
+    import tracemalloc
+
+    means = replace(means, limits=replace(LIMITS, bytes=10**9, total=60))
+    size = 60_000_000
+    block = b"x" * 1_000_000
+
+    def answer(handler: web.BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(OK + b"Content-Length: %d\r\n\r\n" % size)
+        for _ in range(size // len(block)):
+            handler.wfile.write(block)
+
+    site.pages["/a"] = answer
+    tracemalloc.start()
+    try:
+        result = ask(means, site.url("/a"))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(result, Content)
+    assert result.path.stat().st_size == size
+    assert peak < 8_000_000
+
+
+def test_hosts_that_are_not_there(means: Means, site: Site) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        port = taken.getsockname()[1]
+        means = replace(means, guard=replace(means.guard, ports=frozenset({port, 80})))
+        assert code(ask(means, f"http://127.0.0.1:{port}/a")) == "connect"
+    assert code(ask(means, "http://no-such-host.invalid/a")) == "dns"
+
+
+def test_a_server_that_takes_no_connection_in_time(means: Means) -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        means = replace(
+            means,
+            obey=False,
+            guard=replace(means.guard, ports=frozenset({port})),
+            limits=replace(LIMITS, connect=0.5),
+        )
+        with socket.create_connection(("127.0.0.1", port)), socket.socket() as second:
+            second.setblocking(False)
+            second.connect_ex(("127.0.0.1", port))
+            assert code(ask(means, f"http://127.0.0.1:{port}/a")) == "connect-timeout"
+
+
+def test_tls_that_is_none(means: Means, site: Site) -> None:
+    assert code(ask(means, site.url("/a").replace("http:", "https:"))) == "tls"
+
+
+def test_addresses_within_are_refused_at_every_hop(site: Site, means: Means) -> None:
+    closed = replace(means, guard=replace(means.guard, allowed=()))
+    assert code(ask(closed, site.url("/a"))) == "address-refused"
+    assert site.requests == []
+    with web.serving("127.0.0.2") as inner:
+        site.pages["/a"] = web.redirect(inner.url("/secret", "127.0.0.2"))
+        inner.pages["/secret"] = web.text("secret")
+        guard = Guard(frozenset({site.port, inner.port}), networks(["127.0.0.1/32"]))
+        found = chain(replace(means, guard=guard), site.url("/a"))
+        assert code(found.final) == "address-refused"
+        assert inner.requests == []
+
+
+def test_no_proxy_of_the_environment_is_used(
+    site: Site, means: Means, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    site.pages["/a"] = web.text("x")
+    assert isinstance(ask(means, site.url("/a")), Content)
+
+
+def test_redirects(site: Site, means: Means) -> None:
+    site.pages |= {
+        "/a": web.redirect("b?x=1", 301),
+        "/b?x=1": web.redirect(site.url("/c/../d e#part", "localhost"), 308),
+        "/d%20e": web.text("there"),
+    }
+    found = chain(means, site.url("/a"))
+    last = site.url("/d%20e", "localhost")
+    assert [(h.origin, h.target, h.status) for h in found.hops] == [
+        (site.url("/a"), site.url("/b?x=1"), 301),
+        (site.url("/b?x=1"), last, 308),
+    ]
+    assert found.last == last
+    assert isinstance(found.final, Content)
+
+
+ASTRAY = {
+    "/loop": "redirect-loop",
+    "/round": "redirect-loop",
+    "ftp://ftp.example.org/a": "unsupported-scheme",
+    "mailto:a@example.org": "unsupported-scheme",
+    "javascript:alert(1)": "unsupported-scheme",
+    "file:///etc/passwd": "unsupported-scheme",
+    "gopher://127.0.0.1:6379/_INFO": "unsupported-scheme",
+    "http://user:secret@example.org/": "userinfo",
+    "http://": "redirect-loop",
+    "/" + "x" * 9000: "bad-redirect",
+    "http://[::1": "bad-redirect",
+}
+
+
+@pytest.mark.parametrize("target", ASTRAY)
+def test_redirects_that_lead_astray(site: Site, means: Means, target: str) -> None:
+    site.pages |= {"/loop": web.redirect(target), "/round": web.redirect("/loop")}
+    assert code(chain(means, site.url("/loop")).final) == ASTRAY[target]
+
+
+def test_ten_redirects_and_no_more(site: Site, means: Means) -> None:
+    for n in range(20):
+        site.pages[f"/{n}"] = web.redirect(f"/{n + 1}")
+    site.pages["/10"] = web.text("x")
+    assert isinstance(chain(means, site.url("/0")).final, Content)
+    site.pages["/10"] = web.redirect("/11")
+    found = chain(means, site.url("/0"))
+    assert code(found.final) == "too-many-hops"
+    assert len(found.hops) == 10
+
+
+def test_a_url_is_asked_for_once(site: Site, means: Means) -> None:
+    site.pages |= {f"/{n}": web.redirect("/end") for n in range(8)}
+    site.pages["/end"] = web.text("x")
+    once = Once(lambda url: ask(means, url))
+    found: list[Fetched] = []
+    threads = [
+        threading.Thread(target=lambda n=n: found.append(follow(site.url(f"/{n}"), once)))
+        for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(f.final) for f in found}) == 1
+    assert len(site.asked("/end")) == 1
+
+
+def robots(site: Site, text: str) -> None:
+    site.pages["/robots.txt"] = web.text(text, "text/plain")
+
+
+def test_robots(site: Site, means: Means) -> None:
+    robots(site, "User-agent: *\nDisallow: /\n\nUser-agent: sheaf\nDisallow: /private/\n")
+    site.pages |= {"/a": web.text("x"), "/private/b": web.text("x")}
+    assert isinstance(ask(means, site.url("/a")), Content)
+    assert code(ask(means, site.url("/private/b"))) == "robots-disallowed"
+    assert isinstance(ask(replace(means, obey=False), site.url("/private/b")), Content)
+    assert len(site.asked("/robots.txt")) == 1
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410])
+def test_no_robots(site: Site, means: Means, status: int) -> None:
+    site.pages |= {"/robots.txt": web.status(status), "/a": web.text("x")}
+    assert isinstance(ask(means, site.url("/a")), Content)
+
+
+def test_robots_that_cannot_be_had(site: Site, means: Means) -> None:
+    site.pages |= {"/robots.txt": web.status(503), "/a": web.text("x"), "/b": web.text("x")}
+    assert code(ask(means, site.url("/a"))) == "robots-unreachable"
+    assert code(ask(means, site.url("/b"))) == "robots-unreachable"
+    assert site.paths() == ["/robots.txt"]
+
+
+def test_robots_behind_redirects(site: Site, means: Means) -> None:
+    site.pages |= {
+        "/robots.txt": web.redirect("/r"),
+        "/r": web.text("User-agent: *\nDisallow: /a", "text/plain"),
+    }
+    assert code(ask(means, site.url("/a"))) == "robots-disallowed"
+
+
+NO = "User-agent: *\nDisallow: /a"
+PACKED = {
+    "gzip": gzip.compress(NO.encode()),
+    "deflate": zlib.compress(NO.encode()),
+}
+
+
+@pytest.mark.parametrize("coding", PACKED)
+def test_robots_that_are_packed_all_the_same(site: Site, means: Means, coding: str) -> None:
+    site.pages["/robots.txt"] = web.text(PACKED[coding], "text/plain", Content_Encoding=coding)
+    assert code(ask(means, site.url("/a"))) == "robots-disallowed"
+
+
+def test_robots_behind_an_address_that_is_refused(site: Site, means: Means) -> None:
+    site.pages |= {"/robots.txt": web.redirect("http://10.0.0.1:80/r"), "/a": web.text("x")}
+    means = replace(means, guard=replace(means.guard, ports=frozenset({site.port, 80})))
+    assert code(ask(means, site.url("/a"))) == "robots-unreachable"
+    assert means.hosts.resting(time.monotonic()) == []
+
+
+@pytest.mark.parametrize("answer", [web.silent(1.2), web.raw(b"SSH-2.0\r\n")])
+def test_robots_that_are_none(site: Site, means: Means, answer: web.Answer) -> None:
+    site.pages |= {"/robots.txt": answer, "/a": web.text("x")}
+    result = ask(means, site.url("/a"))
+    assert code(result) == "robots-unreachable"
+    assert "robots.txt" in str(result)
+
+
+def test_robots_without_end(site: Site, means: Means) -> None:
+    rest = b"# and so on\n" * 100_000
+    site.pages["/robots.txt"] = web.raw(OK + b"\r\n" + NO.encode() + b"\n" + rest)
+    assert code(ask(means, site.url("/a"))) == "robots-disallowed"
+
+
+def test_the_pace_of_a_host(site: Site, means: Means) -> None:
+    hosts = Hosts(Manners(interval=0.25, at_once=1, rest=0), means.stop)
+    means = replace(means, hosts=hosts)
+    for n in range(4):
+        site.pages[f"/{n}"] = web.text("x")
+    threads = [threading.Thread(target=ask, args=(means, site.url(f"/{n}"))) for n in range(4)]
+    begun = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times = sorted(r.at for r in site.requests)
+    assert len(times) == 5  # robots.txt is one of them
+    # One that is late on its way comes closer to the next: none comes sooner than it may be sent.
+    assert all(at - begun >= 0.25 * n for n, at in enumerate(times))
+    assert site.most == 1
+
+
+def test_crawl_delay(site: Site, means: Means) -> None:
+    robots(site, "User-agent: *\nCrawl-delay: 0.4\n")
+    site.pages["/a"] = web.text("x")
+    begun = time.monotonic()
+    for _ in range(3):
+        ask(means, site.url("/a"))
+    times = [r.at for r in site.asked("/a")]
+    assert len(times) == 3
+    assert all(at - begun >= 0.4 * n for n, at in enumerate(times))
+
+
+def in_seconds(many: float) -> str:
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=many), usegmt=True)
+
+
+@in_real_time
+@pytest.mark.parametrize("wait", [lambda: "2", lambda: in_seconds(3)])
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after(site: Site, means: Means, status: int, wait: Callable[[], str]) -> None:
+    site.pages["/a"] = web.status(status, Retry_After=wait())
+    ask(means, site.url("/a"))
+    assert means.hosts.resting(time.monotonic() + 1) == ["127.0.0.1"]
+    with pytest.raises(Deferred):
+        ask(means, site.url("/a"), seconds=1)
+    assert len(site.asked("/a")) == 1
+    site.pages["/a"] = web.text("x")
+    assert isinstance(ask(means, site.url("/a"), seconds=5), Content)
+    first, second = (r.at for r in site.asked("/a"))
+    assert second - first > 1.9
+
+
+def test_a_host_that_fails_rests_longer_each_time(site: Site, means: Means) -> None:
+    means = replace(means, hosts=Hosts(Manners(0, 1, 0.2), means.stop))
+    site.pages["/a"] = web.status(500)
+    for _ in range(4):
+        ask(means, site.url("/a"))
+    times = [r.at for r in site.asked("/a")]
+    rests = [b - a for a, b in pairwise(times)]
+    assert rests[0] > 0.19
+    assert rests[1] > 0.39
+    assert rests[2] > 0.79
+
+
+@in_real_time
+def test_a_host_that_has_not_this_file_is_well(site: Site, means: Means) -> None:
+    means = replace(means, hosts=Hosts(Manners(0, 1, 0.3), means.stop))
+    site.pages["/a"] = web.then(*[web.status(500), web.status(404)] * 3)
+    for _ in range(6):
+        ask(means, site.url("/a"))
+    times = [r.at for r in site.asked("/a")]
+    assert times[-1] - times[0] < 1.5  # each rest is as short as the first
+
+
+def test_a_host_that_is_not_there_is_given_up(means: Means) -> None:
+    means = replace(means, guard=replace(means.guard, ports=frozenset({80})))
+    for _ in range(3):
+        result = ask(means, "http://no-such-host.invalid/a")
+        assert code(result) == "dns"
+        assert "not asked" not in str(result)
+    assert "not asked" in str(ask(means, "http://no-such-host.invalid/b"))
+
+
+@in_real_time
+def test_a_wait_ends_when_the_work_does(site: Site, means: Means) -> None:
+    site.pages["/a"] = web.silent(20)
+    means = replace(means, limits=replace(LIMITS, first_byte=30, total=60))
+    threading.Timer(0.3, means.stop.set).start()
+    began = time.monotonic()
+    with pytest.raises(Deferred):
+        ask(means, site.url("/a"))
+    assert time.monotonic() - began < 10
+
+
+def test_a_move_is_told(site: Site, means: Means) -> None:
+    site.pages["/a"] = web.redirect("/b")
+    assert ask(means, site.url("/a")) == Moved("/b", 302)
+
+
+@pytest.mark.parametrize("robots", [404, 503])
+def test_a_failure_that_is_kept_keeps_nothing_else(site: Site, means: Means, robots: int) -> None:
+    """A batch has thousands of them, and what was raised holds on to all that it came through."""
+    site.pages["/robots.txt"] = web.status(robots)
+    for number in range(3):
+        result = ask(means, site.url(f"/{number}"))
+        assert isinstance(result, NotHad)
+        assert (result.__traceback__, result.__cause__, result.__context__) == (None, None, None)
+
+
+def test_port_zero_is_no_other(means: Means) -> None:
+    result = ask(means, "http://127.0.0.1:0/")
+    assert isinstance(result, NotHad)
+    assert (result.code, result.detail) == ("port-refused", "127.0.0.1:0")

@@ -1,0 +1,321 @@
+"""What was harvested is published again: its items, formats, sets, and where it was taken from."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+from lxml import etree
+from sickle import Sickle
+
+from builder.harvest.fragment import cut
+from functions.snapshot import layout
+from tests.builder.harvest.provider import NOW, items
+from tests.builder.harvest.written import harvest, row
+from tests.e2e.conftest import Home, make_home, warc
+from tests.functions.oai.validity import OAI, codes, valid
+
+SOME = items(10)  # the last one is deleted
+FIRST = SOME[1]
+LATER = "2026-11-23T10:00:00Z"
+PROVENANCE = "{http://www.openarchives.org/OAI/2.0/provenance}"
+ORIGIN = f"{PROVENANCE}originDescription"
+RECORDS = "verb=ListRecords&metadataPrefix=oai_dc"
+MARC21 = "verb=ListIdentifiers&metadataPrefix=marc21"
+
+
+def published(home: Home, *folders: Path) -> tuple[int, int, int]:
+    """Ingest and publish; return how many items are new, changed and deleted."""
+    found = home("ingest", *folders)
+    assert found.code == 0, found.err
+    done = home("publish", "--json")
+    assert done.code == 0, done.err
+    return tuple(done.json[name] for name in ("new", "changed", "deleted"))
+
+
+def asked(base: str, query: str) -> etree._Element:
+    with urlopen(f"{base}?{query}", timeout=60) as answer:
+        return valid(answer.read())
+
+
+def records(root: etree._Element) -> dict[str, etree._Element]:
+    return {
+        str(one.findtext(f"{OAI}header/{OAI}identifier")): one for one in root.iter(f"{OAI}record")
+    }
+
+
+def identifiers(root: etree._Element) -> list[str]:
+    return [str(one.text) for one in root.iter(f"{OAI}identifier")]
+
+
+def meaning(element: etree._Element) -> bytes:
+    return bytes(etree.tostring(etree.fromstring(etree.tostring(element)), method="c14n2"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    """A home in which all that a test published is well."""
+    made = make_home(tmp_path / "home")
+    yield made
+    if (made.folder / "store" / layout.RECORDS).exists():
+        assert made("verify").code == 0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "harvests"
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "xml"])
+def test_items_keep_identifiers_metadata_and_sets(home: Home, folder: Path, form: str) -> None:
+    rows = [row(one) for one in SOME]
+    harvest(folder, rows, form=form, sets=[("a", "The first set")])
+    assert published(home, folder) == (10, 0, 1)
+    with home.served() as base:
+        found = records(asked(base, RECORDS))
+        assert found.keys() == {one.identifier for one in SOME}
+        # Whoever had the deleted one from elsewhere, or before, is told of it.
+        (header,) = found[SOME[9].identifier]
+        assert header.get("status") == "deleted"
+        assert "repository:a.cz" in {e.text for e in header.iter(f"{OAI}setSpec")}
+        for came in rows[:9]:
+            record, piece = found[came.identifier], cut(came.record).metadata
+            assert piece is not None
+            (metadata,) = record.iterfind(f"{OAI}metadata/*")
+            assert meaning(metadata) == meaning(etree.fromstring(piece.text))
+            sets = {e.text for e in record.iter(f"{OAI}setSpec")}
+            assert sets == {"repository:a.cz", *(f"from:a.cz:{s}" for s in came.sets)}
+        names = {
+            s.findtext(f"{OAI}setSpec"): s.findtext(f"{OAI}setName")
+            for s in asked(base, "verb=ListSets").iter(f"{OAI}set")
+        }
+    assert names["repository:a.cz"] == "Archive A"
+    assert names["from:a.cz:a"] == "The first set"
+    assert names["from:a.cz:a:b"] == "a.cz: a / b"
+    assert names["from"] == "Sets of other repositories"
+
+
+def test_where_it_was_taken_from_is_told_in_full(home: Home, folder: Path) -> None:
+    rights = '<rights xmlns="urn:x-rights">&lt;mine&gt;</rights>'
+    earlier = (
+        '<p:provenance xmlns:p="http://www.openarchives.org/OAI/2.0/provenance">'
+        '<p:originDescription altered="true" harvestDate="2020-01-02T03:04:05Z">'
+        "<p:baseURL>http://b.cz/oai</p:baseURL><p:identifier>oai:b.cz:7</p:identifier>"
+        "<p:datestamp>2019-01-01</p:datestamp>"
+        "<p:metadataNamespace>http://b.cz/</p:metadataNamespace>"
+        '<p:originDescription altered="false" harvestDate="2018-01-02">'
+        "<p:baseURL>http://c.cz/</p:baseURL><p:identifier>oai:c.cz:7</p:identifier>"
+        "<p:datestamp>2017-01-01</p:datestamp><p:metadataNamespace>urn:c</p:metadataNamespace>"
+        "</p:originDescription></p:originDescription></p:provenance>"
+    )
+    plain = row(FIRST)
+    told = replace(plain, record=plain.record.replace(
+        "</metadata>", f"</metadata><about>{earlier}</about><about>{rights}</about>"))  # fmt: skip
+    mended = row(SOME[2], fault="a character was mended")
+    harvest(folder, [told, mended])
+    assert published(home, folder) == (2, 0, 0)
+    with home.served() as base:
+        found = records(asked(base, RECORDS))
+    chain = list(found[FIRST.identifier].iter(ORIGIN))
+    assert [(o.get("harvestDate"), o.get("altered"), o.findtext(f"{PROVENANCE}baseURL"),
+             o.findtext(f"{PROVENANCE}identifier"), o.findtext(f"{PROVENANCE}datestamp"))
+            for o in chain] == [
+        ("2026-11-22T10:00:00Z", "false", "http://a.cz/oai", FIRST.identifier, plain.datestamp),
+        ("2020-01-02T03:04:05Z", "true", "http://b.cz/oai", "oai:b.cz:7", "2019-01-01"),
+        ("2018-01-02", "false", "http://c.cz/", "oai:c.cz:7", "2017-01-01"),
+    ]  # fmt: skip
+    assert chain[2].getparent() is chain[1]
+    abouts = found[FIRST.identifier].findall(f"{OAI}about")
+    assert [one[0].tag for one in abouts] == [f"{PROVENANCE}provenance", "{urn:x-rights}rights"]
+    assert abouts[1][0].text == "<mine>"
+    assert [o.get("altered") for o in found[mended.identifier].iter(ORIGIN)] == ["true"]
+
+
+def test_what_changes_there_changes_here_and_nothing_else_does(home: Home, folder: Path) -> None:
+    harvest(folder, [row(one) for one in SOME])
+    assert published(home, folder) == (10, 0, 1)
+    # The same again, whenever it comes, is no change.
+    harvest(folder, [row(one, came=LATER) for one in SOME])
+    assert published(home, folder) == (0, 0, 0)
+    changed = replace(SOME[2], title="Another", stamp=NOW, sets=("c",))
+    gone, back = replace(SOME[3], deleted=True, stamp=NOW), replace(SOME[9], deleted=False)
+    harvest(folder, [row(one, came=LATER) for one in (*SOME, changed, gone, back)])
+    assert published(home, folder) == (0, 3, 1)
+    with home.served() as base:
+        found = records(asked(base, RECORDS))
+        left = records(asked(base, f"{RECORDS}&set=from:a.cz:a:b"))
+    assert len(found) == 10
+    titles = [e.text for e in found[changed.identifier].iter("{*}title")]
+    assert titles == ["Another"]
+    assert left[changed.identifier].find(f"{OAI}header").get("status") == "deleted"
+    head = found[gone.identifier].find(f"{OAI}header")
+    assert head is not None
+    assert head.get("status") == "deleted"
+    assert len(found[gone.identifier]) == 1
+    # An older copy of a harvest takes nothing that is newer back.
+    harvest(folder, [row(SOME[2])])
+    assert published(home, folder) == (0, 0, 0)
+
+
+def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None:
+    alone = replace(SOME[0], sets=("only",))
+    harvest(folder, [row(one) for one in (alone, *SOME[1:4])])
+    harvest(folder, [row(one, "marc21") for one in SOME[2:6]], prefix="marc21")
+    told = home("ingest", folder)
+    lines = told.out.splitlines()
+    assert "marc21 is not offered" in told.out
+    own = home.folder / "own"
+    own.mkdir()
+    text = [line.strip() for line in lines[lines.index("  [[format]]") :]]
+    shipped = "[format.crosswalks]"
+    text = [
+        *text[:4],
+        shipped,
+        *text[4].removeprefix("crosswalks = { ").removesuffix(" }").split(","),
+    ]
+    (own / "formats.toml").write_text("\n".join(text) + "\n")
+    config = home.config.read_text().replace("[formats]", '[formats]\ntemplates = "own"')
+    home.config.write_text(config)
+    assert "marc21 is not offered" not in home("ingest", folder).out
+    assert home("publish").code == 0
+    with home.served() as base:
+        plain, marc21 = (asked(base, RECORDS), asked(base, RECORDS.replace("oai_dc", "marc21")))
+        assert len(records(plain)) == 6
+        assert [*records(marc21)] == [one.identifier for one in SOME[2:6]]
+        assert identifiers(asked(base, MARC21)) == [one.identifier for one in SOME[2:6]]
+        assert len(identifiers(asked(base, MARC21.replace("marc21", "oai_dc")))) == 6
+        for one, prefixes in ((SOME[0], ["oai_dc"]), (SOME[2], ["oai_dc", "marc21"])):
+            query = f"verb=ListMetadataFormats&identifier={one.identifier}"
+            found = asked(base, query).iter(f"{OAI}metadataPrefix")
+            assert [e.text for e in found] == prefixes
+        query = f"verb=GetRecord&identifier={SOME[0].identifier}&metadataPrefix=marc21"
+        assert codes(asked(base, query)) == ["cannotDisseminateFormat"]
+    # A page of which nothing came in the format is passed over, and the list goes on.
+    with home.served(SHEAF_PAGES_IDENTIFIERS="1") as base:
+        listed = Sickle(base).ListIdentifiers(metadataPrefix="marc21")
+        assert [one.identifier for one in listed] == [one.identifier for one in SOME[2:6]]
+        assert codes(asked(base, f"{MARC21}&set=from:a.cz:only")) == ["noRecordsMatch"]
+    # What came in another format alone is told in Dublin Core by what is known of it.
+    made = records(plain)[SOME[5].identifier]
+    assert [e.text for e in made.iter("{*}source")] == ["http://a.cz/oai"]
+    assert [o.get("altered") for o in made.iter(ORIGIN)] == ["true"]
+
+
+def test_a_deletion_in_one_format_is_one_in_all_that_are_not_newer(
+    home: Home, folder: Path
+) -> None:
+    harvest(folder, [row(one) for one in SOME[:3]])
+    harvest(folder, [row(one, "marc21") for one in SOME[:3]], prefix="marc21")
+    assert published(home, folder) == (3, 0, 0)
+    gone = [replace(one, deleted=True, stamp=NOW) for one in SOME[:2]]
+    newer = replace(SOME[1], stamp=NOW.replace(hour=11))
+    harvest(folder, [row(one, came=LATER) for one in gone])
+    harvest(folder, [row(newer, "marc21", came=LATER)], prefix="marc21")
+    assert published(home, folder) == (0, 2, 1)
+    state = home("query", "--json", "SELECT identifier, deleted, list_transform(from_json("
+                 "document -> '$.records', '[\"JSON\"]'), lambda r: r ->> '$.prefix') AS p "
+                 "FROM records ORDER BY identifier").out  # fmt: skip
+    rows = [json.loads(line) for line in state.splitlines()]
+    assert [(r["deleted"], r["p"]) for r in rows] == [
+        (True, None), (False, ["marc21"]), (False, ["oai_dc", "marc21"]),
+    ]  # fmt: skip
+
+
+def names(home: Home) -> dict[str, Any]:
+    out = home("query", "--json", "SELECT identifier, kind, document ->> '$.base_url' AS url "
+               "FROM records WHERE NOT deleted ORDER BY identifier").out  # fmt: skip
+    return {r["identifier"]: (r["kind"], r["url"]) for r in map(json.loads, out.splitlines())}
+
+
+def test_nobody_takes_an_item_over_by_its_identifier(home: Home, folder: Path) -> None:
+    archive = warc(home.folder / "a.warc.gz", {"http://a.cz/": b"<title>Own</title>"})
+    assert home("ingest", archive).code == 0
+    assert home("publish").code == 0
+    (own,) = [name for name, (kind, _) in names(home).items() if kind == "capture"]
+    odd = "http://b.cz/x y:1,é"
+    theirs = [replace(SOME[0], identifier=name) for name in (own, own.upper(), odd, "oai:x.cz:1")]
+    harvest(folder, [row(one) for one in theirs])
+    harvest(folder, [row(theirs[3])], url="http://z.cz/oai")
+    assert published(home, folder) == (5, 0, 0)
+    found = names(home)
+    assert found.pop(own) == ("capture", None)
+    assert found == {
+        f"oai:b.cz:harvested,a.cz/oai,{own.replace(':', '%3A')}": ("harvested", "http://a.cz/oai"),
+        f"oai:b.cz:harvested,a.cz/oai,{own.upper().replace(':', '%3A')}": ("harvested", "http://a.cz/oai"),
+        "oai:b.cz:harvested,a.cz/oai,http%3A//b.cz/x%20y%3A1%2C%C3%A9": ("harvested", "http://a.cz/oai"),
+        "oai:x.cz:1": ("harvested", "http://a.cz/oai"),
+        "oai:b.cz:harvested,z.cz/oai,oai%3Ax.cz%3A1": ("harvested", "http://z.cz/oai"),
+    }  # fmt: skip
+    assert published(home, folder) == (0, 0, 0)
+    with home.served() as base:
+        assert len(records(asked(base, RECORDS))) == 6
+    # Once the first one is gone the second does not become another item.
+    gone = replace(theirs[3], deleted=True, stamp=NOW)
+    harvest(folder, [row(gone, came=LATER)])
+    assert published(home, folder) == (0, 1, 1)
+    assert published(home, folder) == (0, 0, 0)
+
+
+def test_what_is_withdrawn_stays_so_and_comes_back_when_it_is_restored(
+    home: Home, folder: Path
+) -> None:
+    harvest(folder, [row(one) for one in SOME])
+    published(home, folder)
+    one = FIRST.identifier
+    assert home("withdraw", "--identifier", one, "--reason", "a request").code == 0
+    changed = replace(FIRST, title="Another", stamp=NOW)
+    harvest(folder, [row(item, came=LATER) for item in (*SOME, changed)])
+    assert published(home, folder) == (0, 0, 0)
+    assert one not in names(home)
+    assert home("withdraw", "--restore", "--identifier", one).code == 0
+    assert one in names(home)
+    assert published(home, folder)[1] == 1
+
+
+def test_a_record_that_is_no_xml_is_told_of(home: Home, folder: Path) -> None:
+    broken = [
+        replace(row(FIRST), record=text) for text in ("<record>", "<record><header/></record>")
+    ]
+    harvest(folder, [row(SOME[0]), *broken])
+    assert home("ingest", folder, "--strict").code == 1
+    assert home("publish").code == 0
+    out = home("query", "--json", "FROM faults").out.splitlines()
+    assert {(r["code"], r["field"]) for r in map(json.loads, out)} == {
+        ("harvest-unreadable", FIRST.identifier)
+    }
+    assert [*names(home)] == [SOME[0].identifier]
+
+
+@pytest.mark.parametrize("damage", ["state", "part", "sets"])
+def test_a_damaged_folder_is_told_of_in_a_line(home: Home, folder: Path, damage: str) -> None:
+    own = harvest(folder, [row(SOME[0])], sets=[("a", "A")])
+    {"state": own / "harvest.json", "part": own / "part-000001-000001.parquet",
+     "sets": own / "sets.json"}[damage].write_bytes(b"{")  # fmt: skip
+    found = home("ingest", folder)
+    assert found.code == 2
+    assert "damaged" in found.err or "cannot be read" in found.err
+    assert len(found.err.splitlines()) == 1
+    assert home("publish").code == 2
+
+
+def test_repositories_of_one_host_and_by_https_are_told_apart(home: Home, folder: Path) -> None:
+    some = [replace(SOME[0], identifier=name) for name in ("1", "oai:x.cz:1")]
+    for name in "abc":
+        harvest(folder, [row(one) for one in some], url=f"http://h.cz/{name}/oai")
+    assert published(home, folder) == (6, 0, 0)
+    found = names(home)
+    assert {one: url for one, (_, url) in found.items()} == {
+        **{f"oai:b.cz:harvested,h.cz/{x}/oai,1": f"http://h.cz/{x}/oai" for x in "abc"},
+        **{f"oai:b.cz:harvested,h.cz/{x}/oai,oai%3Ax.cz%3A1": f"http://h.cz/{x}/oai" for x in "bc"},
+        "oai:x.cz:1": "http://h.cz/a/oai",
+    }
+    # One of them is asked by https from now on, and stays the repository that it was.
+    own = harvest(folder, [row(one, came=LATER) for one in some], url="https://h.cz/b/oai")
+    assert published(home, own) == (0, 2, 0)
+    now = names(home)
+    assert now.keys() == found.keys()
+    assert sorted(url for _, url in now.values()).count("https://h.cz/b/oai") == 2
+    assert published(home, folder) == (0, 0, 0)

@@ -1,0 +1,339 @@
+"""`sheaf harvest`: what a person gives it, and what it says."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+from lxml import etree
+
+from builder.harvest import layout
+from builder.harvest.row import ROW
+from tests.builder.gather.forwarding import forwarding
+from tests.builder.harvest.kept import expected, kept
+from tests.builder.harvest.listening import serving
+from tests.builder.harvest.provider import NOW, Answer, Call, Provider, items
+from tests.e2e.conftest import sheaf
+
+QUICK = ("--rest", "0", "--retries", "1")
+
+
+def parts(home: Path, form: str) -> list[Path]:
+    return sorted(home.glob(f"*/part-*.{form}"))
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (["a.cz/oai", "DIR"], "is not the http or https URL"),
+        (["ftp://a.cz/oai", "DIR"], "is not the http or https URL"),
+        (["http:///oai", "DIR"], "is not the http or https URL"),
+        (["http://a.cz:99999/", "DIR"], "is not the http or https URL"),
+        (["http://a.cz/a b", "DIR"], "is not the http or https URL"),
+        (["http://u:p@a.cz/oai", "DIR"], "use --header"),
+        (["http://a.cz/oai", "DIR", "--from", "yesterday"], "expected 2026-11-22"),
+        (["http://a.cz/oai", "DIR", "--until", "2026-02-30"], "expected 2026-11-22"),
+        (["http://a.cz/oai", "DIR", "--from", "2026-02-02", "--until", "2026-02-01"], "is before"),
+        (["http://a.cz/oai", "FILE"], "is no folder"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_one_line(
+    given: list[str], why: str, tmp_path: Path
+) -> None:
+    (tmp_path / "FILE").write_text("")
+    places = {name: str(tmp_path / name) for name in ("DIR", "FILE")}
+    done = sheaf("harvest", *(places.get(one, one) for one in given))
+    assert done.code == 2
+    assert why in done.err
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "DIR").exists()
+
+
+@pytest.mark.parametrize(
+    "given", [["--per-host", "0"], ["--delay", "-1"], ["--header", "no colon"], ["--format", "csv"],
+              ["--header", "A: b\r\nC: d"], ["--timeout", "nan"], ["--timeout", "0"],
+              ["--retries", "x"]],
+)  # fmt: skip
+def test_options_are_looked_at(given: list[str], tmp_path: Path) -> None:
+    done = sheaf("harvest", "http://a.cz/oai", tmp_path / "x", *given)
+    assert done.code == 2
+    assert given[0] in done.err
+
+
+def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = "http://repository.invalid/oai"
+    with serving(items(30), page_size=10) as provider, forwarding(provider.port) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url())
+        done = sheaf("harvest", there, tmp_path / "by", *QUICK)
+        assert done.code == 0, done.err
+        assert done.out.startswith(f"{there} oai_dc: complete: 30 records (30 new")
+        assert {target.partition("?")[0] for _, target in proxy.seen} == {there}
+        assert proxy.connections == 1
+        monkeypatch.setenv("no_proxy", "*.invalid")
+        done = sheaf("harvest", there, tmp_path / "without", *QUICK)
+        assert done.code == 1
+        assert "dns: repository.invalid: " in done.out
+    monkeypatch.delenv("no_proxy")
+    monkeypatch.setenv("http_proxy", "socks5://p")
+    done = sheaf("harvest", there, tmp_path / "not", *QUICK)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("sheaf: http_proxy names no proxy that can be used")
+    assert not (tmp_path / "not").exists()
+
+
+def test_each_form_holds_the_same(tmp_path: Path) -> None:
+    with serving(items(25)) as provider:
+        for form in layout.FORMS:
+            done = sheaf("harvest", provider.url, tmp_path / form, "--format", form, *QUICK)
+            assert done.code == 0, done.err
+        done = sheaf("harvest", provider.url, tmp_path / "xml", *QUICK)  # it goes on as it began
+        assert (done.code, len(parts(tmp_path / "xml", "xml"))) == (0, 1)
+        done = sheaf("harvest", provider.url, tmp_path / "xml", "--format", "parquet", *QUICK)
+        assert (done.code, "holds xml" in done.err) == (2, True)
+    held = {form: kept(tmp_path / form).rows for form in layout.FORMS}
+    assert held["parquet"] == held["jsonl"]
+    assert [row.record for row in held["xml"]] == [row.record for row in held["parquet"]]
+    (parquet,), (lines,), (xml,) = (parts(tmp_path / form, form) for form in layout.FORMS)
+    columns = duckdb.sql(f"DESCRIBE SELECT * FROM '{parquet}'").fetchall()
+    assert [tuple(one[:2]) for one in columns] == [(c.name, c.type) for c in ROW]
+    title = "SELECT dc_title[1], sets FROM '{}' WHERE identifier = 'oai:a.cz:2'"
+    for path in (parquet, lines):
+        assert duckdb.sql(title.format(path)).fetchall() == [("Title 2 – ěšč & <b>", ["a:b", "c"])]
+    assert len(etree.parse(xml).getroot()) == 25
+
+
+def test_the_account_is_told_for_people_and_for_programs(tmp_path: Path) -> None:
+    with serving(items(25)) as provider:
+        done = sheaf("harvest", provider.url, tmp_path, *QUICK)
+        assert done.out == (
+            f"{provider.url} oai_dc: complete: 25 records (25 new, 0 changed, "
+            "2 of them deleted) in 2 pages, run 1\n"
+        )
+        provider.now = NOW.replace(day=23)
+        provider.change(provider.items["oai:a.cz:3"], title="Another")
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK).json
+    assert (told["status"], told["new"], told["changed"], told["rows"]) == ("complete", 0, 1, 26)
+    assert Path(told["folder"]).parent == tmp_path
+    state = json.loads((Path(told["folder"]) / layout.STATE).read_text())
+    assert state["identify"]["repositoryName"] == "Archive A"
+    assert state["format"]["schema"] == "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
+    assert json.loads((Path(told["folder"]) / layout.SETS).read_text())[0] == ["a", "The first set"]
+
+
+def test_prefixes_and_sets_are_harvests_of_their_own(tmp_path: Path) -> None:
+    with serving(items(30)) as provider:
+        given = ["--prefix", "oai_dc", "--prefix", "marc21", "--set", "a", "--set", "c"]
+        told = sheaf("harvest", provider.url, tmp_path, "--json", *given, *QUICK).json
+    assert [(one["prefix"], one["set"], one["records"]) for one in told] == [
+        ("oai_dc", "a", 20), ("oai_dc", "c", 10), ("marc21", "a", 20), ("marc21", "c", 10),
+    ]  # fmt: skip
+    assert len({one["folder"] for one in told}) == 4
+
+
+def test_what_a_repository_has_not_is_told_and_others_come(tmp_path: Path) -> None:
+    with serving(items(3)) as provider, serving(items(3)) as gone:
+        away = gone.url
+    with serving(items(3)) as provider:
+        given = ["--prefix", "oai_dc", "--prefix", "no", "--json", *QUICK]
+        done = sheaf("harvest", provider.url, away, tmp_path, *given)
+    assert done.code == 1
+    assert [one["status"] for one in done.json] == ["complete", "given up", "partial", "partial"]
+    assert done.json[1]["error"].startswith("cannotDisseminateFormat")
+    assert "connect" in done.json[2]["error"]
+    assert sheaf("harvest", away, tmp_path, *QUICK).out.startswith(f"{away} oai_dc: nothing came")
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(200, b"<html>Nothing here</html>"), (200, b""), (200, b"{}"), (200, b"<rss/>"),
+     (404, b"<html>Not found"), (500, b"Internal error"), (302, b"")],
+)  # fmt: skip
+def test_a_url_where_no_repository_is_says_so(status: int, body: bytes, tmp_path: Path) -> None:
+    with serving(items(30)) as provider:
+
+        def elsewhere(provider: Provider, call: Call, answer: Answer) -> Answer:
+            return Answer(status, {"Content-Type": "text/html", "Location": "/round"}, body)
+
+        provider.answers.append(elsewhere)
+        done = sheaf("harvest", provider.url, tmp_path, "--from", "2026-01-01", *QUICK)
+        assert done.code == 1
+        head, why = done.out.splitlines()
+        assert head == f"{provider.url} oai_dc: nothing came"
+        assert why.startswith("  no OAI-PMH repository answers at this URL: ListRecords")
+        assert [*tmp_path.iterdir()] == []
+        # Once one is there, it is asked for all that it tells of itself.
+        provider.answers.remove(elsewhere)
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK).json
+        assert (told["run"], told["status"], told["records"]) == (1, "complete", 30)
+    (state,) = tmp_path.glob("*/harvest.json")
+    assert json.loads(state.read_bytes())["identify"]["repositoryName"] == "Archive A"
+
+
+def test_a_set_that_is_not_listed_is_told_of(tmp_path: Path) -> None:
+    says = ["the repository lists no set nope:x"]
+    with serving(items(6)) as provider:
+        for _ in range(2):
+            given = ["--set", "a", "--set", "nope:x", "--json", *QUICK]
+            done = sheaf("harvest", provider.url, tmp_path, *given)
+            assert [one["notes"] for one in done.json] == [[], says]
+            assert (done.code, done.json[1]["status"]) == (0, "complete")
+
+
+def test_sets_that_were_not_listed_to_their_end_say_nothing(tmp_path: Path) -> None:
+    with serving(items(6)) as provider:
+
+        def torn(provider: Provider, call: Call, answer: Answer) -> Answer:
+            if call.verb != "ListSets":
+                return answer
+            if "resumptionToken" in call.arguments:
+                return Answer(404, {}, b"")
+            token = b"<resumptionToken>2</resumptionToken></ListSets>"
+            return replace(answer, body=answer.body.replace(b"</ListSets>", token))
+
+        provider.answers.append(torn)
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--set", "z", "--json", *QUICK).json
+    assert (told["records"], told["notes"]) == (0, [])
+
+
+@pytest.mark.parametrize("name", ["FILE/x", "/proc/x"])
+def test_a_folder_that_cannot_be_made_is_told_of_in_one_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / "FILE").write_text("")
+    done = sheaf("harvest", "http://127.0.0.1:1/", tmp_path / name, *QUICK)
+    assert (done.code, done.out) == (2, "")
+    assert len(done.err.splitlines()) == 1
+
+
+def test_what_came_is_told_though_a_harvest_was_asked_wrongly(tmp_path: Path) -> None:
+    with serving(items(3)) as one, serving(items(3)) as other:
+        assert sheaf("harvest", one.url, tmp_path, "--format", "xml", *QUICK).code == 0
+        given = [one.url, other.url, tmp_path, "--format", "jsonl", *QUICK]
+        done = sheaf("harvest", *given)
+    assert (done.code, "holds xml" in done.err) == (2, True)
+    assert done.out.startswith(f"{other.url} oai_dc: complete: 3 records")
+
+
+def test_no_more_of_a_host_at_a_time_than_is_allowed(tmp_path: Path) -> None:
+    active, most, lock = [0], [0], threading.Lock()
+
+    def counted(provider: Provider, call: Call, answer: Answer) -> Answer:
+        with lock:
+            active[0] += 1
+            most[0] = max(most[0], active[0])
+        provider.over.wait(0.02)
+        with lock:
+            active[0] -= 1
+        return answer
+
+    with ExitStack() as stack:
+        sites = [stack.enter_context(serving(items(30), page_size=5)) for _ in range(4)]
+        for site in sites:
+            site.answers.append(counted)
+        urls = [site.url for site in sites]
+        assert sheaf("harvest", *urls, tmp_path / "1", *QUICK).code == 0
+        assert most == [1]  # all four are one host
+        assert sheaf("harvest", *urls, tmp_path / "3", "--per-host", "3", *QUICK).code == 0
+    assert 1 < most[0] <= 3
+
+
+def test_it_goes_on_where_it_was_asked_to_end(tmp_path: Path) -> None:
+    """SIGTERM keeps what came: no page that was taken is asked for again."""
+    with serving(items(200)) as provider:
+        waiting = threading.Event()
+
+        def hang(provider: Provider, call: Call, answer: Answer) -> Answer:
+            if "resumptionToken" in call.arguments and call.number == 7:
+                waiting.set()
+                provider.over.wait(20)
+            return answer
+
+        provider.answers.append(hang)
+        command = [sys.executable, "-m", "builder", "harvest", provider.url, str(tmp_path)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert waiting.wait(60)
+            os.kill(process.pid, signal.SIGTERM)
+            _, err = process.communicate(timeout=60)
+        assert process.returncode == 143
+        assert "Traceback" not in err
+        provider.answers.remove(hang)
+        before = len(provider.calls)
+        done = sheaf("harvest", provider.url, tmp_path, *QUICK)
+        assert "goes on with run 1" in done.err
+        assert "resumptionToken" in provider.calls[before].arguments
+        assert "complete: 200 records" in done.out
+        assert len(provider.calls) <= 3 + 10 + 2
+    assert kept(tmp_path).doubled == []
+
+
+def test_another_window_gives_a_run_up_that_goes_on(tmp_path: Path) -> None:
+    with serving(items(60), "503", retry_after="0") as provider:
+
+        def gone(provider: Provider, call: Call, answer: Answer) -> Answer:
+            if "resumptionToken" in call.arguments:
+                return Answer(503, {}, b"")
+            return answer
+
+        provider.answers.append(gone)
+        done = sheaf("harvest", provider.url, tmp_path, *QUICK, "--json")
+        assert done.json[0]["status"] == "partial"
+        provider.answers.remove(gone)
+        done = sheaf("harvest", provider.url, tmp_path, *QUICK, "--full", "--json")
+        assert "gives run 1 up" in done.err
+        assert (done.json[0]["run"], done.json[0]["status"]) == (2, "complete")
+        assert kept(tmp_path).doubled == []
+        assert len(kept(tmp_path).rows) == 60
+
+
+def test_a_record_that_cannot_be_had_is_asked_for_again_and_holds_nothing_up(
+    tmp_path: Path,
+) -> None:
+    poison = frozenset({"oai:a.cz:27"})
+    with serving(items(60), "bad-record-500", poison=poison) as provider:
+        for run in (1, 2):
+            done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+            assert (done.code, done.json[0]["status"]) == (1, "partial")
+            assert [one["identifier"] for one in done.json[0]["missing"]] == sorted(poison)
+            (state,) = tmp_path.glob("*/harvest.json")
+            since = json.loads(state.read_bytes())["runs"][-1]["since"]
+            assert (since is not None) == (run == 2)  # it is up to date
+        provider.poison = frozenset()
+        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        assert (done.code, done.json[0]["new"], done.json[0]["missing"]) == (0, 1, [])
+        assert kept(tmp_path).state == expected(provider.state())
+
+
+def test_a_repository_that_is_away_for_a_while_is_gone_on_with(tmp_path: Path) -> None:
+    """Its pages say so with a status that is good: neither the token nor a page is lost."""
+    with serving(items(100)) as provider:
+
+        def away(provider: Provider, call: Call, answer: Answer) -> Answer:
+            if call.number < 6:
+                return answer
+            return Answer(200, {"Content-Type": "text/html"}, b"<html>Back soon</html>")
+
+        provider.answers.append(away)
+        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        assert (done.code, done.json[0]["status"], done.json[0]["records"]) == (1, "partial", 60)
+        assert done.json[0]["error"].endswith("a document <html>")
+        provider.answers.remove(away)
+        before = len(provider.calls)
+        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        assert (done.code, done.json[0]["run"], done.json[0]["pages"]) == (0, 1, 5)
+        assert "resumptionToken" in provider.calls[before].arguments
+        assert kept(tmp_path).doubled == []
+
+
+def test_what_is_not_listed_any_more_is_told(tmp_path: Path) -> None:
+    with serving(items(30)) as provider:
+        sheaf("harvest", provider.url, tmp_path, *QUICK)
+        for number in range(3):
+            del provider.items[f"oai:a.cz:{number}"]
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--full", "--json", *QUICK).json
+    assert told["notes"] == ["3 that came before are not listed any more"]
+    assert told["same"] == 27

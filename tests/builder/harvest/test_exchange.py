@@ -1,0 +1,276 @@
+"""Exchanges: what is asked, how often, and after what time; over one connection that stays."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from builder.harvest.client import Exchange, Manners, Means
+from builder.harvest.errors import Unanswered
+from builder.http.errors import Deferred
+from builder.http.limits import Limits
+from builder.http.politeness import Hosts
+from builder.http.politeness import Manners as Pace
+from tests.builder.harvest.test_page import HEADER, answer, listed
+
+IDENTIFY = {"verb": "Identify"}
+LIST = {"verb": "ListRecords", "metadataPrefix": "oai_dc"}
+GOOD = answer("<Identify><repositoryName>R</repositoryName></Identify>")
+Reply = tuple[int, dict[str, str], bytes]
+
+
+@dataclass
+class Site:
+    """A server whose answers are those of a function of the path and the count of requests."""
+
+    reply: Callable[[str, int], Reply]
+    port: int = 0
+    paths: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    clients: set[int] = field(default_factory=set)
+    idle_closed: bool = False
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/oai"
+
+
+@contextmanager
+def serving(reply: Callable[[str, int], Reply], **more: bool) -> Iterator[Site]:
+    site = Site(reply, **more)  # type: ignore[arg-type]
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            site.paths.append(self.path)
+            site.headers.append({name.lower(): value for name, value in self.headers.items()})
+            site.clients.add(self.client_address[1])
+            status, headers, body = site.reply(self.path, len(site.paths))
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+            self.close_connection = site.idle_closed  # without a word of it
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        site.port = server.server_port
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield site
+        server.shutdown()
+        thread.join()
+
+
+class Waits(threading.Event):
+    """Waits for nothing, and keeps for how long it was to be waited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout or 0.0)
+        return self.is_set()
+
+
+def means(stop: threading.Event, **more: object) -> Means:
+    limits = Limits(connect=20, first_byte=20, total=60, rate=1, bytes=1_000_000)
+    hosts = Hosts(Pace(0, 2, rest=0), threading.Event())
+    given: dict[str, object] = {"say": lambda text: None, "manners": Manners(rest=0.5), **more}
+    return Means("Sheaf/1", limits, hosts, stop, **given)  # type: ignore[arg-type]
+
+
+@contextmanager
+def asking(site: Site, **more: object) -> Iterator[tuple[Exchange, Waits]]:
+    stop = Waits()
+    exchange = Exchange(site.url, means(stop, **more))
+    try:
+        yield exchange, stop
+    finally:
+        exchange.close()
+
+
+def test_one_connection_stays_open() -> None:
+    with serving(lambda path, n: (200, {}, GOOD)) as site, asking(site) as (exchange, _):
+        for _ in range(3):
+            assert exchange.ask(IDENTIFY).rows == ({"repositoryName": "R"},)
+    assert len(site.clients) == 1
+    assert site.paths == ["/oai?verb=Identify"] * 3
+    assert site.headers[0]["accept-encoding"] == "gzip, deflate"
+    assert site.headers[0]["user-agent"] == "Sheaf/1"
+
+
+def test_a_connection_that_the_server_ended_is_made_again_at_once() -> None:
+    with (
+        serving(lambda path, n: (200, {}, GOOD), idle_closed=True) as site,
+        asking(site) as (exchange, stop),
+    ):
+        for _ in range(3):
+            exchange.ask(IDENTIFY)
+            time.sleep(0.05)  # in which its end comes
+    assert len(site.paths) == 3
+    assert stop.seconds == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "waited"),
+    [
+        ({}, [0.5, 1.0, 2.0]),
+        ({"Retry-After": "7"}, [7.0] * 3),
+        ({"Retry-After": "99999999"}, [600.0] * 3),
+        ({"Retry-After": formatdate(0, usegmt=True)}, [0.5] * 3),
+        ({"Retry-After": "0"}, [0.5] * 3),
+        ({"Retry-After": formatdate(5_000_000_000, usegmt=True)}, [600.0] * 3),
+        ({"Retry-After": "soon"}, [0.5, 1.0, 2.0]),
+    ],
+)
+@pytest.mark.parametrize("status", [429, 503])
+def test_it_is_waited_for_as_long_as_is_asked_for_and_no_longer_than_that(
+    status: int, headers: dict[str, str], waited: list[float]
+) -> None:
+    def reply(path: str, number: int) -> Reply:
+        return (status, headers, b"later") if number < 4 else (200, {}, GOOD)
+
+    with serving(reply) as site, asking(site) as (exchange, stop):
+        assert exchange.ask(IDENTIFY).rows
+    assert stop.seconds == waited
+
+
+@pytest.mark.parametrize(
+    ("status", "times", "later"),
+    [(404, 1, False), (422, 1, False), (500, 3, False), (502, 6, False), (503, 6, True)],
+)
+def test_what_does_not_pass_is_told(status: int, times: int, later: bool) -> None:
+    with (
+        serving(lambda path, n: (status, {}, b"<html>")) as site,
+        asking(site) as (exchange, _),
+        pytest.raises(Unanswered, match=f"HTTP status {status}") as told,
+    ):
+        exchange.ask(IDENTIFY)
+    assert len(site.paths) == times
+    assert (told.value.status, told.value.later) == (status, later)
+
+
+def test_a_server_that_is_not_there_is_for_later() -> None:
+    with serving(lambda path, n: (200, {}, GOOD)) as site:
+        pass
+    with asking(site) as (exchange, stop), pytest.raises(Unanswered) as told:
+        exchange.ask(IDENTIFY)
+    assert told.value.later
+    assert stop.seconds == [0.5, 1.0, 2.0, 4.0, 8.0]
+
+
+def test_errors_are_read_whatever_the_status() -> None:
+    body = answer('<error code="badResumptionToken">old</error>')
+    with serving(lambda path, n: (500, {}, body)) as site, asking(site) as (exchange, _):
+        assert exchange.ask(IDENTIFY).errors == (("badResumptionToken", "old"),)
+    assert len(site.paths) == 1
+
+
+def test_headers_of_ones_own_go_to_ones_own_host_alone() -> None:
+    told: list[str] = []
+    with serving(lambda path, n: (200, {}, GOOD)) as other:
+        place = f"http://localhost:{other.port}/there"
+
+        def reply(path: str, number: int) -> Reply:
+            return 302, {"Location": place}, b""
+
+        with (
+            serving(reply) as site,
+            asking(site, headers={"X-Key": "k"}, say=told.append) as (exchange, _),
+        ):
+            exchange.ask(IDENTIFY)
+            exchange.ask(IDENTIFY)
+    assert [one.get("x-key") for one in site.headers] == ["k"]  # the base URL moved
+    assert [one.get("x-key") for one in other.headers] == [None, None]
+    assert other.paths == ["/there?verb=Identify"] * 2  # the arguments were forgotten
+    assert told == [f"{site.url} leads to another host: {place}"]
+
+
+@pytest.mark.parametrize(
+    ("base", "place", "sent"),
+    [
+        ("http://a.cz/oai", "http://a.cz/other", True),
+        ("http://a.cz/oai", "https://a.cz/oai", True),
+        ("https://a.cz/oai", "http://a.cz/oai", False),
+        ("https://a.cz/oai", "https://a.cz:8443/oai", False),
+        ("https://a.cz/oai", "https://b.cz/oai", False),
+    ],
+)
+def test_headers_of_ones_own_never_go_in_the_clear_where_they_did_not(
+    base: str, place: str, sent: bool
+) -> None:
+    told: list[str] = []
+    limits = Limits(5.0, 5.0, 5.0, 1.0, 100)
+    means = Means(
+        "a", limits, Hosts(Pace(0.0, 1, 0.0), Waits()), Waits(), told.append, headers={"X-Key": "k"}
+    )
+    with closing(Exchange(base, means)) as exchange:
+        assert ("X-Key" in exchange._headers(place)) == sent
+        exchange._redirected(f"{base}?verb=Identify", f"{place}?verb=Identify")
+    assert ["encrypted" in one for one in told] == ([True] if place == "http://a.cz/oai" else
+                                                    [False] * (not sent))  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["/oai?verb=Identify", "ftp://a.cz/", "http://u:p@a.cz/", "//["])
+def test_redirects_that_lead_nowhere_are_told(place: str) -> None:
+    with (
+        serving(lambda path, n: (301, {"Location": place}, b"")) as site,
+        asking(site, manners=Manners(retries=0)) as (exchange, _),
+        pytest.raises(Unanswered, match=r"too-many-hops|bad-redirect"),
+    ):
+        exchange.ask(IDENTIFY)
+    assert len(site.paths) <= 6
+
+
+def test_a_page_that_is_too_large_is_told() -> None:
+    with (
+        serving(lambda path, n: (200, {}, GOOD + b" " * 1_000_001)) as site,
+        asking(site, manners=Manners(retries=0)) as (exchange, _),
+        pytest.raises(Unanswered, match="too-large"),
+    ):
+        exchange.ask(IDENTIFY)
+
+
+def test_the_next_page_is_asked_for_while_one_is_taken_and_once() -> None:
+    asked = threading.Event()
+
+    def reply(path: str, number: int) -> Reply:
+        token = "<resumptionToken> a&amp;b </resumptionToken>"
+        if "resumptionToken" in path:
+            asked.set()
+            token = ""
+        return 200, {}, listed(f"<record>{HEADER}</record>{token}")
+
+    with serving(reply) as site, asking(site) as (exchange, _):
+        page = exchange.ask(LIST)
+        assert asked.wait(20)
+        assert exchange.ask({"verb": "GetRecord"}).entries
+        assert exchange.ask({"verb": "ListRecords", "resumptionToken": page.token or ""}).entries
+    assert [path.count("resumptionToken=a%26b") for path in site.paths] == [0, 1, 0]
+    assert len(site.clients) == 1
+
+
+def test_a_broken_page_is_taken_apart_when_it_comes_again() -> None:
+    body = listed(f"<record>{HEADER}</record><record>{HEADER}<a></record>")
+    with serving(lambda path, n: (200, {}, body)) as site, asking(site) as (exchange, _):
+        page = exchange.ask(LIST)
+    assert len(page.entries) == len(page.lost) == 1
+    assert len(site.paths) == 3
+
+
+def test_all_waits_end_when_it_is_stopped() -> None:
+    with serving(lambda path, n: (503, {}, b"")) as site, asking(site) as (exchange, stop):
+        stop.set()
+        with pytest.raises(Deferred):
+            exchange.ask(IDENTIFY)

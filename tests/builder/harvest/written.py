@@ -1,0 +1,62 @@
+"""Folders of harvests, written as a harvest writes them, without one."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from builder.harvest import layout, part
+from builder.harvest.row import Harvested
+from builder.harvest.state import Part, State
+from tests.builder.harvest import element
+from tests.builder.harvest.element import Item
+from tests.builder.harvest.provider import PREFIXES
+
+OAI = ' xmlns="http://www.openarchives.org/OAI/2.0/"'
+XSI = ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
+FORM = "%Y-%m-%dT%H:%M:%SZ"
+URL = "http://a.cz/oai"
+
+
+def row(
+    item: Item, prefix: str = "oai_dc", came: str = "2026-11-22T10:00:00Z", fault: str | None = None
+) -> Harvested:
+    """Return the row of an item as a harvest would write it."""
+    text = element.record(item, prefix, FORM).replace("<record", f"<record{OAI}{XSI}", 1)
+    stamp = item.stamp.strftime(FORM)
+    return Harvested(
+        item.identifier, stamp, item.deleted, item.sets, {}, text, came, 1, fault
+    )  # fmt: skip
+
+
+def harvest(
+    folder: Path,
+    rows: Iterable[Harvested],
+    url: str = URL,
+    prefix: str = "oai_dc",
+    form: str = "parquet",
+    sets: Sequence[tuple[str, str]] = (),
+    name: str = "Archive A",
+) -> Path:
+    """Write a harvest into a folder of harvests, in place of one of the same; return its own."""
+    own = folder / layout.name(url, prefix, None)
+    own.mkdir(parents=True, exist_ok=True)
+    file = layout.part(1, 1, form)
+    writer = part.writer(own / file, form)
+    written = [*rows]
+    for one in written:
+        writer.append(one)
+    writer.close()
+    schema, namespace = PREFIXES[prefix]
+    state = State(
+        base_url=url,
+        prefix=prefix,
+        set=None,
+        form=form,
+        identify={"repositoryName": name, "granularity": "YYYY-MM-DDThh:mm:ssZ"},
+        format={"metadataPrefix": prefix, "schema": schema, "metadataNamespace": namespace},
+        parts=[Part(file, len(written), (own / file).stat().st_size)],
+    )
+    (own / layout.STATE).write_bytes(state.document())
+    if sets:
+        (own / layout.SETS).write_text(json.dumps(sets), "utf-8")
+    return own

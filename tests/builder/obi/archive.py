@@ -1,0 +1,103 @@
+"""An archive of RePEc over time, in a store with a clock of the test's own."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder.ingest import workdir
+from builder.obi.history import Committed
+from builder.obi.row import Row
+from builder.obi.run import Outside, Purpose, claim
+from builder.redif.comparison import Acceptance
+from builder.redif.ingest import Means, Order, ingest
+from builder.redif.staging import Origin
+from tests.builder.conftest import World
+from tests.builder.redif.trees import archive, tree
+from tests.functions.oai.client import Client, Page
+
+PREFIX = "oai:archive.example.org:"
+
+
+@dataclass
+class Repec(World):
+    """A world whose intake is ReDIF; `files` are those of the tree by path."""
+
+    files: dict[str, bytes] = field(default_factory=archive)
+    clients: list[Client] = field(default_factory=list)
+
+    @property
+    def run_outside(self) -> Outside:
+        return Outside(self.clock, self.clock.sleep, lambda text: None)
+
+    def take(self, **more: bytes | None) -> None:
+        """Ingest the tree with other files below aaa/wpaper; None removes one."""
+        for name, data in more.items():
+            self.files.pop(f"aaa/wpaper/{name}.rdf", None)
+            if data is not None:
+                self.files[f"aaa/wpaper/{name}.rdf"] = data
+        folder = tree(self.root.parent / "RePEc", self.files)
+        self.replay(folder, is_tree=True)
+
+    def replay(self, path: Path, *, is_tree: bool = False, tist: int | None = None) -> None:
+        self.clock.sleep(10)
+        means = Means(self.run_outside, lambda *_: nullcontext(lambda n: None))
+        order = Order((Origin(path, path.name, is_tree),), tist, Acceptance(everything=True))
+        with workdir.opened(self.root.parent / "ingest-x") as held:
+            ingest(self.store, order, held, means)
+
+    def gathered(self, *rows: Row) -> Committed:
+        """Commit a run such as `sheaf gather` makes."""
+        self.clock.sleep(10)
+        run = claim(self.store, Purpose("gather", "web", str(self.clock.now)), self.run_outside)
+        run.turn()
+        return run.commit(rows)
+
+    @contextmanager
+    def asked(self, **settings: Any) -> Iterator[Client]:
+        """Give a harvester's client, some time after the last publish."""
+        self.clock.sleep(30)
+        repository = self.repository()
+        client = Client(repository, repository_namespace="archive.example.org", **settings)
+        client.clock.now = self.clock.now
+        yield client
+
+
+def state(client: Client, **arguments: str) -> dict[str, tuple[str, bool, tuple[str, ...], str]]:
+    """Return by identifier datestamp, whether it is deleted, sets and metadata of a list."""
+    return _told(client.pages(**{"metadataPrefix": "oai_dc", **arguments}))
+
+
+def within(whole: dict[str, Any], of_set: str) -> dict[str, Any]:
+    """Return what of a state is in a set, or in one below it, by what each record says."""
+    return {
+        name: told
+        for name, told in whole.items()
+        if any(f"{spec}:".startswith(f"{of_set}:") for spec in told[2])
+    }
+
+
+def _told(pages: Iterable[Page]) -> dict[str, tuple[str, bool, tuple[str, ...], str]]:
+    found = {}
+    for page in pages:
+        for record in page.root.iter("{*}record"):
+            name = record.findtext("{*}header/{*}identifier")
+            deleted = record.find("{*}header").get("status") == "deleted"
+            sets = tuple(e.text for e in record.iter("{*}setSpec"))
+            texts = [e.text for e in record.iterfind("{*}metadata//*")]
+            stamp = record.findtext("{*}header/{*}datestamp")
+            assert name not in found, "an identifier twice in one list"
+            found[name] = (stamp, deleted, sets, repr(texts))
+    return found
+
+
+def harvested(client: Client, mirror: dict[str, Any], since: str | None, **more: str) -> str:
+    """Bring a mirror up to date, as a harvester does; return the responseDate to go on from."""
+    given = {"from_": since} if since else {}
+    pages = [*client.pages(metadataPrefix="oai_dc", **given, **more)]
+    mirror.update(_told(pages))
+    return pages[0].response_date
+
+
+Files = Mapping[str, bytes]

@@ -1,0 +1,41 @@
+"""The stores of these tests: a folder, and a bucket of moto's or SeaweedFS's."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from builder.obi.run import Outside
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from tests.bucket import fresh
+from tests.builder.conftest import Clock
+
+
+@dataclass
+class Time:
+    """A clock of the test's own, and what was said while it ran."""
+
+    clock: Clock = field(default_factory=lambda: Clock(datetime(2026, 11, 21, 10, tzinfo=UTC)))
+    said: list[str] = field(default_factory=list)
+
+    @property
+    def outside(self) -> Outside:
+        return Outside(self.clock, self.clock.sleep, self.said.append)
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture(params=["folder", "moto", "weed"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FolderStore | BucketStore]:
+    if request.param == "folder":
+        yield FolderStore(tmp_path / "store")
+        return
+    with closing(fresh(request.getfixturevalue(f"{request.param}_server"))) as bucket:
+        yield bucket

@@ -1,0 +1,105 @@
+"""A small obi store: two runs that count, one that was abandoned, objects of every sort."""
+
+import hashlib
+import io
+import shutil
+import tempfile
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from builder.obi.row import FILE, TEMPLATE, Incidence, Redirect, Row, Version
+from builder.obi.run import Committed, Purpose, Run, claim
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from tests.builder.conftest import Clock
+from tests.builder.obi.conftest import Time
+
+Store = FolderStore | BucketStore
+INGEST = Purpose("ingest", "RePEc", "RePEc of today")
+GATHER = Purpose("gather", "all", "all")
+URL = "http://x.org/a.pdf"
+HANDLE = "RePEc:aaa:wpaper:98-01"
+LONG = "http://x.org/" + "é/" * 100 + "q" * 3787  # 4,000 characters, and more bytes
+OTHER = LONG + "/"
+_FOLDER = tempfile.TemporaryDirectory(prefix="sheaf-filled-")
+"""It goes when the process ends."""
+
+
+def version(where: str, data: bytes, identifier: str, kind: str = TEMPLATE) -> Version:
+    """Return the row of an object that was stored."""
+    md5, sha256 = hashlib.md5(data).hexdigest(), hashlib.sha256(data).hexdigest()
+    return Version(id=identifier, kind=kind, key=where, bytes=len(data), md5=md5, sha256=sha256)
+
+
+def ingested(store: Store, time: Time, texts: dict[str, str]) -> Committed:
+    """Store templates in a run of their own."""
+    run = claim(store, INGEST, time.outside)
+    data = {handle: text.encode() for handle, text in sorted(texts.items())}
+    rows: list[Row] = []
+    for (handle, body), where in zip(data.items(), run.put_all(data.items()), strict=True):
+        rows.append(version(where, body, handle))
+        rows.append(Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where))
+    return run.commit(rows, ((h, ["RePEc:aaa"], {"handle": h}) for h in data))
+
+
+def gathered(store: Store, time: Time, folder: Path) -> Committed:
+    """Store files: one of a long URL, one that is large, and one that was redirected."""
+    run = claim(store, GATHER, time.outside)
+    large = folder / "large"
+    large.write_bytes(bytes(range(256)) * (5 << 10))  # copies are not made of it in memory
+    rows: list[Row] = [
+        version(run.put(LONG, b"%PDF long"), b"%PDF long", LONG, FILE),
+        version(run.put(OTHER, b"%PDF other"), b"%PDF other", OTHER, FILE),
+        version(where := run.put_file(URL, large), large.read_bytes(), URL, FILE),
+    ]
+    for origin in ("http://x.org/old", LONG + "?old"):
+        told = run.redirect(origin, URL, 301, where)
+        rows.append(Redirect(origin=origin, target=URL, status=301, key=told, target_key=where))
+    return run.commit(rows)
+
+
+def filled(store: Store, time: Time, folder: Path) -> list[Committed]:
+    """Fill an empty store."""
+    first = ingested(store, time, {f"{HANDLE}-{n}": f"Template {n}\n" for n in range(20)})
+    time.clock.sleep(60)
+    given_up: Run = claim(store, Purpose("gather", "x", "x"), time.outside)
+    given_up.put(URL, b"half")
+    given_up.abandon("of no use")
+    time.clock.sleep(60)
+    return [first, gathered(store, time, folder)]
+
+
+@cache
+def _made(start: datetime) -> tuple[list[Committed], datetime, Path]:
+    """Fill a store that is only copied: the runs, the time then, and where it lies."""
+    folder = Path(_FOLDER.name) / str(start.timestamp())
+    folder.mkdir()
+    time = Time(Clock(start))
+    return filled(FolderStore(folder / "store"), time, folder), time.clock.now, folder / "store"
+
+
+def filled_in(root: Path, time: Time) -> list[Committed]:
+    """Fill an empty folder as `filled` does, out of a store that each process makes once."""
+    runs, now, store = _made(time.clock.now)
+    shutil.copytree(store, root)
+    time.clock.now = now
+    return list(runs)
+
+
+def objects(store: Store, prefix: str = "obi/") -> dict[str, bytes]:
+    """Return all that lies there."""
+    return {key: store.read(key) for key in store.keys(prefix)}
+
+
+def replaced(store: Store, key: str, data: bytes) -> None:
+    """Do what Sheaf never does: give an object other bytes."""
+    store.remove(key)
+    store.put(key, io.BytesIO(data))
+
+
+def one(keys: Iterable[str]) -> str:
+    """Return the one that there is."""
+    (found,) = keys
+    return found

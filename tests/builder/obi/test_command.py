@@ -1,0 +1,109 @@
+"""The command line over a store with runs: verify and export, on a folder and on a bucket."""
+
+import json
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from builder.obi import key
+from builder.obi.run import claim
+from builder.store.folder import FolderStore
+from tests.bucket import fresh
+from tests.builder.obi.conftest import Time
+from tests.builder.obi.holding import GATHER, objects, replaced
+from tests.builder.redif.samples import ARCHIVE, PAPER, SERIES
+from tests.e2e.conftest import Home, make_home
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """Give a store with one run, published, which is only read."""
+    tmp_path = tmp_path_factory.mktemp("published")
+    home = make_home(tmp_path / "home")
+    tree = tmp_path / "RePEc" / "aaa"
+    (tree / "wpaper").mkdir(parents=True)
+    (tree / "aaaarch.rdf").write_bytes(ARCHIVE)
+    (tree / "aaaseri.rdf").write_bytes(SERIES)
+    (tree / "wpaper" / "1998.rdf").write_bytes(PAPER)
+    assert home("ingest", tmp_path / "RePEc").code == 0
+    assert home("publish").code == 0
+    return home
+
+
+@pytest.fixture
+def home(published: Home, tmp_path: Path) -> Home:
+    """Give a copy of that store for one test alone."""
+    return Home(Path(shutil.copytree(published.folder, tmp_path / "home")))
+
+
+def test_verify_tells_of_runs_and_what_is_wrong_with_them(home: Home) -> None:
+    store = FolderStore(home.folder / "store")
+    told = home("verify")
+    assert told.code == 0
+    assert "1 run of the obi store checked, 6 of 6 objects read\nall is well" in told.out
+    where = next(k for k in objects(store) if key.parsed(k) and "98-01" in k)
+    replaced(store, where, b"Template-Type: ReDIF-Paper 1.0\n")
+    told = home("verify")
+    assert told.code == 1
+    assert f"damage: {where}: " in told.out
+    document = json.loads(home("verify", "--json").out)
+    assert (document["runs"], document["objects"], document["objects_read"]) == (1, 6, 5)
+    assert [(f["code"], f["object"]) for f in document["findings"]] == [("obi-altered", where)]
+
+
+def test_a_run_that_nobody_goes_on_with_is_named(home: Home) -> None:
+    time = Time()
+    time.clock.now = time.clock.now.replace(year=2099)
+    run = claim(FolderStore(home.folder / "store"), GATHER, time.outside)
+    told = home("verify")
+    assert told.code == 0
+    assert "(obi-run-unfinished)" in told.out
+    assert home("obi", "--abandon", run.tist).code == 0
+    assert "all is well" in home("verify").out
+
+
+def test_export_carries_the_runs_to_a_bucket_and_back(
+    home: Home, tmp_path: Path, moto_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(fresh(moto_server)) as bucket:
+        for name, value in bucket.environment.items():
+            monkeypatch.setenv(name, value)
+        assert home("export", "--to", bucket.uri).code == 0
+        back = tmp_path / "back"
+        told = home("export", "--store", bucket.uri, "--to", back)
+        assert told.code == 0, told.err
+        assert "all is well" in home("verify", "--store", bucket.uri).out
+        assert objects(FolderStore(back)) == objects(FolderStore(home.folder / "store"))
+        assert objects(bucket) == objects(FolderStore(back))
+    again = json.loads(home("export", "--to", back, "--json").out)
+    assert (again["objects"], again["bytes"]) == (0, 0)
+
+
+HANDLE = "RePEc:aaa:wpaper:98-01"
+
+
+def test_a_template_is_named_by_handle_or_identifier_alike(published: Home) -> None:
+    home = published
+    name = home("query", "--json", "SELECT identifier FROM templates WHERE title = 'On Rugs'")
+    identifier = name.json["identifier"]
+    found = home("withdraw", "--dry-run", "--json", "--identifier", HANDLE.lower()).json
+    assert [item["identifier"] for item in found["items"]] == [identifier]
+    for given in (identifier, f"oai:{HANDLE}", f"oai:other.example.org:{HANDLE.lower()}"):
+        assert home("obi", given, "--json").json["id"] == HANDLE
+    assert home("obi", "oai:archive.example.org:none").code == 2
+
+
+def test_a_dry_run_tells_templates_by_title_and_identifier(published: Home) -> None:
+    home = published
+    told = home("withdraw", "--dry-run", "--set", "RePEc")
+    assert told.code == 0, told.err
+    assert "not known" not in told.out
+    assert "no date" not in told.out
+    assert told.out.startswith("3 items\n          3  templates of RePEc\n")
+    for title in ("Rugs", "Working Papers", "On Rugs"):
+        assert f"    {title}\n    oai:" in told.out
+    found = home("withdraw", "--dry-run", "--json", "--set", "RePEc").json
+    assert (found["count"], found["templates"], found["hosts"]) == (3, 3, [])
+    assert {item["kind"] for item in found["items"]} == {"template"}

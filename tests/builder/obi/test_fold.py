@@ -1,0 +1,223 @@
+"""The fold of logs made by hand."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.obi import key, replay
+from builder.obi.history import LOG, Committed
+from builder.obi.row import Archive, Failure, Fault, Redirect, Refipo, Row, Seen
+from builder.store.folder import FolderStore
+from functions.database import engine
+from functions.snapshot import obi, schema
+from functions.snapshot.errors import DamagedStore
+from tests.builder.obi.logs import incidence, logged, version
+
+P, Q, U = "RePEc:aaa:ssssss:1", "RePEc:aaa:ssssss:2", "http://a.org/1.pdf"
+T = 1_700_000_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(tmp_path / "store")
+
+
+class Folded:
+    def __init__(self, store: FolderStore, runs: Sequence[Committed], scratch: Path) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        self.connection = engine.connect(scratch=scratch)
+        replay.fold(self.connection, store, runs, scratch)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        found = self.connection.execute(f"SELECT * FROM {table} ORDER BY ALL")
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    def obi(self, id_: str) -> dict[str, Any]:
+        (row,) = [row for row in self.rows("obi") if row["id"] == id_]
+        return row
+
+
+@pytest.fixture
+def folded(store: FolderStore, tmp_path: Path) -> Any:
+    def make(*runs: tuple[int, Sequence[Row]]) -> Folded:
+        committed = [logged(store, tist, rows) for tist, rows in runs]
+        return Folded(store, committed, tmp_path / "scratch")
+
+    return make
+
+
+def test_an_object_appears_changes_is_lost_and_is_back_as_it_was(folded: Any) -> None:
+    done = folded(
+        (T, [version(T, P, "a", home="aaa"), incidence(T, P, "appearance")]),
+        (T + 10, [version(T + 10, P, "b", home="aaa"), incidence(T + 10, P, "change")]),
+        (T + 20, [incidence(T + 10, P, "deletion")]),
+        (T + 30, [incidence(T + 10, P, "appearance", again=True)]),
+    )
+    assert done.obi(P) == {
+        "id": P,
+        "kind": "tobi",
+        "found": T,
+        "noted": T + 10,
+        "lost": None,
+        "seen": T + 30,
+        "versions": 2,
+        "key": key.key(T + 10, P),
+        "digest": version(T, P, "b").text_sha256,
+        "home": "aaa",
+    }
+    assert [(r["tist"] - T, r["what"], r["again"]) for r in done.rows("incidence")] == [
+        (0, "appearance", False),
+        (10, "change", False),
+        (20, "deletion", False),
+        (30, "appearance", True),
+    ]
+    assert [r["tist"] - T for r in done.rows("version")] == [0, 10]
+
+
+def test_a_lost_object_says_since_when_and_when_it_was_last_seen(folded: Any) -> None:
+    whole = Archive(home="aaa", complete=True, files=1, templates=1)
+    done = folded(
+        (T, [version(T, P, "a", home="aaa"), incidence(T, P, "appearance"), whole]),
+        (T + 10, [whole]),
+        (T + 20, [incidence(T, P, "deletion"), whole]),
+        (T + 30, [whole]),
+    )
+    assert (done.obi(P)["lost"], done.obi(P)["seen"]) == (T + 20, T + 10)
+
+
+def test_an_archive_that_was_read_whole_shows_its_templates(folded: Any) -> None:
+    def read(*, complete: bool = True, held: int = 0, home: str = "aaa") -> list[Row]:
+        return [Archive(home=home, complete=complete, files=1, templates=1, held=held)]
+
+    file = version(T, U, "%PDF", kind="fobi", home="aaa")
+    done = folded(
+        (T, [version(T, P, "a", home="aaa"), file]),
+        (T + 10, read()),
+        (T + 20, read(complete=False)),
+        (T + 30, read(held=3)),  # which ones these are is not known
+        (T + 40, read(home="bbb")),
+    )
+    assert (done.obi(P)["seen"], done.obi(U)["seen"]) == (T + 10, T)
+
+
+def test_a_template_that_moved_is_of_its_new_archive(folded: Any) -> None:
+    moved = Seen(id=P, kind="tobi", home="bbb", source="bbb/x.rdf", place=3)
+    done = folded(
+        (T, [version(T, P, "a", home="aaa", source="aaa/x.rdf", place=0)]),
+        (T + 10, [moved]),
+        (T + 20, [Archive(home="aaa", complete=True, files=1, templates=1)]),
+    )
+    assert (done.obi(P)["home"], done.obi(P)["seen"], done.obi(P)["noted"]) == ("bbb", T + 10, T)
+
+
+def test_file_blocks_are_those_of_the_newest_version(folded: Any) -> None:
+    def block(handle: str, position: int, url: str) -> Row:
+        return Refipo(handle=handle, position=position, url=url, id=url, function=None)
+
+    done = folded(
+        (T, [version(T, P, "a"), version(T, Q, "a"), block(P, 0, "x"), block(P, 1, "y")]),
+        (T + 1, [block(Q, 0, "x")]),
+        (T + 2, [version(T + 2, P, "b"), block(P, 0, "z")]),
+        (T + 3, [version(T + 3, Q, "b")]),  # without a file
+    )
+    found = [(r["handle"], r["position"], r["url"], r["tist"] - T) for r in done.rows("refipo")]
+    assert found == [(P, 0, "z", 2)]
+
+
+def test_a_lost_template_has_no_file_blocks(folded: Any) -> None:
+    done = folded(
+        (
+            T,
+            [
+                version(T, P, "a"),
+                incidence(T, P, "appearance"),
+                Refipo(handle=P, position=0, url="x"),
+            ],
+        ),
+        (T + 1, [incidence(T, P, "deletion")]),
+    )
+    assert done.rows("refipo") == []
+
+
+def test_bytes_that_are_stored_twice_are_told_of(folded: Any) -> None:
+    done = folded(
+        (T, [version(T, U, "%PDF", kind="fobi"), version(T, U + "x", "%PDF", kind="fobi")]),
+        (T + 1, [version(T + 1, U, "%PDF 2", kind="fobi")]),
+        (T + 2, [version(T + 2, U, "%PDF", kind="fobi")]),
+    )
+    found = sorted((r["key"], r["bytes"], r["copies"]) for r in done.rows("checksum"))
+    assert found == sorted([(key.key(T, U), 4, 3), (key.key(T + 1, U), 6, 1)])
+
+
+def test_what_is_of_no_object_is_kept_too(folded: Any) -> None:
+    odd = 'a\n"é\u2028\ud83d\ude00'.encode("utf-16", "surrogatepass").decode("utf-16")
+    fault = Fault(source="a.rdf", place=None, code="c", field=None, detail=odd, done="kept")
+    done = folded(
+        (
+            T,
+            [Failure(id=U, code="timeout"), Redirect(origin=U, target="http://b.org/", status=301)],
+        ),
+        (T + 1, [fault]),
+    )
+    assert done.rows("failure") == [
+        {"tist": T, "id": U, "code": "timeout", "status": None, "detail": ""}
+    ]
+    (redirect,) = done.rows("redirect")
+    assert (redirect["origin"], redirect["key"]) == (U, None)
+    (found,) = done.rows("fault")
+    assert (found["tist"], found["detail"], found["place"]) == (T + 1, odd, None)
+    assert [(r["tist"], json.loads(r["counts"])) for r in done.rows("run")] == [
+        (T, {"failure": 1, "redirect": 1}),
+        (T + 1, {"fault": 1}),
+    ]
+
+
+def test_the_tables_are_those_of_the_schema(folded: Any) -> None:
+    done = folded()
+    for table, columns in obi.TABLES.items():
+        found = done.connection.execute(f"DESCRIBE {table}").fetchall()
+        assert [row[:2] for row in found] == [(c.name, c.type) for c in columns], table
+        assert done.connection.execute(f"SELECT * FROM {table} ORDER BY {replay.order(table)}")
+        assert schema.TABLES[table] == columns
+
+
+def test_the_order_of_runs_and_their_number_at_once_change_nothing(
+    store: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [
+        logged(store, T + n, [version(T + n, f"RePEc:aaa:ssssss:{n % 7}", str(n))])
+        for n in range(20)
+    ]
+    together = Folded(store, runs, tmp_path / "1")
+    monkeypatch.setattr(replay, "_AT_ONCE", 3)
+    apart = Folded(store, runs[::-1], tmp_path / "2")
+    for table in obi.TABLES:
+        assert together.rows(table) == apart.rows(table), table
+    assert not list((tmp_path / "1").glob("*.gz"))
+
+
+def test_an_edited_log_is_named(store: FolderStore, tmp_path: Path) -> None:
+    run = logged(store, T, [version(T, P, "a")])
+    place = key.run(T) + LOG
+    store.remove(place)
+    store.put(place, BytesIO(gzip.compress(b"", mtime=0)))
+    with pytest.raises(DamagedStore, match=place):
+        Folded(store, [run], tmp_path / "scratch")
+
+
+def test_a_log_that_is_no_log_is_named(store: FolderStore, tmp_path: Path) -> None:
+    run = logged(store, T, [])
+    data = gzip.compress(b'{"row": "version", "id": \n')
+    place = key.run(T) + LOG
+    store.remove(place)
+    store.put(place, BytesIO(data))
+    with pytest.raises(DamagedStore, match=f"the log of run {T} is damaged"):
+        Folded(store, [replace(run, log=hashlib.sha256(data).hexdigest())], tmp_path / "scratch")

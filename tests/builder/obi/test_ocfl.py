@@ -1,0 +1,388 @@
+"""An obi store as a storage root of OCFL, judged by ocfl-py."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ocfl
+import pytest
+from ocfl.layout_registry import get_layout
+from ocfl.validator import Validator
+
+from builder.cli import main
+from builder.errors import UsageError
+from builder.export import obi_objects, ocfl_root
+from builder.export.ocfl import NAMES, place
+from builder.export.ocfl_root import ForeignRoot, Rooted
+from builder.export.opening import opened
+from builder.obi.row import line
+from builder.store.folder import FolderStore
+from functions.snapshot import instant
+from functions.snapshot.errors import DamagedStore, NothingPublished
+from functions.snapshot.store import Writer
+from tests.builder.obi.kept import (
+    FIRST,
+    FULL,
+    LARGE,
+    LONG,
+    ODD,
+    PAPER,
+    RAW,
+    Kept,
+    fourth,
+    texts,
+    three_in,
+)
+
+USER = {"name": "sheaf", "address": "mailto:a@example.org"}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return three_in(tmp_path / "store")
+
+
+def exported(store: Writer, target: Path) -> Rooted:
+    with opened(store, 1024, 2) as (_, connection):
+        return ocfl_root.export(
+            store, obi_objects.objects(connection), target, USER, lambda n: None
+        )
+
+
+def valid(target: Path) -> int:
+    """Return how many objects the root has; all are valid, without so much as a warning."""
+    judge = ocfl.StorageRoot(root=str(target))
+    assert judge.validate(log_warnings=True), judge.log.status_str()
+    assert judge.errors == []
+    assert judge.num_objects == judge.good_objects
+    return int(judge.num_objects)
+
+
+def valid_object(folder: Path) -> bool:
+    return bool(Validator().validate_object(str(folder)))
+
+
+def held(target: Path, identifier: str) -> list[dict[str, bytes]]:
+    """Return what each version of an object is, file by file, by its inventory alone."""
+    where = target / place(identifier)
+    inventory = json.loads((where / "inventory.json").read_bytes())
+    assert inventory["id"] == identifier
+    return [
+        {
+            name: (where / inventory["manifest"][digest][0]).read_bytes()
+            for digest, names in version["state"].items()
+            for name in names
+        }
+        for version in inventory["versions"].values()
+    ]
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return inode and content of each file."""
+    return {
+        path.relative_to(folder).as_posix(): (path.stat().st_ino, path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def standing(folder: Path) -> dict[Path, tuple[int, int]]:
+    """Return inode and time of each file and folder, which tell whether anything was written."""
+    found = {path: path.stat() for path in folder.rglob("*")}
+    return {path: (stat.st_ino, stat.st_mtime_ns) for path, stat in found.items()}
+
+
+def test_three_versions_of_each_object_are_valid_and_equal_byte_for_byte(
+    kept: Kept, tmp_path: Path
+) -> None:
+    """Scenario 20."""
+    target = tmp_path / "root"
+    done = exported(kept.store, target)
+    assert (done.objects, done.versions, done.there) == (7, 21, 0)
+    assert valid(target) == 7
+    for identifier, versions in kept.versions.items():
+        found = held(target, identifier)
+        assert len(found) == 3
+        for files, (tist, data) in zip(found, versions.items(), strict=True):
+            (name,) = set(files) - {"version.json"}
+            assert files[name] == data
+            row = json.loads(files["version.json"])
+            assert (row["id"], row["bytes"]) == (identifier, len(data))
+            assert row["sha256"] == hashlib.sha256(data).hexdigest()
+            assert kept.store.read(row["key"]) == data
+            assert tist in kept.tists
+
+
+def test_versions_tell_when_and_what_happened(kept: Kept, tmp_path: Path) -> None:
+    exported(kept.store, tmp_path / "root")
+    for identifier, messages in (
+        (PAPER, ["appearance", "change", "change"]),
+        (RAW, ["noted", "noted", "noted"]),
+    ):
+        inventory = json.loads(
+            (tmp_path / "root" / place(identifier) / "inventory.json").read_bytes()
+        )
+        versions = inventory["versions"]
+        assert list(versions) == ["v1", "v2", "v3"]
+        assert [v["message"] for v in versions.values()] == messages
+        assert [instant.from_text(v["created"]).timestamp() for v in versions.values()] == [
+            FIRST + 100, FIRST + 200, FIRST + 300,
+        ]  # fmt: skip
+        assert all(v["user"] == USER for v in versions.values())
+
+
+def test_bytes_that_came_before_are_not_stored_again(kept: Kept, tmp_path: Path) -> None:
+    """The third version of the full text is the first again: its state leads to v1."""
+    target = tmp_path / "root"
+    exported(kept.store, target)
+    files = list((target / place(FULL)).rglob("file"))
+    assert sorted(path.parts[-3] for path in files) == ["v1", "v2"]
+    assert held(target, FULL)[2]["file"] == texts(1)[FULL]
+
+
+@pytest.mark.parametrize("identifier", [PAPER, ODD, RAW, FULL, LONG, "RePEc:é:ü" * 40])
+def test_places_are_those_of_the_extension(identifier: str) -> None:
+    layout = get_layout("0003-hash-and-id-n-tuple-storage-layout")
+    assert place(identifier) == layout.identifier_to_path(identifier)
+    assert max(len(part) for part in place(identifier).split("/")) <= 165
+
+
+def test_again_it_adds_what_came_and_rewrites_nothing(kept: Kept, tmp_path: Path) -> None:
+    target = tmp_path / "root"
+    exported(kept.store, target)
+    before = snapshot(target)
+    assert exported(kept.store, target) == Rooted(0, 0, 0, 7)
+    assert snapshot(target) == before
+    fourth(kept)
+    done = exported(kept.store, target)
+    assert (done.objects, done.versions, done.there) == (1, 3, 5)
+    assert valid(target) == 8
+    assert held(target, FULL)[3]["file"] == LARGE
+    after = snapshot(target)
+    changed = {name for name in before if after[name] != before[name]}
+    assert changed == {
+        f"{place(identifier)}/{name}"
+        for identifier in (PAPER, FULL)
+        for name in ("inventory.json", "inventory.json.sha512")
+    }
+    exported(kept.store, tmp_path / "at-once")
+    assert {name: data for name, (_, data) in snapshot(tmp_path / "at-once").items()} == {
+        name: data for name, (_, data) in after.items()
+    }
+
+
+def test_from_a_bucket_comes_the_same(
+    kept: Kept, tmp_path: Path, make_bucket: Callable[..., Writer]
+) -> None:
+    bucket = make_bucket()
+    for key in kept.store.keys("obi/"):
+        bucket.create(key, kept.store.read(key))
+    exported(kept.store, tmp_path / "of-folder")
+    exported(bucket, tmp_path / "of-bucket")
+    assert {n: d for n, (_, d) in snapshot(tmp_path / "of-folder").items()} == {
+        n: d for n, (_, d) in snapshot(tmp_path / "of-bucket").items()
+    }
+
+
+def test_altered_bytes_are_refused_and_leave_nothing(kept: Kept, tmp_path: Path) -> None:
+    (key,) = [k for k in kept.store.keys("obi/") if k.endswith("RePEc%3Aaaa%3Assssss%3A1")][:1]
+    path = tmp_path / "store" / key
+    path.write_bytes(path.read_bytes() + b"!")
+    with pytest.raises(DamagedStore, match="RePEc%3Aaaa%3Assssss%3A1 is damaged"):
+        exported(kept.store, tmp_path / "root")
+    assert valid(tmp_path / "root") == 0
+    assert not list(tmp_path.glob(".root*"))
+
+
+def test_a_folder_of_something_else_is_left_alone(kept: Kept, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "thesis.txt").write_text("mine")
+    with pytest.raises(ForeignRoot, match="name a new folder"):
+        exported(kept.store, tmp_path / "root")
+    assert [path.name for path in (tmp_path / "root").iterdir()] == ["thesis.txt"]
+
+
+def test_an_empty_folder_is_taken(kept: Kept, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    assert exported(kept.store, tmp_path / "root").objects == 7
+
+
+def test_a_root_of_another_store_is_refused(kept: Kept, tmp_path: Path) -> None:
+    target = tmp_path / "root"
+    exported(kept.store, target)
+    other = Kept(FolderStore(tmp_path / "other"))
+    other.run(FIRST + 1, {PAPER: b"Template-Type: ReDIF-Paper 1.0\nTitle: mine\n"})
+    with pytest.raises(ForeignRoot, match="has more versions of RePEc:aaa:ssssss:1 than the store"):
+        exported(other.store, target)
+    for number in range(2, 6):
+        other.run(FIRST + number, {PAPER: b"Template-Type: x\nTitle: %d\n" % number})
+    with pytest.raises(ForeignRoot, match="version 1 is not that of RePEc:aaa:ssssss:1"):
+        exported(other.store, target)
+    assert valid(target) == 7
+
+
+def test_a_root_of_another_store_with_as_many_versions_is_refused(tmp_path: Path) -> None:
+    """Both are replays of the same days, so nothing but the bytes tells them apart."""
+    stores = [Kept(FolderStore(tmp_path / name)) for name in ("one", "other")]
+    for number, kept in enumerate(stores):
+        kept.run(FIRST, {PAPER: b"Template-Type: ReDIF-Paper 1.0\nTitle: %d\n" % number})
+    exported(stores[0].store, tmp_path / "root")
+    with pytest.raises(ForeignRoot, match="version 1 is not that of RePEc:aaa:ssssss:1"):
+        exported(stores[1].store, tmp_path / "root")
+
+
+def test_an_inventory_that_was_edited_is_refused(kept: Kept, tmp_path: Path) -> None:
+    target = tmp_path / "root"
+    exported(kept.store, target)
+    path = target / place(PAPER) / "inventory.json"
+    path.write_bytes(path.read_bytes().replace(b"change", b"nothing"))
+    fourth(kept)
+    with pytest.raises(DamagedStore, match="its inventory is not what its digest says"):
+        exported(kept.store, target)
+
+
+def test_an_object_that_lost_a_version_is_not_made_up(kept: Kept, tmp_path: Path) -> None:
+    target = tmp_path / "root"
+    exported(kept.store, target)
+    shutil.rmtree(target / place(PAPER) / "v3")
+    with pytest.raises(DamagedStore, match="has no v3, which its inventory names"):
+        exported(kept.store, target)
+
+
+def test_an_object_of_another_program_is_refused(kept: Kept, tmp_path: Path) -> None:
+    """It stands where ours would, and is valid, but it has no fixity and other names."""
+    target = tmp_path / "root"
+    exported(kept.store, target)
+    where = target / place(PAPER)
+    shutil.rmtree(where)
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "paper.txt").write_text("mine")
+    made = ocfl.Object(identifier=PAPER, digest_algorithm="sha512")
+    made.create(str(tmp_path / "theirs"), metadata=ocfl.VersionMetadata(), objdir=str(where))
+    assert valid_object(where)
+    with pytest.raises(ForeignRoot, match="version 1 is not that of RePEc:aaa:ssssss:1"):
+        exported(kept.store, target)
+    assert (where / "v1/content/paper.txt").read_text() == "mine"
+
+
+def test_a_store_without_runs_says_so(tmp_path: Path) -> None:
+    with pytest.raises(NothingPublished, match="run `sheaf ingest`"):
+        exported(FolderStore(tmp_path / "store"), tmp_path / "root")
+
+
+def test_a_disk_itself_is_refused(kept: Kept) -> None:
+    with pytest.raises(UsageError, match="/proc is a disk of its own"):
+        exported(kept.store, Path("/proc"))
+
+
+def test_of_two_exports_to_one_place_the_second_ends(kept: Kept, tmp_path: Path) -> None:
+    beside = tmp_path / ".root.sheaf"
+    beside.mkdir()
+    with (beside / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="is being written to"):
+            exported(kept.store, tmp_path / "root")
+    assert exported(kept.store, tmp_path / "root").objects == 7
+
+
+CHANGES = {"os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.link", "shutil.rmtree"}
+
+
+def ended_at(step: int, work: Callable[[], object]) -> bool:
+    """Do the work in a process that is killed before its change `step`; tell whether it was."""
+    child = os.fork()
+    if not child:
+        left = step
+
+        def count(event: str, arguments: tuple[Any, ...]) -> None:
+            nonlocal left
+            writes = event == "open" and isinstance(arguments[1], str) and arguments[1] != "r"
+            if event in CHANGES or writes:
+                left -= 1
+                if left < 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        work()
+        os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize("root_is_there", [False, True])
+def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
+    kept: Kept, tmp_path: Path, root_is_there: bool
+) -> None:
+    """The root is judged after each kill that left it otherwise than the one before."""
+    target, whole = tmp_path / "root", tmp_path / "whole"
+
+    def work() -> None:
+        ocfl_root.export(kept.store, objects, target, USER, lambda n: None)
+
+    def some() -> list[obi_objects.Held]:
+        with opened(kept.store, 1024, 1) as (_, connection):
+            return [o for o in obi_objects.objects(connection) if o.id in (PAPER, FULL)]
+
+    objects = some()
+    if root_is_there:
+        work()
+        fourth(kept)
+        objects = some()
+    ocfl_root.export(kept.store, objects, whole, USER, lambda n: None)
+    step, killed, judged = 0, True, standing(target)
+    while killed:
+        killed = ended_at(step, work)
+        if (there := standing(target)) != judged:
+            valid(target)
+            judged = there
+        step += 1
+    assert step > 40
+    assert valid(target) == len(objects)
+    assert {n: d for n, (_, d) in snapshot(target).items()} == {
+        n: d for n, (_, d) in snapshot(whole).items()
+    }
+    assert not list(tmp_path.glob(".root*"))
+
+
+def test_the_row_beside_the_bytes_is_the_line_of_the_log(kept: Kept, tmp_path: Path) -> None:
+    target = tmp_path / "root"
+    exported(kept.store, target)
+    with opened(kept.store, 1024, 1) as (_, connection):
+        for item in obi_objects.objects(connection):
+            for files, noted in zip(held(target, item.id), item.versions, strict=True):
+                assert files["version.json"] == line(noted.version)
+                assert NAMES[item.kind] in files
+
+
+def test_the_command_writes_adds_and_says_so(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    size = sum(len(data) for v in kept.versions.values() for data in set(v.values()))
+    command = ["export", "--store", "store", "--ocfl", "root"]
+    assert main(command) == 0
+    assert capsys.readouterr().out == (
+        f"{tmp_path}/root: 7 objects and 21 versions added ({size:,} bytes); 0 were there\n"
+    )
+    fourth(kept)
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["objects"], told["versions"], told["there"]) == (1, 3, 5)
+    assert valid(tmp_path / "root") == 8
+    assert main(["export", "--store", "store", "--ocfl", "store"]) == 2
+    assert "store lies in the store itself" in capsys.readouterr().err
+    (tmp_path / "file").write_text("mine")
+    for taken in ("file", "file/below"):
+        assert main(["export", "--store", "store", "--ocfl", taken]) == 2
+        assert f"{taken} cannot be written: " in capsys.readouterr().err
+    assert main([*command, "--newest"]) == 2
+    assert main([*command, "--run", "1"]) == 2
+    assert main(["export", "--store", "empty", "--ocfl", "none"]) == 2
+    assert capsys.readouterr().err.count("\n") == 3
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,542 @@
+"""Templates as items: published, changed, lost, back, withdrawn; and harvested meanwhile."""
+
+import hashlib
+import random
+from collections.abc import Iterator
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.obi import replay
+from builder.obi.history import history
+from builder.obi.row import Failure, Incidence, Version
+from builder.publish.publish import publish
+from builder.store.s3 import BucketStore
+from builder.verify import obi_tables
+from builder.verify.verify import Means, verify
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import identifier, layout, obi
+from functions.snapshot.errors import ConfigurationError, DamagedStore, StoreError
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+from tests.bucket import fresh
+from tests.builder.beginning import begin
+from tests.builder.conftest import capture
+from tests.builder.obi.archive import PREFIX, Repec, harvested, state, within
+from tests.builder.redif.test_corpus import DATA
+from tests.builder.redif.trees import paper
+from tests.builder.verify.test_verify import files, found, rewritten, table_of, with_column
+from tests.functions.oai.client import Client
+
+ONE, TWO = (f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in (1, 2))
+
+
+@pytest.fixture
+def repec(tmp_path: Path) -> Iterator[Repec]:
+    (tmp_path / "repec").mkdir()
+    world = Repec(tmp_path / "repec" / "store")
+    yield world
+    world.close()
+
+
+def published(repec: Repec, *numbers: int) -> None:
+    """Begin with papers 1, in a.rdf, and 2, in b.rdf, or one of them alone, all published."""
+    names = {f"aaa/wpaper/{'ab'[n - 1]}.rdf": paper(n) for n in numbers}
+
+    def fill(world: Repec) -> None:
+        world.files |= names
+        world.take()
+        world.publish()
+
+    begin(repec, ("papers of RePEc", *numbers), lambda _: fill(repec))
+    repec.files |= names
+
+
+def manifest(repec: Repec) -> Manifest:
+    catalogue = Catalogue(repec.store)
+    newest = catalogue.pointer().newest()
+    assert newest is not None
+    return catalogue.manifest(newest.snapshot)
+
+
+def sound(repec: Repec) -> list[str]:
+    means = Means(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
+    return [str(f) for f in verify(repec.store, means).findings if f.kind == "damage"]
+
+
+def test_templates_are_items_in_the_sets_of_archive_series_and_type(repec: Repec) -> None:
+    repec.take(a=paper(1), b=paper(2))
+    built = repec.publish()
+    assert (built.new, built.changed, built.records) == (4, 0, 4)
+    with repec.asked() as client:
+        found = state(client)
+        sets = client.get("ListSets")
+        names = dict(zip(sets.text("setSpec"), sets.text("setName"), strict=True))
+    assert {name.removeprefix(PREFIX): value[2] for name, value in found.items()} == {
+        "RePEc:aaa": ("RePEc:aaa", "type:archive"),
+        "RePEc:aaa:wpaper": ("RePEc:aaa:wpaper", "type:series"),
+        "RePEc:aaa:wpaper:1": ("RePEc:aaa:wpaper", "type:paper"),
+        "RePEc:aaa:wpaper:2": ("RePEc:aaa:wpaper", "type:paper"),
+    }
+    assert names == {
+        "RePEc": "RePEc",
+        "RePEc:aaa": "Rugs",
+        "RePEc:aaa:wpaper": "Working Papers",
+        "type": "Templates of all types",
+        "type:archive": "Templates of type archive",
+        "type:paper": "Templates of type paper",
+        "type:series": "Templates of type series",
+    }
+    assert sound(repec) == []
+
+
+def test_a_set_is_called_what_its_series_is_called_now(repec: Repec) -> None:
+    published(repec, 1)
+    seri = repec.files["aaa/aaaseri.rdf"]
+    repec.files["aaa/aaaseri.rdf"] = seri.replace(b"Working Papers", b"Other Papers")
+    repec.take(b=paper(2))
+    repec.publish()
+    repec.take(b=paper(2, "Other"))  # the names of sets that are written again stay
+    repec.publish()
+    with repec.asked() as client:
+        page = client.get("ListSets")
+    names = dict(zip(page.text("setSpec"), page.text("setName"), strict=True))
+    assert names["RePEc:aaa:wpaper"] == "Other Papers"
+    assert names["RePEc:aaa"] == "Rugs"
+
+
+def test_what_did_not_change_keeps_its_datestamp(repec: Repec) -> None:
+    published(repec, 1, 2)
+    with repec.asked() as client:
+        before = state(client)
+    repec.take(a=paper(1, "Other rugs"))
+    built = repec.publish()
+    assert (built.new, built.changed) == (0, 1)
+    repec.take()
+    assert repec.publish().changed == 0
+    with repec.asked() as client:
+        after = state(client)
+    assert {name for name in after if after[name] != before[name]} == {ONE}
+    assert after[ONE][0] > before[ONE][0]
+
+
+def test_a_lost_template_is_a_tombstone_and_revives(repec: Repec) -> None:
+    published(repec, 1, 2)
+    with repec.asked() as client:
+        before = state(client)
+    repec.take(a=None)
+    built = repec.publish()
+    assert (built.changed, built.deleted) == (1, 1)
+    with repec.asked() as client:
+        gone = state(client)
+        assert client.listed(set="RePEc:aaa:wpaper")[-1] == (ONE, True)
+    assert gone[ONE][1:3] == (True, ("RePEc:aaa:wpaper", "type:paper"))
+    repec.take(a=paper(1))
+    assert (built := repec.publish()).changed == 1
+    assert built.deleted == 0
+    with repec.asked() as client:
+        back = state(client)
+    assert back[ONE][1:] == before[ONE][1:]
+    assert back[ONE][0] > gone[ONE][0] > before[ONE][0]
+    assert sound(repec) == []
+
+
+def test_what_came_and_went_between_two_publishes_never_was(repec: Repec) -> None:
+    published(repec, 2)
+    repec.take(a=paper(1))
+    repec.take(a=None)
+    assert repec.publish().changed == 0
+    with repec.asked() as client:
+        assert ONE not in state(client)
+
+
+def test_a_template_that_was_lost_and_back_between_two_publishes_is_as_it_was(
+    repec: Repec,
+) -> None:
+    published(repec, 1)
+    repec.take(a=None)
+    repec.take(a=paper(1))
+    built = repec.publish()
+    assert (built.new, built.changed) == (0, 0)
+
+
+def test_an_event_of_a_file_stamps_no_template_anew(repec: Repec) -> None:
+    published(repec, 1)
+    with repec.asked() as client:
+        before = state(client)
+    url = "http://example.org/rugs.pdf"
+    digest = hashlib.sha256(b"%PDF").hexdigest()
+    repec.gathered(
+        Version(id=url, kind="fobi", key="obi/x", bytes=4, md5="0", sha256=digest),
+        Incidence(id=url, kind="fobi", what="appearance", key="obi/x"),
+    )
+    built = repec.publish()
+    assert built.manifest is not None  # the tables tell of it
+    assert (built.new, built.changed) == (0, 0)
+    repec.gathered(Failure(id=url, code="timeout"))
+    repec.publish()
+    with repec.asked() as client:
+        assert state(client) == before
+    assert manifest(repec).run == history(repec.store)[-1].tist
+    assert manifest(repec).rows("failure") == 1
+
+
+def test_nothing_new_makes_no_snapshot(repec: Repec) -> None:
+    published(repec, 1)
+    assert repec.publish().manifest is None
+
+
+def test_a_run_without_a_commit_is_not_seen(repec: Repec) -> None:
+    repec.take(a=paper(1))
+    last = history(repec.store)[-1]
+    repec.publish()
+    repec.store.create("obi/;runs/" + str(last.tist + 5)[::-1] + "/open.json", b"{}")
+    assert repec.publish().manifest is None
+
+
+def test_captures_and_templates_lie_side_by_side(repec: Repec) -> None:
+    repec.ingest([capture(n) for n in range(40)], ("collection:c",))
+    repec.take(a=paper(1), b=paper(2))
+    repec.publish()
+    repec.ingest([capture(n) for n in range(40, 60)])
+    repec.take(c=paper(3))
+    repec.publish()
+    with repec.asked(pages_records=7) as client:
+        found = state(client)
+        assert len(found) == 60 + 5 + 1
+        assert [*state(client, metadataPrefix="amf")] == [n for n in found if "RePEc" in n]
+        assert len(state(client, set="type:paper")) == 3
+        for name in (ONE, next(n for n in found if "RePEc" not in n)):
+            record = client.get("GetRecord", identifier=name, metadataPrefix="oai_dc")
+            assert record.codes == []
+            assert client.get("ListMetadataFormats", identifier=name).codes == []
+    assert sound(repec) == []
+
+
+def test_a_withdrawn_template_stays_away_whatever_is_ingested(repec: Repec) -> None:
+    published(repec, 1, 2)
+    chosen = Selection(identifiers=(ONE,))
+    withdraw(repec.store, repec.configuration(), repec.outside(), chosen, "asked for")
+    repec.take(a=paper(1, "Other rugs"))
+    assert repec.publish().changed == 0
+    repec.take(a=None)
+    repec.publish()
+    repec.take(a=paper(1, "Third rugs"))
+    repec.publish()
+    with repec.asked() as client:
+        assert state(client)[ONE][1]
+    for file in Catalogue(repec.store).files(manifest(repec), "records"):
+        assert b"Other rugs" not in repec.store.read(file.key)
+    restored = restore(repec.store, repec.configuration(), repec.outside(), chosen)
+    assert restored.built.restored == 1
+    with repec.asked() as client:
+        back = state(client)[ONE]
+    assert not back[1]
+    assert "Third rugs" in back[3]  # as it is in the obi store, not as it was when it was withdrawn
+    assert sound(repec) == []
+
+
+def test_another_prefix_of_identifiers_is_refused_once_published(repec: Repec) -> None:
+    repec.take(a=paper(1))
+    settings = {"SHEAF_REDIF_IDENTIFIER_PREFIX": "oai:"}
+    repec.publish(**settings)
+    with repec.asked() as client:
+        assert f"oai:{ONE.removeprefix(PREFIX)}" in state(client)
+        page = client.get("Identify")
+        assert not [*page.root.iter("{*}oai-identifier")]
+    repec.take(a=paper(1, "Other rugs"))
+    with pytest.raises(ConfigurationError, match=r"redif\.identifier_prefix"):
+        repec.publish()
+    assert repec.publish(**settings).changed == 1
+    assert sound(repec) == []
+
+
+def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
+    repec: Repec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table in obi.TABLES:
+        assert layout.file_groups(table) == layout.FILE_GROUPS
+    monkeypatch.setattr(layout, "GROUP_ROWS", 3)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    repec.take(a=paper(1), b=paper(2), c=paper(3))
+    repec.publish()
+    repec.gathered(Failure(id="http://example.org/rugs.pdf", code="timeout"))
+    repec.publish()
+    repec.take(a=None, b=paper(2, "Other rugs"), d=paper(4))
+    repec.publish()
+    catalogue, shown = Catalogue(repec.store), manifest(repec)
+    for threads, memory in ((1, 512), (4, 128)):
+        scratch = tmp_path / f"scratch-{threads}"
+        scratch.mkdir()
+        with engine.connect(threads=threads, memory_megabytes=memory, scratch=scratch) as database:
+            replay.fold(database, repec.store, history(repec.store), scratch)
+            for table in obi.TABLES:
+                made = obi_tables.keys(database, table, scratch)
+                assert made == [f.key for f in catalogue.files(shown, table)], table
+                assert made or table == "redirect"
+
+
+def test_files_of_tables_that_are_as_they_were_are_shared(
+    repec: Repec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 2)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 1)
+    published(repec, 1, 2)
+    before = [f.key for f in Catalogue(repec.store).files(manifest(repec), "incidence")]
+    repec.take(c=paper(3))
+    repec.publish()
+    after = [f.key for f in Catalogue(repec.store).files(manifest(repec), "incidence")]
+    assert after[: len(before)] == before
+    assert len(after) > len(before)
+
+
+def test_tables_that_are_not_what_the_logs_come_to_are_damage(repec: Repec) -> None:
+    published(repec, 1)
+    shown = manifest(repec)
+    files = {t: shown.tables[t] for t in shown.tables if t != "incidence"}
+    other = replace(shown, tables=files)
+    key = layout.manifest_key(shown.snapshot)
+    repec.store.remove(key)
+    repec.store.create(key, other.to_json())
+    assert any("obi-tables" in one for one in sound(repec))
+
+
+def test_a_run_whose_documents_were_edited_is_not_published(repec: Repec) -> None:
+    repec.take(a=paper(1))
+    place = next(k for k in repec.store.keys("obi/;runs/") if k.endswith("documents.jsonl.gz"))
+    repec.store.remove(place)
+    repec.store.create(place, b"")
+    with pytest.raises(DamagedStore, match=place):
+        repec.publish()
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no real ReDIF at {DATA}")
+def test_a_harvester_who_comes_after_each_replayed_tarball_misses_nothing(repec: Repec) -> None:
+    """Scenario 17: each time with from = the responseDate of the harvest before.
+
+    Three harvesters, of everything and of two sets, who know nothing of each other.
+    """
+    mirrors: dict[str, dict[str, Any]] = {"": {}, "RePEc:epo": {}, "type:paper": {}}
+    since: dict[str, str] = {}
+    for path in sorted((DATA / "tarballs").glob("RePEc_*.tar.gz")):
+        repec.replay(path)
+        with repec.asked(pages_records=200) as client:  # while the run is not published yet
+            for of_set, begun in since.items():
+                more = {"set": of_set} if of_set else {}
+                since[of_set] = harvested(client, mirrors[of_set], begun, **more)
+        repec.publish()
+        with repec.asked(pages_records=200) as client:
+            whole = state(client)
+            for of_set, mirror in mirrors.items():
+                more = {"set": of_set} if of_set else {}
+                since[of_set] = harvested(client, mirror, since.get(of_set), **more)
+                assert mirror == (within(whole, of_set) if of_set else whole), (path.name, of_set)
+    for of_set in ("", "type:paper"):
+        assert any(deleted for _, deleted, _, _ in mirrors[of_set].values())
+    assert sound(repec) == []
+
+
+def test_rows_of_a_table_that_were_altered_are_damage(repec: Repec) -> None:
+    published(repec, 1)
+    (file,) = files(repec, "incidence")
+    rows = table_of(repec, file.key)
+    changed = ["change", *rows.column("what").to_pylist()[1:]]
+    rewritten(repec, file.key, with_column(rows, "what", changed))
+    assert "obi-tables" in {code for code, _ in found(repec)}
+
+
+def test_files_that_another_library_wrote_are_no_damage(repec: Repec) -> None:
+    published(repec, 1)
+    (file,) = files(repec, "incidence")
+    assert rewritten(repec, file.key, table_of(repec, file.key)) != file.key
+    assert "obi-tables" not in {code for code, _ in found(repec)}
+
+
+@pytest.mark.parametrize("document", [None, "{", "", '{"a": 1'])
+def test_a_template_without_what_it_holds_is_damage(repec: Repec, document: str | None) -> None:
+    repec.take(a=paper(1))
+    repec.publish()
+    (file,) = files(repec, "records")
+    rows = table_of(repec, file.key)
+    documents = [document, *rows.column("document").to_pylist()[1:]]
+    new = rewritten(repec, file.key, with_column(rows, "document", documents))
+    assert ("template-wrong", new) in found(repec)
+    with repec.asked() as client:
+        asked = {"verb": "ListRecords", "metadataPrefix": "oai_dc"}
+        assert client.raw("&".join(f"{k}={v}" for k, v in asked.items()))["statusCode"] == 503
+
+
+def test_a_tombstone_with_a_document_is_damage(repec: Repec) -> None:
+    published(repec, 1, 2)
+    repec.take(a=None)
+    repec.publish()
+    for file in files(repec, "records"):
+        rows = table_of(repec, file.key)
+        if any(rows.column("deleted").to_pylist()):
+            new = rewritten(repec, file.key, with_column(rows, "document", ["{}"] * rows.num_rows))
+            assert ("tombstone-full", new) in found(repec)
+            return
+    raise AssertionError("there is no tombstone")
+
+
+def test_a_handle_of_odd_characters_is_a_valid_identifier(repec: Repec) -> None:
+    odd = 'a%41"b<c>&d=e?f\\g`{h}/i'
+    data = paper(1).replace(b"wpaper:1", f"wpaper:{odd}".encode())
+    repec.take(a=data, b=paper(1).replace(b"wpaper:1", b"wpaper:aA"))
+    assert repec.publish().new == 4
+    name = f"{PREFIX}RePEc:aaa:wpaper:a%2541%22b%3Cc%3E&d=e?f%5Cg%60%7Bh%7D/i"
+    with repec.asked() as client:
+        page = client.get("GetRecord", identifier=name, metadataPrefix="amf")
+        assert page.codes == []
+        assert next(page.root.iter("{http://amf.openlib.org}text")).get("id") == (
+            f"RePEc:aaa:wpaper:{odd}"
+        )
+    assert sound(repec) == []
+
+
+def test_faults_and_files_of_redif_are_in_the_tables(repec: Repec) -> None:
+    repec.take(a=paper(1).replace(b"Title:", b"Titel:"))
+    assert repec.publish().faults > 0
+    repec.take(a=paper(1))
+    repec.publish()
+    with engine.connect() as database:
+        database.execute(f"SET VARIABLE root = '{repec.root}/'")
+        text = repec.store.read(layout.views_key(manifest(repec).snapshot)).decode()
+        database.execute(text)
+        faults = database.execute("SELECT source, code FROM faults").fetchall()
+        assert ("aaa/wpaper/a.rdf", "unknown-attribute") in faults
+        sources = database.execute(
+            "SELECT source, format, faults > 0 FROM sources ORDER BY source, faults DESC"
+        ).fetchall()
+        assert ("aaa/wpaper/a.rdf", "redif", True) in sources
+        assert ("aaa/wpaper/a.rdf", "redif", False) in sources
+        templates = database.execute("SELECT handle, title FROM templates ORDER BY 1").fetchall()
+        assert [title for _, title in templates[1:]] == ["Working Papers", "On Rugs"]
+        assert templates[0][1] == "Rugs"
+        for table in obi.TABLES:
+            assert database.execute(f"SELECT * FROM {table}")
+
+
+def test_a_dead_publish_is_completed_by_the_next(repec: Repec) -> None:
+    """A run is not used up by a publish that ended before its pointer."""
+    repec.take(a=paper(1))
+
+    class Full(type(repec.store)):  # type: ignore[misc]
+        def replace(self, key: str, data: bytes, tag: str | None) -> str:
+            raise StoreError("the disk is full")
+
+    with pytest.raises(StoreError):
+        publish(Full(repec.root), repec.configuration(), repec.outside())
+    assert repec.publish().new == 3
+
+
+@pytest.mark.parametrize("server", ["moto_server", "weed_server"])
+def test_a_bucket_gives_the_same_snapshot_as_a_folder(
+    repec: Repec, request: pytest.FixtureRequest, server: str
+) -> None:
+    begin(repec, "a change and a loss", lambda _: _change_and_loss(repec))
+    with closing(fresh(request.getfixturevalue(server))) as store:
+        _published_alike(repec, store)
+
+
+def _change_and_loss(repec: Repec) -> None:
+    repec.take(a=paper(1), b=paper(2))
+    repec.take(a=None, b=paper(2, "Other rugs"))
+    repec.publish()
+
+
+def _published_alike(repec: Repec, store: BucketStore) -> None:
+    for place in repec.store.keys("obi/"):
+        store.create(place, repec.store.read(place))
+    built = publish(store, repec.configuration(), repec.outside())
+    assert built.manifest is not None
+    own, there = manifest(repec), built.manifest
+    assert own.tables == there.tables
+    assert own.run == there.run
+    with closing(DuckRepository(store)) as repository:
+        client = Client(repository, repository_namespace="archive.example.org")
+        repec.clock.sleep(30)
+        client.clock.now = repec.clock.now
+        assert len(state(client)) == 3
+    means = Means(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
+    assert not verify(store, means).damaged
+
+
+def test_whatever_happens_harvesters_miss_nothing(repec: Repec) -> None:
+    """Papers come, change, go and come back, are withdrawn and restored, between publishes.
+
+    In this walk each of that happens, also twice between two publishes and to withdrawn papers.
+    """
+    draw = random.Random(619)
+    there: dict[int, str] = {}
+    withdrawn: set[int] = set()
+    mirrors: list[tuple[dict[str, Any], str | None]] = [({}, None), ({}, None)]
+    titles = ("One", "Two", "Three")
+    for step in range(7):
+        for number in draw.sample(range(8), 6):
+            lost = number in there and draw.random() < 0.4
+            if lost:
+                del there[number]
+            else:
+                there[number] = draw.choice(titles)
+        names = {f"p{n}": paper(n, there[n]) if n in there else None for n in range(8)}
+        repec.take(**names)
+        if draw.random() < 0.3 and step:
+            continue  # the next publish shows both
+        repec.publish()
+        number = draw.choice(sorted(there) or [0])
+        chosen = Selection(identifiers=(f"{PREFIX}RePEc:aaa:wpaper:{number}",))
+        if number in withdrawn:
+            restore(repec.store, repec.configuration(), repec.outside(), chosen)
+            withdrawn.discard(number)
+        elif there and draw.random() < 0.4:
+            withdraw(repec.store, repec.configuration(), repec.outside(), chosen, "asked for")
+            withdrawn.add(number)
+        with repec.asked(pages_records=3) as client:
+            whole = state(client)
+            turn = draw.randrange(2)
+            mirror, since = mirrors[turn]
+            mirrors[turn] = mirror, harvested(client, mirror, since)
+            assert mirror == whole, step
+        live = {name for name, (_, deleted, _, _) in whole.items() if not deleted}
+        assert {f"{PREFIX}RePEc:aaa:wpaper:{n}" for n in there.keys() - withdrawn} == {
+            name for name in live if name.count(":") == 5
+        }
+        for n in there.keys() - withdrawn:
+            assert there[n] in whole[f"{PREFIX}RePEc:aaa:wpaper:{n}"][3]
+    assert sound(repec) == []
+
+
+def test_no_handle_takes_the_place_of_a_capture(repec: Repec) -> None:
+    repec.ingest([capture(1)])
+    repec.publish()
+    with repec.asked() as client:
+        before = state(client)
+    (taken,) = before
+    local = taken.rpartition(":")[2]
+    repec.take(a=paper(1) + paper(2).replace(b"RePEc:aaa:wpaper:2", local.encode()))
+    repec.publish()
+    with repec.asked() as client:
+        after = state(client)
+    assert after[taken] == before[taken]
+    assert f"{PREFIX}%{ord(local[0]):02X}{local[1:]}" in after
+    assert len(after) == 5
+
+
+@pytest.mark.parametrize(
+    "handle", ["RePEc:aaa:wpaper:1", "mapin:aaa", "pab1", "%41", "<x", "é", ".", "\x01a", "a'b"]
+)
+def test_the_database_makes_the_same_identifiers(handle: str) -> None:
+    with closing(engine.connect(threads=1, memory_megabytes=128)) as connection:
+        sql = f"SELECT {identifier.template_sql('$prefix', '$handle')}"
+        values = {"prefix": PREFIX, "handle": handle}
+        assert connection.execute(sql, values).fetchall() == [
+            (identifier.template(PREFIX, handle),)
+        ]

@@ -1,0 +1,207 @@
+"""Runs: what is written, in which order it counts, and what it is held against."""
+
+import gzip
+import hashlib
+import json
+import tracemalloc
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from builder.obi import content, key, log
+from builder.obi.row import FILE, TEMPLATE, Incidence, Row, Version
+from builder.obi.run import Purpose, abandon, claim, history
+from builder.store.folder import FolderStore
+from builder.store.s3 import BucketStore
+from functions.snapshot.errors import Conflict, DamagedStore, StoreError
+from tests.builder.obi.conftest import Time
+
+Store = FolderStore | BucketStore
+INGEST = Purpose("ingest", "RePEc", "RePEc of today")
+URL = "http://x.org/a.pdf"
+HANDLE = "RePEc:aaa:wpaper:98-01"
+
+
+def version(where: str, data: bytes, identifier: str, kind: str = TEMPLATE) -> Version:
+    md5, sha256 = hashlib.md5(data).hexdigest(), hashlib.sha256(data).hexdigest()
+    return Version(id=identifier, kind=kind, key=where, bytes=len(data), md5=md5, sha256=sha256)
+
+
+def test_a_run_counts_once_it_is_committed(store: Store, time: Time, tmp_path: Path) -> None:
+    run = claim(store, INGEST, time.outside)
+    assert run.tist == 1795255200
+    assert run.turn() == ()
+    template, body = b"Template-Type: x\n", b"%PDF" * 100_000
+    (tmp_path / "body").write_bytes(body)
+    where = run.put(HANDLE, template)
+    assert where == key.key(run.tist, HANDLE)
+    rows: list[Row] = [
+        version(where, template, HANDLE),
+        Incidence(id=HANDLE, kind=TEMPLATE, what="appearance", key=where),
+        version(run.put_file(URL, tmp_path / "body"), body, URL, FILE),
+    ]
+    assert history(store) == ()
+    done = run.commit(rows, [(HANDLE, ["RePEc:aaa"], {"title": "é"})])
+    assert history(store) == (done,)
+    assert (done.kind, done.source, done.previous) == ("ingest", "RePEc", None)
+    assert done.counts == {"version": 2, "incidence": 1}
+    assert list(log.rows(store, done)) == rows
+    assert list(log.documents(store, done)) == [
+        {"id": HANDLE, "sets": ["RePEc:aaa"], "document": {"title": "é"}}
+    ]
+    assert content.read(store, rows[0]) == template  # type: ignore[arg-type]
+    with closing(content.open(store, rows[2])) as stream:  # type: ignore[arg-type]
+        assert stream.read() == body
+    prefix = key.run(run.tist)
+    assert sorted(store.keys("obi/")) == sorted(
+        [prefix + n for n in ("open.json", "documents.jsonl.gz", "log.jsonl.gz", "commit.json")]
+        + [key.key(run.tist, HANDLE), key.key(run.tist, URL)]
+    )
+    assert hashlib.sha256(store.read(prefix + "commit.json")).hexdigest() == done.digest
+
+
+def test_runs_are_chained(store: Store, time: Time) -> None:
+    first = claim(store, INGEST, time.outside).commit([])
+    second = claim(store, INGEST, time.outside).commit([])
+    assert (second.tist, second.previous) == (first.tist + 1, first.digest)
+    assert second.documents is None
+    third = claim(store, INGEST, time.outside)
+    assert third.turn() == (first, second) == history(store)
+    store.remove(key.run(first.tist) + "commit.json")
+    with pytest.raises(DamagedStore, match="removed or edited"):
+        history(store)
+
+
+def test_many_at_once(store: Store, time: Time) -> None:
+    """More than a bucket is given ahead of what is yielded."""
+    objects = [(f"RePEc:aaa:wpaper:{n}", f"number {n}\n".encode()) for n in range(90)]
+    run = claim(store, INGEST, time.outside)
+    expected = [key.key(run.tist, name) for name, _ in objects]
+    assert run.put(*objects[7]) == expected[7]
+    assert list(run.put_all(iter(objects))) == expected
+    assert list(run.put_all(objects)) == expected  # the same again
+    assert [store.read(k) for k in expected] == [data for _, data in objects]
+    with pytest.raises(Conflict, match="other bytes"):
+        list(run.put_all([("RePEc:aaa:wpaper:5", b"another")]))
+    assert store.read(expected[5]) == b"number 5\n"
+
+
+def test_nothing_is_overwritten(store: Store, time: Time, tmp_path: Path) -> None:
+    run = claim(store, INGEST, time.outside)
+    large, other = tmp_path / "large", tmp_path / "other"
+    large.write_bytes(b"a" * (9 << 20))
+    other.write_bytes(b"b" * (9 << 20))
+    where = run.put_file(URL, large)
+    assert run.put_file(URL, large) == where
+    with pytest.raises(Conflict, match="--abandon 1795255200"):
+        run.put_file(URL, other)
+    run.put(HANDLE, b"x")
+    with pytest.raises(Conflict):
+        run.put(HANDLE, b"y")
+    assert store.read(where) == large.read_bytes()
+    at = run.redirect("http://x.org/a", "http://x.org/b", 302, None)
+    assert run.redirect("http://x.org/a", "http://x.org/b", 302, None) == at
+    with pytest.raises(Conflict):
+        run.redirect("http://x.org/a", "http://x.org/c", 302, None)
+    assert at.endswith("/http%3A%2F%2Fx.org%2Fa;redirect")
+    assert json.loads(store.read(at)) == {
+        "from": "http://x.org/a", "to": "http://x.org/b", "status": 302, "tist": run.tist,
+        "to_key": None,
+    }  # fmt: skip
+
+
+def test_a_log_follows_from_its_rows(store: Store, time: Time) -> None:
+    run = claim(store, INGEST, time.outside)
+    done = run.commit([version("k", b"", HANDLE)])
+    packed = store.read(key.run(run.tist) + "log.jsonl.gz")
+    assert packed[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no time, no name
+    assert hashlib.sha256(packed).hexdigest() == done.log
+    assert len(packed) == done.log_bytes
+    assert json.loads(gzip.decompress(packed))["id"] == HANDLE
+
+
+def test_a_run_goes_on_where_the_same_is_asked(store: Store, time: Time) -> None:
+    run = claim(store, INGEST, time.outside)
+    run.put(HANDLE, b"x")
+    time.clock.sleep(86_400)
+    again = claim(store, INGEST, time.outside)
+    assert again.tist == run.tist
+    again.put(HANDLE, b"x")
+    done = again.commit([])
+    assert run.commit([]) == done  # whoever comes second finds it done
+    assert claim(store, INGEST, time.outside).tist == run.tist + 86_400
+
+
+def test_an_abandoned_run_counts_no_more(store: Store, time: Time) -> None:
+    run = claim(store, INGEST, time.outside)
+    run.put(HANDLE, b"x")
+    abandon(store, run.tist, "not wanted", time.outside)
+    abandon(store, run.tist, "not wanted", time.outside)  # as it is
+    with pytest.raises(StoreError, match="was abandoned meanwhile"):
+        run.commit([])
+    assert history(store) == ()
+    with pytest.raises(StoreError, match="has no run 1795255201"):
+        abandon(store, run.tist + 1, "", time.outside)
+    other = claim(store, INGEST, time.outside)
+    assert other.tist == run.tist + 1
+    done = other.commit([])
+    assert done.previous is None
+    with pytest.raises(StoreError, match="is committed and cannot be abandoned"):
+        other.abandon("too late")
+
+
+def test_a_run_waits_for_those_before_it(store: Store, time: Time) -> None:
+    first = claim(store, INGEST, time.outside)
+    gather = Purpose("gather", "all", "all")
+    second = claim(store, gather, time.outside, wait=30)
+    assert second.tist == first.tist + 1
+    with pytest.raises(StoreError, match=r"ingest of RePEc.*sheaf obi --abandon 1795255200"):
+        second.turn()
+    assert time.clock.now.timestamp() == 1795255200 + 30
+    assert len(time.said) == 1
+    done = first.commit([])
+    assert second.turn() == (done,)
+    assert second.commit([]).previous == done.digest
+
+
+def test_a_run_that_lacks_its_commit_alone_is_completed_by_the_next(
+    store: Store, time: Time
+) -> None:
+    class Cut(Exception):
+        pass
+
+    run = claim(store, INGEST, time.outside)
+    create = store.create
+
+    def cut(name: str, data: bytes) -> None:
+        if name.endswith("commit.json"):
+            raise Cut
+        create(name, data)
+
+    store.create = cut  # type: ignore[method-assign]
+    with pytest.raises(Cut):
+        run.commit([version("k", b"", HANDLE)], [(HANDLE, [], {})])
+    store.create = create  # type: ignore[method-assign]
+    time.clock.sleep(5)
+    later = claim(store, Purpose("gather", "x", "x"), time.outside)
+    assert [r.tist for r in later.turn()] == [run.tist]
+    (found,) = history(store)
+    assert found.counts == {"version": 1}
+    assert found.committed - found.begun == timedelta(seconds=5)
+    assert list(log.documents(store, found)) == [{"id": HANDLE, "sets": [], "document": {}}]
+
+
+def test_a_log_is_read_a_little_at_a_time(tmp_path: Path, time: Time) -> None:
+    """Rows pack well: a log of some 100 KB holds 30 MB of them."""
+    store = FolderStore(tmp_path)
+    run = claim(store, INGEST, time.outside)
+    done = run.commit(version("k" * 3000, b"", f"{HANDLE}-{n}") for n in range(9_000))
+    assert done.log_bytes < 1 << 20
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in log.rows(store, done)) == 9_000
+        assert tracemalloc.get_traced_memory()[1] < 12 << 20
+    finally:
+        tracemalloc.stop()

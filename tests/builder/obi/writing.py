@@ -1,0 +1,42 @@
+"""What a child process writes of an obi store until it is killed."""
+
+import tempfile
+from pathlib import Path
+
+from builder.obi.row import FILE, Redirect, Row
+from builder.obi.run import Committed, Outside, Purpose, claim
+from builder.store.folder import FolderStore
+from tests.builder.conftest import Clock
+from tests.builder.obi.holding import HANDLE, LONG, URL, Store, version
+from tests.crash.work import Killer
+
+PURPOSE = Purpose("ingest", "RePEc", "RePEc, in the midst of which it ends")
+
+
+def written(store: Store, outside: Outside) -> Committed:
+    """Write a run with objects of every sort; the same again is the same run, or the next one."""
+    run = claim(store, PURPOSE, outside)
+    run.turn()
+    templates = {f"{HANDLE}-{n}": f"Template {n}\n".encode() for n in range(2)}
+    rows: list[Row] = []
+    for (handle, data), where in zip(
+        templates.items(), run.put_all(templates.items()), strict=True
+    ):
+        rows.append(version(where, data, handle))
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "large").write_bytes(b"large" * 1000)
+        rows.append(version(run.put_file(URL, Path(folder) / "large"), b"large" * 1000, URL, FILE))
+    rows.append(version(run.put(LONG, b"long"), b"long", LONG, FILE))
+    told = run.redirect(URL + "?", URL, 301, None)
+    rows.append(Redirect(origin=URL + "?", target=URL, status=301, key=told))
+    return run.commit(rows, ((handle, [], {"handle": handle}) for handle in templates))
+
+
+def work(root: Path, start: Clock, at: int, counted: Path, every: bool) -> None:
+    """Write a run, to be killed at change `at`; else `counted` is given the number of changes."""
+    killer = Killer(str(root), at, every)
+    with tempfile.TemporaryDirectory() as scratch:
+        tempfile.tempdir = scratch
+        killer.watch()
+        written(FolderStore(root), Outside(start, start.sleep, lambda text: None))
+    counted.write_text(str(killer.count))

@@ -1,0 +1,171 @@
+"""What `sheaf publish` writes down of the formats: since when they are made as they are."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from builder.publish.publish import publish
+from builder.snapshot import consistency
+from builder.snapshot.transaction import Built
+from functions.oai.render import check
+from functions.oai.render.render import Renderer
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.making import Making
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+from tests.builder.conftest import World, capture
+from tests.crash.test_late import Slow
+from tests.functions.oai.client import configured
+
+
+def published(world: World, **digests: str) -> Built:
+    world.clock.sleep(60)
+    return publish(world.store, world.configuration(), world.outside(), digests)
+
+
+def newest(world: World) -> Manifest:
+    entry = Catalogue(world.store).pointer().newest()
+    assert entry is not None
+    return Catalogue(world.store).manifest(entry.snapshot)
+
+
+def test_a_first_publish_writes_down_what_makes_the_formats(world: World) -> None:
+    world.ingest([capture(1)])
+    assert published(world, a="1").manifest is not None
+    assert newest(world).formats == {"a": Making("1")}
+    assert published(world, a="1").manifest is None
+
+
+def test_a_format_that_is_made_otherwise_makes_a_snapshot(world: World) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1", b="1")
+    built = published(world, a="2", b="1")
+    assert (built.new, built.changed, built.records) == (0, 0, 1)
+    manifest = newest(world)
+    assert built.manifest == manifest
+    assert manifest.snapshot == 2
+    assert manifest.formats == {"a": Making("2", manifest.effective, 2), "b": Making("1")}
+    assert manifest.sequences[0].effective < manifest.effective
+    assert published(world, a="2", b="1").manifest is None
+
+
+def test_a_format_that_is_made_otherwise_takes_effect_with_new_records(world: World) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1")
+    world.ingest([capture(2)])
+    published(world, a="2")
+    manifest = newest(world)
+    assert manifest.formats == {"a": Making("2", manifest.effective, 2)}
+    assert manifest.sequences[1].effective == manifest.effective
+    world.ingest([capture(3)])
+    published(world, a="2")
+    assert newest(world).formats == manifest.formats
+
+
+def test_a_new_format_is_written_down_and_an_old_one_not_forgotten(world: World) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1")
+    published(world, b="1")
+    assert newest(world).formats == {"a": Making("1"), "b": Making("1")}
+    published(world, a="2", b="1")
+    manifest = newest(world)
+    assert manifest.formats["a"] == Making("2", manifest.effective, 3)
+
+
+def test_other_changes_leave_it_as_it_is(world: World) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1")
+    world.ingest([capture(2)])
+    assert world.publish().manifest is not None
+    assert newest(world).formats == {"a": Making("1")}
+
+
+def test_one_that_came_too_late_for_its_instant_gets_a_later_one(world: World) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1")
+
+    class Died(Exception):
+        pass
+
+    def die(writes: int) -> None:
+        world.clock.sleep(100)
+        raise Died
+
+    with pytest.raises(Died):
+        publish(Slow(world.root, die), world.configuration(), world.outside(), {"a": "2"})
+    late = newest(world)
+    assert late.formats == {"a": Making("2", late.effective, 2)}
+    assert published(world, a="2").manifest is not None
+    manifest = newest(world)
+    assert manifest.effective > late.effective + timedelta(seconds=100)
+    assert manifest.formats == {"a": Making("2", manifest.effective, 3)}
+    assert manifest.sequences[0].effective == late.sequences[0].effective
+
+
+def test_the_manifest_is_read_as_it_was_written(world: World) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1", b="1")
+    published(world, a="2", b="1")
+    manifest = newest(world)
+    assert Manifest.from_json(manifest.to_json()) == manifest
+
+
+def test_a_format_that_takes_effect_after_its_manifest_is_damage(world: World) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1")
+    manifest = newest(world)
+    for making in (
+        Making("1", manifest.effective + timedelta(seconds=1), 1),
+        Making("1", manifest.effective, 2),
+    ):
+        wrong = replace(manifest, formats={"a": making})
+        (finding,) = consistency.of_manifest(1, wrong, ())
+        assert finding.code == "manifest-wrong"
+        assert finding.problem == "its format a takes effect after it"
+    right = replace(manifest, formats={"a": Making("1", manifest.effective, 1)})
+    assert not [*consistency.of_manifest(1, right, ())]
+
+
+@pytest.mark.parametrize("formats", [5, ["a"], {"a": ["1"]}, {"a": ["1", "2026", 1]}])
+def test_a_manifest_with_damaged_formats_is_damaged(world: World, formats: object) -> None:
+    world.ingest([capture(1)])
+    published(world, a="1")
+    document = json.loads(newest(world).to_json())
+    with pytest.raises(DamagedStore):
+        Manifest.from_json(json.dumps({**document, "formats": formats}).encode())
+    del document["formats"]  # as an earlier Sheaf wrote it
+    assert Manifest.from_json(json.dumps(document).encode()).formats == {}
+
+
+def test_a_digest_is_of_what_makes_the_xml(tmp_path) -> None:
+    own = tmp_path
+    (own / "crosswalks").mkdir()
+    (own / "tables").mkdir()
+    (own / "tables" / "t.toml").write_text('"a/b" = "c"\n')
+    part = own / "crosswalks" / "part.xml"
+    whole = own / "crosswalks" / "capture-mods.xml"
+
+    def digests(**settings: str) -> dict[str, str]:
+        formats, _ = check.opened(configured())
+        renderer = Renderer(own=own, repository_name=settings.get("name", "A"))
+        return {row.prefix: renderer.digest(row) for row in formats.rows}
+
+    head = '<mods xmlns="http://www.loc.gov/mods/v3">\n{{ title | lookup("t") }}\n'
+    part.write_text("<note>{{ url }}</note>\n")
+    whole.write_text(f'{head}{{% include "crosswalks/part.xml" %}}\n</mods>\n')
+    first = digests()
+    assert digests() == first == digests(name="B")
+    assert len({*first.values()}) == len(first)
+    for change in (
+        lambda: part.write_text("<note>{{ title }}</note>\n"),
+        lambda: (own / "tables" / "t.toml").write_text('"a/b" = "d"\n'),
+        lambda: whole.write_text(f"{head}{{{{ repository_name }}}}</mods>\n"),
+    ):
+        change()
+        found = digests()
+        assert found["mods"] != first["mods"]
+        assert found["oai_dc"] == first["oai_dc"]
+        first = found
+    assert digests(name="B")["mods"] != first["mods"]

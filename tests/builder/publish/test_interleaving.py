@@ -1,0 +1,484 @@
+"""Somebody else changes the store at the worst moment, or an old pointer was put back."""
+
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import duckdb
+import pytest
+
+from builder.export.store_copy import ForeignTarget, export
+from builder.publish.publish import publish
+from builder.snapshot.expiry import expire, snapshots
+from builder.snapshot.recovery import current, rebuilt
+from builder.store.folder import FolderStore
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore, StoreError, StoreUnavailable
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.store import Writer
+from functions.snapshot.witness import Witness
+from functions.store.catalog import Catalogue
+from tests.builder.beginning import begin
+from tests.builder.conftest import World, capture
+from tests.builder.export.test_export import problems as findings
+from tests.builder.publish.test_hazards import Killed
+from tests.builder.withdraw.test_withdraw import REASON, name, newest, records, taken
+
+ITEM = Selection(identifiers=(name(3),))
+
+
+class Interrupted:
+    """A store before whose nth call of a kind, or after it, something happens."""
+
+    def __init__(
+        self,
+        store: Writer,
+        kind: str,
+        then: Callable[[], None],
+        at: int = 1,
+        *,
+        after: bool = False,
+    ) -> None:
+        self.store, self.kind, self.then, self.left = store, kind, then, at
+        self.after = after
+
+    def __getattr__(self, called: str) -> Any:
+        if called != self.kind:
+            return getattr(self.store, called)
+        self.left -= 1
+        if self.left == 0 and self.after:
+            return self._followed
+        if self.left == 0:
+            self.then()
+        return getattr(self.store, called)
+
+    def _followed(self, *arguments: Any) -> Any:
+        found = getattr(self.store, self.kind)(*arguments)
+        found = list(found) if self.kind == "keys" else found
+        self.then()
+        return found
+
+
+def interrupted(world: World, kind: str, then: Callable[[], None], at: int = 1) -> Writer:
+    return cast(Writer, Interrupted(world.store, kind, then, at))
+
+
+def die() -> None:
+    raise Killed
+
+
+def problems(world: World, store: Writer | None = None) -> list[str]:
+    """Return the damage that verify finds, and no notes of what harms nobody."""
+    return [p for p in findings(world, store or world.store) if "orphan" not in p]
+
+
+def showing(world: World, store: Writer) -> list[str]:
+    """Return the data files, named by a snapshot or not, that hold the item's title."""
+    keys = {str(store.local(key)): key for key in store.keys("records/records/")}
+    sql = (
+        "SELECT DISTINCT filename FROM read_parquet($files, filename = true, "
+        "hive_partitioning = false) WHERE title = 'Page 3'"
+    )
+    with engine.connect() as connection:
+        return [keys[path] for (path,) in connection.execute(sql, {"files": [*keys]}).fetchall()]
+
+
+def published(world: World, *counts: int) -> None:
+    """Begin with a store of one publish after the other, of so many captures (one of 40)."""
+
+    def fill(world: World) -> None:
+        first = 0
+        for count in counts or (40,):
+            world.ingest([capture(n) for n in range(first, first + count)])
+            world.publish()
+            world.clock.sleep(100)
+            first += count
+
+    begin(world, ("interleaving", counts), fill)
+
+
+@pytest.mark.parametrize("new", [1, 30])
+def test_a_publish_that_lost_to_a_purge_leaves_nothing_that_is_kept(world: World, new: int) -> None:
+    """It takes the number of a snapshot that was retired meanwhile."""
+    published(world)
+
+    def purge() -> None:
+        taken(world, Selection(identifiers=(name(9),)))
+        world.clock.sleep(5)
+        assert taken(world, ITEM, purge=True).retired == (1, 2)
+
+    world.ingest([capture(n) for n in range(100, 100 + new)])
+    built = publish(interrupted(world, "create", purge), world.configuration(), world.outside())
+    assert built.new == new
+    assert set(snapshots(world.store)) > {2, 3}
+    anew = rebuilt(world.store)
+    assert anew is not None
+    assert anew.is_retired(2)
+    world.clock.sleep(100)
+    done = expire(world.store, world.outside(), keep=30, older=timedelta(days=14))
+    assert 2 not in done.kept
+    taken(world, ITEM, purge=True)
+    assert 2 not in snapshots(world.store)
+    assert showing(world, world.store) == []
+    assert problems(world) == []
+
+
+def test_a_purge_takes_what_a_dead_publish_left(world: World) -> None:
+    published(world)
+    world.ingest([capture(n) for n in range(100, 140)])
+    with pytest.raises(Killed):
+        publish(interrupted(world, "create", die), world.configuration(), world.outside())
+    assert taken(world, ITEM, purge=True).retired == (1,)
+    assert showing(world, world.store) == []
+    assert world.publish().new == 40
+
+
+def unavailable() -> None:
+    raise StoreUnavailable("it does not answer")
+
+
+def test_a_withdrawal_that_cannot_say_that_it_was_in_time_is_one_all_the_same(world: World) -> None:
+    published(world)
+    done = withdraw(
+        interrupted(world, "replace", unavailable, at=2), world.configuration(), world.outside(),
+        Selection(url_prefix="http://h3.example.cz/"), REASON, purge=True,
+    )  # fmt: skip
+    assert done.built.withdrawn == len(done.identifiers) > 0
+    assert done.retired == (1,)
+    assert all(records(world)[n].deleted for n in done.identifiers)
+
+
+def test_an_answer_that_was_lost_and_a_rival_that_went_on(world: World) -> None:
+    """The pointer was moved; its mover hears Conflict, as somebody has built on it since."""
+    published(world)
+
+    class Lost(FolderStore):
+        lost = False
+
+        def replace(self, key: str, data: bytes, tag: str | None) -> str:
+            found = super().replace(key, data, tag)
+            if not self.lost:
+                self.lost = True
+                other = World(world.root, world.clock, runs=50)
+                other.ingest([capture(200)])
+                other.publish()
+                super().replace(key, data, tag)  # raises Conflict
+            return found
+
+    done = withdraw(
+        Lost(world.root), world.configuration(), world.outside(),
+        Selection(url_prefix="http://h3.example.cz/"), REASON,
+    )  # fmt: skip
+    assert done.built.withdrawn == len(done.identifiers) > 0
+    assert done.built.manifest == newest(world)
+    assert all(records(world)[n].deleted for n in done.identifiers)
+    assert not records(world)[name(200)].deleted
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "after"),
+    [
+        (kind, at, after)
+        for kind, most in {"keys": 3, "folders": 3}.items()
+        for at in range(1, most + 1)
+        for after in (False, True)
+    ],
+)
+def test_an_expiry_comes_between_the_steps_of_a_purge(
+    world: World, kind: str, at: int, after: bool
+) -> None:
+    published(world, 40, 40, 40)
+    met = []
+    store = Interrupted(
+        world.store, kind, lambda: met.append(world.expire(keep=2)), at, after=after
+    )
+    withdraw(cast(Writer, store), world.configuration(), world.outside(), ITEM, REASON, purge=True)
+    assert met
+    assert showing(world, world.store) == []
+    assert problems(world) == []
+
+
+def test_a_purge_that_is_waited_for_with_a_clock_that_is_set_back(world: World) -> None:
+    published(world)
+    outside, back = world.outside(), iter([-1.0, 0.0])
+
+    def sleep(seconds: float) -> None:
+        world.clock.sleep(seconds + (next(back, 0.0) if seconds > 30 else 0.0))
+
+    done = withdraw(
+        world.store, world.configuration(), replace(outside, sleep=sleep), ITEM, REASON, purge=True
+    )
+    assert done.retired == (1,)
+    assert showing(world, world.store) == []
+
+
+def test_what_is_ingested_while_a_publish_begins_is_not_thrown_away(world: World) -> None:
+    """The publish has read a pointer in which the item is still withdrawn."""
+    published(world, 10)
+    taken(world, ITEM, purge=True)
+    world.clock.sleep(100)
+
+    def back() -> None:
+        awaited = restore(world.store, world.configuration(), world.outside(), ITEM).built
+        assert awaited.unchanged == 1
+        world.ingest([capture(3)])
+
+    # The first listing is that of the snapshots, the second that of the intake.
+    publish(interrupted(world, "keys", back, at=2), world.configuration(), world.outside())
+    assert not records(world)[name(3)].deleted
+
+
+def test_a_pointer_is_settled_where_there_is_nothing_to_stamp_anew(world: World) -> None:
+    published(world, 10)
+    world.ingest([capture(1)], digest="another file, the same captures")
+    with pytest.raises(Killed):
+        publish(interrupted(world, "replace", die, at=2), world.configuration(), world.outside())
+    world.clock.sleep(100)
+    assert not Catalogue(world.store).pointer().settled
+    world.publish()
+    assert Catalogue(world.store).pointer().settled
+
+
+def pointer_of(world: World, change: Callable[[World], None]) -> bytes:
+    before = (world.root / layout.POINTER).read_bytes()
+    change(world)
+    return before
+
+
+def three_more(world: World) -> None:
+    for number in (10, 20, 30):
+        world.ingest([capture(n) for n in range(number, number + 10)])
+        world.publish()
+        world.clock.sleep(100)
+
+
+def one_more(world: World) -> None:
+    world.ingest([capture(77)])
+    world.publish()
+    world.clock.sleep(100)
+
+
+def three_and_expired(world: World) -> None:
+    three_more(world)
+    world.expire(keep=2)
+
+
+@pytest.mark.parametrize("since", [one_more, three_and_expired])
+def test_an_old_pointer_that_is_put_back_is_no_base(
+    world: World, since: Callable[[World], None]
+) -> None:
+    published(world, 10)
+    old = pointer_of(world, since)
+    path = world.root / layout.POINTER
+    right, there = path.read_bytes(), set(world.store.keys(""))
+    path.write_bytes(old)
+    world.ingest([capture(200)])
+    for change in (world.publish, lambda: taken(world, ITEM), lambda: world.expire(keep=1)):
+        with pytest.raises(DamagedStore, match="an old copy of it was put back"):
+            change()
+    assert there <= set(world.store.keys(""))
+    path.write_bytes(right)
+    assert world.publish().new == 1
+
+
+def lost_race(world: World) -> None:
+    """Leave the manifest of a publish that lost to another one, and was killed."""
+
+    def rival() -> None:
+        one_more(world)
+
+    world.ingest([capture(n) for n in range(50, 60)])
+    both = interrupted(world, "create", rival)
+    with pytest.raises(Killed):
+        publish(cast(Writer, Interrupted(both, "replace", die)), world.configuration(),
+                world.outside())  # fmt: skip
+
+
+@pytest.mark.parametrize("since", [three_and_expired, lost_race])
+def test_a_pointer_can_be_made_anew(
+    world: World, since: Callable[[World], None], tmp_path: Path
+) -> None:
+    published(world, 10)
+    since(world)
+    have = records(world)
+    (world.root / layout.POINTER).unlink()
+    pointer = rebuilt(world.store)
+    assert pointer is not None
+    (world.root / layout.POINTER).write_bytes(pointer.to_json())
+    assert records(world) == have
+    world.ingest([capture(200)])
+    assert world.publish().new in (1, 11)  # what was killed left its intake
+    assert have.items() <= records(world).items()
+    assert problems(world) == []
+    export(world.store, FolderStore(tmp_path / "copy"), world.outside())
+
+
+def test_a_store_without_snapshots_has_no_pointer(world: World) -> None:
+    assert rebuilt(world.store) is None
+
+
+def test_a_publisher_with_a_wrong_clock_does_not_stop_the_others_in_silence(world: World) -> None:
+    published(world, 10)
+    right = world.clock.now
+    world.clock.now = datetime(2036, 1, 1, tzinfo=UTC)
+    one_more(world)
+    world.clock.now = right
+    world.ingest([capture(200)])
+    with pytest.raises(StoreError, match="takes effect at 2036-01-01T00:00:0"):
+        world.publish()
+    # The way out is in docs/operating.md.
+    pointer = Catalogue(world.store).pointer()
+    without = replace(pointer, entries=pointer.entries[:-1])
+    (world.root / layout.POINTER).write_bytes(without.to_json())
+    shutil.rmtree(world.root / "snapshots" / "2")
+    with pytest.raises(DamagedStore, match="sheaf verify"):
+        world.publish()
+    right_one = Witness(pointer.store, without.newest())
+    (found,) = problems(world)
+    assert f"{layout.WITNESS} has to be {json.dumps(json.loads(right_one.to_json()))}" in found
+    (world.root / layout.WITNESS).write_bytes(right_one.to_json())
+    world.ingest([capture(77)])
+    assert world.publish().new == 2
+    assert len(records(world)) == 12
+    assert problems(world) == []
+
+
+def test_damage_is_not_carried_on_under_a_new_name(world: World) -> None:
+    """Bits that nothing but the digest tells from right ones."""
+    published(world, 200)
+    (key,) = world.store.keys("records/records/")
+    altered(world.root / key)
+    before = set(world.store.keys("snapshots/"))
+    for number in (9, 150):
+        with pytest.raises(DamagedStore, match=key):
+            taken(world, Selection(identifiers=(name(number),)))
+    assert set(world.store.keys("snapshots/")) == before
+
+
+def altered(path: Path) -> None:
+    """Change a byte of a Parquet file so that it can be read, and gives other rows."""
+    connection, data = engine.connect(), path.read_bytes()
+
+    def rows() -> object:
+        sql = f"SELECT * FROM {engine.table('$f')}"
+        return connection.execute(sql, {"f": str(path)}).fetchall()
+
+    right = rows()
+    for at in range(100, len(data), 37):
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        with suppress(duckdb.Error, UnicodeDecodeError):
+            if rows() != right:
+                connection.close()
+                return
+    raise AssertionError("every change is noticed")
+
+
+def behind(world: World, folder: Path) -> FolderStore:
+    """Publish three items, copy the store, publish the item; return the copy."""
+    published(world, 3)
+    copy = FolderStore(folder / "copy")
+    export(world.store, copy, world.outside())
+    world.ingest([capture(3)])
+    world.publish()
+    world.clock.sleep(100)
+    return copy
+
+
+def test_what_was_purged_while_it_was_exported_is_not_at_the_copy(
+    world: World, tmp_path: Path
+) -> None:
+    copy = behind(world, tmp_path)
+
+    class Meanwhile(FolderStore):
+        done = False
+
+        def put(self, key: str, source: Any) -> None:
+            super().put(key, source)
+            if "leaves" in key and not self.done:
+                self.done = True
+                taken(world, ITEM, purge=True)
+                world.clock.sleep(100)
+
+    export(world.store, Meanwhile(copy.root), world.outside())
+    assert showing(world, world.store) == []
+    assert showing(world, copy) == []
+    assert problems(world, copy) == []
+
+
+@pytest.mark.parametrize("kind", ["create", "replace"])
+def test_what_was_purged_after_an_export_died_is_not_at_the_copy(
+    world: World, tmp_path: Path, kind: str
+) -> None:
+    copy = behind(world, tmp_path)
+    with pytest.raises(Killed):
+        export(world.store, cast(Writer, Interrupted(copy, kind, die)), world.outside())
+    assert showing(world, copy) != []
+    taken(world, ITEM, purge=True)
+    world.clock.sleep(100)
+    export(world.store, copy, world.outside())
+    assert showing(world, copy) == []
+
+
+def test_a_target_that_lost_its_pointer_is_not_set_back(world: World, tmp_path: Path) -> None:
+    published(world, 3)
+    copy = World(tmp_path / "copy", world.clock, runs=50)
+    export(world.store, copy.store, world.outside())
+    one_more(copy)
+    (copy.root / layout.POINTER).unlink()
+    for settled in copy.root.glob("snapshots/*/settled"):
+        with pytest.raises(ForeignTarget, match="lost its pointer"):
+            export(world.store, copy.store, world.outside())
+        settled.unlink()
+    # The witness still says that something was published here.
+    with pytest.raises(ForeignTarget, match="lost its pointer"):
+        export(world.store, copy.store, world.outside())
+
+
+def test_a_store_that_is_new_or_whole_has_lost_nothing(world: World) -> None:
+    current(world.store)
+    world.ingest([capture(1)])
+    current(world.store)
+    world.publish()
+    current(world.store)
+    (world.root / layout.POINTER).unlink()
+    with pytest.raises(DamagedStore, match="snapshots up to 1, and no pointer"):
+        current(world.store)
+
+
+def test_what_a_first_publish_that_died_has_left_is_no_loss(world: World) -> None:
+    world.ingest([capture(1)])
+    with pytest.raises(Killed):
+        publish(interrupted(world, "replace", die, at=2), world.configuration(), world.outside())
+    assert snapshots(world.store) == [1]
+    current(world.store)
+    assert world.publish().new == 1
+
+
+def test_two_expiries_of_one_second_do_not_take_each_other_s_lease_for_theirs(
+    world: World, tmp_path: Path
+) -> None:
+    """A bucket's writer whose answer was lost takes equal bytes for its own."""
+    published(world, 3)
+    three_more(world)
+    leases = []
+
+    class Noting(FolderStore):
+        def replace(self, key: str, data: bytes, tag: str | None) -> str:
+            leases.append(Pointer.from_json(data).expiry)
+            return super().replace(key, data, tag)
+
+    for name_ in ("one", "other"):
+        root = Path(shutil.copytree(world.root, tmp_path / name_))
+        expire(Noting(root), world.outside(), keep=1)
+    first, second = (lease for lease in leases if lease is not None)
+    assert replace(first, holder="") == replace(second, holder="")
+    assert first != second

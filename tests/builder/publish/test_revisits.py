@@ -1,0 +1,495 @@
+"""Revisits get their original by three rules, whatever is published in which order and parts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builder.sources.event import Capture
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
+from functions.snapshot import identifier
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+from tests.builder.conftest import NAMESPACE, World, capture
+from tests.extent import examples
+
+INHERITED = ("content_charset", "content_charset_source", "content_languages",
+             "content_mime_detected", "content_mime_type", "title")  # fmt: skip
+SHA256 = "sha256:" + "ab" * 32
+
+
+def at(second: int) -> dict[str, Any]:
+    """Return the columns of a capture's date, which is exact to the second."""
+    date = f"2010-01-01T00:00:{second:02}"
+    return {"fetch_date": f"{date}Z", "fetch_time": datetime.fromisoformat(date)}
+
+
+def made(number: int, url: str, digest: str | None, **changes: Any) -> Capture:
+    """Return a capture of its own identity, an original unless `changes` make it a revisit."""
+    host = "domain:cz:a"
+    values: dict[str, Any] = {
+        "identity": identifier.capture_identity(url.encode(), str(number), None, digest),
+        "url": url,
+        "url_surtkey": f"cz,a)/{url[-1]}",
+        "sets": (host, "mime:text:html"),
+        "content_digest": digest,
+        "content_mime_type": "text/html",
+        "content_length": 7,
+        "title": f"Title {number}",
+    }
+    return capture(number, **{**values, **at(number % 60), **changes})
+
+
+def revisit(number: int, url: str, digest: str | None, **changes: Any) -> Capture:
+    values: dict[str, Any] = {
+        "warc_record_type": "revisit",
+        "sets": ("domain:cz:a",),
+        "content_mime_type": None,
+        "content_length": 0,
+        "title": None,
+    }
+    return made(number, url, digest, **{**values, **changes})
+
+
+def name(one: Capture) -> str:
+    return identifier.to_oai(NAMESPACE, one.identity)
+
+
+def manifest_of(world: World) -> Manifest:
+    """Return the newest snapshot's."""
+    catalogue = Catalogue(world.store)
+    newest = catalogue.pointer().newest()
+    assert newest is not None
+    return catalogue.manifest(newest.snapshot)
+
+
+def rows(world: World, columns: str = "*") -> list[dict[str, Any]]:
+    """Return the live captures of the newest snapshot, with their columns, by identifier."""
+    from builder.snapshot import views
+
+    with engine.connect() as connection:
+        connection.execute("SET VARIABLE root = $root", {"root": f"{world.root}/"})
+        connection.execute(views.stored(Catalogue(world.store), manifest_of(world)))
+        result = connection.execute(
+            f"SELECT {columns} FROM records WHERE kind = 'capture' AND NOT deleted "
+            "ORDER BY identifier"
+        )
+        names = [column[0] for column in result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def links(world: World) -> dict[str, str | None]:
+    """Return the original of each live revisit."""
+    return {
+        row["identifier"]: row["refers_to"]
+        for row in rows(world)
+        if row["warc_record_type"] == "revisit"
+    }
+
+
+def second(one: Capture) -> float:
+    """Return where a capture is in the order of dates; what has no date is last."""
+    if one.fetch_time is not None:
+        return float(one.fetch_time.second)
+    return 99.0 if one.fetch_date is None else 0.0  # 2010 alone is its beginning
+
+
+def original(one: Capture, all_of_them: Sequence[Capture]) -> Capture | None:
+    """The rules, as they are told: the oracle."""
+    others = [o for o in all_of_them if o.warc_record_type != "revisit"]
+
+    def same(o: Capture) -> bool:
+        digests = {o.content_digest, o.content_digest_declared} - {None}
+        return one.content_digest in digests
+
+    by_reference = [
+        o
+        for o in others
+        if o.fetch_time is not None
+        and (o.url, o.fetch_date) == (one.refers_to_url, one.refers_to_date)
+    ]
+    if by_reference:
+        return min(by_reference, key=lambda o: (not same(o), bool(o.content_damaged), name(o)))
+    by_digest = [o for o in others if same(o) and not o.content_damaged]
+    by_both = [o for o in by_digest if o.url == one.url]
+    for found in (by_both, by_digest, [o for o in others if same(o)]):
+        if found:
+            before = [o for o in found if second(o) <= second(one)]
+            if before:
+                return min(before, key=lambda o: (-second(o), name(o)))
+            return min(found, key=lambda o: (second(o), name(o)))
+    return None
+
+
+def check(world: World, there: Sequence[Capture]) -> None:
+    """Hold what is published against the oracle, columns and sets included."""
+    found = {row["identifier"]: row for row in rows(world)}
+    assert found.keys() == {name(one) for one in there}
+    unresolved = 0
+    for one in there:
+        row = found[name(one)]
+        if one.warc_record_type != "revisit":
+            assert (row["refers_to"], row["inherited"]) == (None, [])
+            continue
+        its = original(one, there)
+        unresolved += its is None
+        assert row["refers_to"] == (name(its) if its else None), one
+        taken = [c for c in INHERITED if its and getattr(one, c) is None and getattr(its, c)]
+        for column in INHERITED:
+            assert row[column] == getattr(its if column in taken else one, column), column
+        mime = [s for s in (its.sets if its else ()) if s.startswith("mime:")]
+        if any(s.startswith("mime:") for s in one.sets):
+            mime = []
+        assert row["sets"] == sorted({*one.sets, *mime})
+        assert row["inherited"] == sorted(taken + (["sets"] if mime else []))
+    manifest = manifest_of(world)
+    revisits = [one for one in there if one.warc_record_type == "revisit"]
+    assert (manifest.revisits, manifest.unresolved) == (len(revisits), unresolved)
+
+
+O1 = made(1, "http://a.cz/1", "D1")
+O5 = made(5, "http://a.cz/1", "D1")
+O9 = made(9, "http://a.cz/1", "D1")
+O1_DAMAGED = replace(O1, content_damaged="checksum")
+ELSEWHERE = made(3, "http://a.cz/2", "D1")
+
+
+# What refers, what is there, and what the original is.
+RULES: dict[str, tuple[Capture, list[Capture], Capture | None]] = {
+    "latest-before": (revisit(7, "http://a.cz/1", "D1"), [O1, O5, O9], O5),
+    "earliest-after": (revisit(0, "http://a.cz/1", "D1"), [O9, O5, O1], O1),
+    "url-first": (revisit(7, "http://a.cz/1", "D1"), [O9, ELSEWHERE], O9),
+    "digest-alone": (revisit(7, "http://a.cz/3", "D1"), [O1, O9, ELSEWHERE], ELSEWHERE),
+    "none": (revisit(7, "http://a.cz/3", "D2"), [O1], None),
+    "reference": (
+        revisit(7, "http://a.cz/1", "D1", refers_to_url="http://a.cz/1",
+                refers_to_date="2010-01-01T00:00:01Z"),
+        [O1, O5],
+        O1,
+    ),
+    "no-digest": (
+        revisit(7, "http://a.cz/1", None, refers_to_url="http://a.cz/2",
+                refers_to_date="2010-01-01T00:00:03Z"),
+        [O1, ELSEWHERE],
+        ELSEWHERE,
+    ),
+    "vague": (
+        revisit(7, "http://a.cz/1", "D1", refers_to_url="http://a.cz/1",
+                refers_to_date="2010-01-01"),
+        [replace(O1, fetch_date="2010-01-01", fetch_time=None)],
+        O1,
+    ),
+    "declared": (
+        revisit(7, "http://a.cz/3", SHA256),
+        [O1, made(2, "http://a.cz/2", "D2", content_digest_declared=SHA256)],
+        made(2, "http://a.cz/2", "D2"),
+    ),
+    "whole-first": (
+        revisit(7, "http://a.cz/1", "D1"),
+        [O1_DAMAGED, ELSEWHERE],
+        ELSEWHERE,
+    ),
+    "damaged-alone": (revisit(7, "http://a.cz/3", "D1"), [O1_DAMAGED], O1),
+    "no-revisit": (revisit(7, "http://a.cz/1", "D1"), [revisit(1, "http://a.cz/1", "D1")], None),
+}  # fmt: skip
+
+
+def apart(one: Capture, number: int) -> Capture:
+    """Return the capture with URLs and digests that no other number's captures have."""
+
+    def url(text: str) -> str:
+        return text.replace("a.cz", f"a{number}.cz")
+
+    def digest(text: str | None) -> str | None:
+        if text and text.startswith("sha256:"):
+            return f"sha256:{number:02x}{text[9:]}"
+        return text and f"{text}-{number}"
+
+    identity = identifier.capture_identity(
+        url(one.url).encode(), one.identity + str(number), None, None
+    )
+    return replace(
+        one,
+        identity=identity,
+        url=url(one.url),
+        url_surtkey=f"cz,a{number})/{one.url[-1]}",
+        refers_to_url=one.refers_to_url and url(one.refers_to_url),
+        content_digest=digest(one.content_digest),
+        content_digest_declared=digest(one.content_digest_declared),
+    )
+
+
+def test_the_rules(world: World) -> None:
+    """All at once: what a rule is shown by has nothing to do with what the others are."""
+    there: list[Capture] = []
+    expected: dict[str, tuple[str, str | None]] = {}
+    for number, (rule, (one, others, its)) in enumerate(RULES.items()):
+        there += (apart(other, number) for other in (one, *others))
+        link = its and name(apart(its, number))
+        expected[name(apart(one, number))] = (rule, link)
+    world.ingest(there)
+    world.publish()
+    found = links(world)
+    assert {one: (rule, found[one]) for one, (rule, _) in expected.items()} == expected
+    check(world, there)
+
+
+def test_an_original_that_comes_later_heals(world: World) -> None:
+    one = revisit(7, "http://a.cz/1", "D1")
+    world.ingest([one])
+    assert world.publish().manifest.unresolved == 1  # type: ignore[union-attr]
+    world.ingest([O1])
+    built = world.publish()
+    assert (built.new, built.changed, built.moved) == (1, 0, 1)
+    (row,) = [r for r in rows(world) if r["warc_record_type"] == "revisit"]
+    assert (row["title"], row["sequence"], row["inherited"]) == (
+        "Title 1", 2, ["content_mime_type", "sets", "title"],
+    )  # fmt: skip
+    world.ingest([one, O1])
+    assert world.publish().manifest is None
+
+
+def test_what_cannot_be_better_restamps_nothing(world: World) -> None:
+    """A further original of a digest that others have been found by already."""
+    some = [revisit(n, f"http://a.cz/{n}", "D1") for n in range(10, 20)]
+    world.ingest([O1, *some])
+    world.publish()
+    world.ingest([made(30, "http://a.cz/other", "D1"), made(0, "http://a.cz/first", "D1")])
+    built = world.publish()
+    assert (built.new, built.changed, built.moved) == (2, 0, 0)
+    world.ingest([made(15, "http://a.cz/between", "D1")])
+    assert world.publish().moved == 5
+
+
+def test_a_title_that_is_corrected_reaches_its_revisits(world: World) -> None:
+    one = revisit(7, "http://a.cz/1", "D1")
+    world.ingest([O1, one])
+    world.publish()
+    other = replace(O1, title="Corrected", content_mime_type="text/plain",
+                    sets=("domain:cz:a", "mime:text:plain"))  # fmt: skip
+    world.ingest([other])
+    built = world.publish()
+    assert (built.changed, built.moved) == (1, 1)
+    check(world, [other, one])
+    (row,) = [r for r in rows(world) if r["warc_record_type"] == "revisit"]
+    assert row["left_sets"] == ["mime:text:html"]
+
+
+def test_a_withdrawn_original_leaves_nothing_in_its_revisits(world: World) -> None:
+    """Not even in versions of before, nor in those that had it before another came."""
+    secret = replace(O1, title="A secret")
+    some = [revisit(7, "http://a.cz/1", "D1"), revisit(8, "http://a.cz/4", "D1")]
+    world.ingest([secret, *some])
+    world.publish()
+    world.ingest([O5])
+    assert world.publish().moved == 2
+    selection = Selection(identifiers=(name(secret),))
+    withdraw(world.store, world.configuration(), world.outside(), selection, "law", purge=True)
+    check(world, [O5, *some])
+    assert "A secret" not in everything(world)
+    world.expire()
+
+
+def test_what_a_withdrawn_original_gave_under_another_digest_goes_as_well(world: World) -> None:
+    """The revisit's superseded version has the key of a digest that the original has no more."""
+    first, second = (f"sha256:{pair * 32}" for pair in ("ab", "cd"))
+    place = {"warc_filename": "o.gz", "warc_record_offset": 0}
+    one = made(1, "http://a.cz/1", "D1", title="SECRET", content_digest_declared=first, **place)
+    others = [made(20 + n, f"http://a.cz/{n}", "D9") for n in range(200)]
+    world.ingest([one, revisit(7, "http://a.cz/9", first), *others])
+    world.publish()
+    world.ingest([replace(one, content_digest_declared=second)])
+    assert world.publish().moved == 1
+    selection = Selection(identifiers=(name(one),))
+    withdraw(world.store, world.configuration(), world.outside(), selection, "law", purge=True)
+    files = Catalogue(world.store).files(manifest_of(world), "records")
+    with engine.connect() as connection:
+        titles = connection.execute(
+            f"SELECT title FROM {engine.table('$files')} WHERE title = 'SECRET'",
+            {"files": [str(world.root / file.key) for file in files]},
+        ).fetchall()
+    assert titles == []
+
+
+def test_a_revisit_that_comes_back_tells_of_the_set_that_it_left(world: World) -> None:
+    one, again = made(1, "http://a.cz/1", "D1"), revisit(7, "http://a.cz/1", "D1")
+    world.ingest([one, again])
+    world.publish()
+    where = (world.store, world.configuration(), world.outside())
+    withdraw(*where, Selection(identifiers=(name(one), name(again))), "law")
+    restore(*where, Selection(identifiers=(name(again),)))
+    (row,) = rows(world)
+    assert (row["sets"], row["left_sets"]) == (["domain:cz:a"], ["mime:text:html"])
+
+
+def test_a_revisit_that_is_ingested_again_has_no_set_of_its_dead_original(world: World) -> None:
+    """A tombstone does not say whose its sets were."""
+    place = {"warc_filename": "o.gz", "warc_record_offset": 0}
+    one, again = made(1, "http://a.cz/1", "D1", **place), revisit(7, "http://a.cz/1", "D1")
+    world.ingest([one, again])
+    world.publish()
+    where = (world.store, world.configuration(), world.outside())
+    withdraw(*where, Selection(identifiers=(name(again),)), "law", purge=True)
+    restore(*where, Selection(identifiers=(name(again),)))
+    world.ingest([again])
+    world.publish()
+    plain = {"content_mime_type": "text/plain", "sets": ("domain:cz:a", "mime:text:plain")}
+    world.ingest([replace(one, **plain)])
+    world.publish()
+    sets = {row["warc_record_type"]: row["sets"] for row in rows(world)}
+    assert sets["revisit"] == ["domain:cz:a", "mime:text:plain"]
+
+
+def test_a_withdrawn_original_comes_back_to_its_revisits(world: World) -> None:
+    one = revisit(7, "http://a.cz/1", "D1")
+    world.ingest([O1, one])
+    world.publish()
+    selection = Selection(identifiers=(name(O1),))
+    done = withdraw(world.store, world.configuration(), world.outside(), selection, "law")
+    assert done.built.moved == 1
+    check(world, [one])
+    assert restore(world.store, world.configuration(), world.outside(), selection).built.moved == 1
+    check(world, [O1, one])
+
+
+def test_a_withdrawn_revisit_comes_back_with_the_original_of_then(world: World) -> None:
+    one = revisit(7, "http://a.cz/1", "D1")
+    world.ingest([O1, one])
+    world.publish()
+    selection = Selection(identifiers=(name(one),))
+    withdraw(world.store, world.configuration(), world.outside(), selection, "law")
+    world.ingest([O5])
+    world.publish()
+    restore(world.store, world.configuration(), world.outside(), selection)
+    check(world, [O1, O5, one])
+
+
+def everything(world: World) -> str:
+    """Return all text in the current data files of records and copies, superseded rows too."""
+    leaves = manifest_of(world).tables
+    catalogue = Catalogue(world.store)
+    paths = [
+        str(Path(world.root) / file.key)
+        for table in ("records", "copies")
+        for reference in leaves.get(table, ())
+        for file in catalogue.leaf(reference).files
+    ]
+    with engine.connect() as connection:
+        found = connection.execute(
+            f"SELECT title FROM {engine.table('$files')}", {"files": paths}
+        ).fetchall()
+    return repr(found)
+
+
+URLS = ("http://a.cz/1", "http://a.cz/2", "http://a.cz/3")
+DIGESTS = ("D1", "D2", SHA256, None)
+
+
+@st.composite
+def captures(draw: st.DrawFn) -> list[Capture]:
+    """Draw some captures that have much to do with each other."""
+    found = []
+    for number in range(draw(st.integers(2, 9))):
+        url, digest = draw(st.sampled_from(URLS)), draw(st.sampled_from(DIGESTS))
+        date: dict[str, Any] = at(draw(st.integers(0, 4)))
+        vague = draw(st.integers(0, 9))
+        if vague < 2:
+            date = {"fetch_date": "2010" if vague else None, "fetch_time": None}
+        if draw(st.booleans()):
+            declared = draw(st.sampled_from((None, SHA256)))
+            more: dict[str, Any] = {"content_digest_declared": declared}
+            if draw(st.integers(0, 3)) == 0:
+                more = {"content_damaged": "checksum"}
+            found.append(made(100 + number, url, digest if digest != SHA256 else "D3",
+                              **date, **more))  # fmt: skip
+        else:
+            more = {}
+            if draw(st.booleans()):
+                more = {
+                    "refers_to_url": draw(st.sampled_from(URLS)),
+                    "refers_to_date": at(draw(st.integers(0, 4)))["fetch_date"],
+                }
+            if draw(st.booleans()):
+                more |= {"content_mime_type": "image/gif", "sets": ("mime:image:gif",)}
+            found.append(revisit(100 + number, url, digest, **date, **more))
+    return found
+
+
+NUMBERS = count()
+"""Of worlds: a test has the same folder for all its cases."""
+FEW = settings(
+    max_examples=examples(4),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@FEW
+@given(st.data())
+def test_the_order_of_publishes_makes_no_difference(
+    make_world: Callable[[str], World], data: st.DataObject
+) -> None:
+    some = data.draw(captures())
+    shuffled = data.draw(st.permutations(some))
+    cut = data.draw(st.integers(0, len(some)))
+    states = []
+    for parts in ([some], [shuffled[:cut], shuffled[cut:]]):
+        world = make_world(f"world-{next(NUMBERS)}")
+        for part in parts:
+            if part:
+                world.ingest(list(part))
+                world.publish()
+        check(world, some)
+        states.append([{k: v for k, v in row.items()
+                        if k not in ("position", "sequence", "datestamp", "left_sets")}
+                       for row in rows(world)])  # fmt: skip
+    world.ingest(some)
+    assert world.publish().manifest is None
+    assert states[0] == states[1]
+
+
+@FEW
+@given(st.data())
+def test_whatever_is_done_revisits_have_the_original_that_the_rules_say(
+    make_world: Callable[[str], World], data: st.DataObject
+) -> None:
+    some = data.draw(captures())
+    world = make_world(f"world-{next(NUMBERS)}")
+    there: dict[str, Capture] = {}
+    gone: dict[str, Capture] = {}
+    world.ingest(some[:1])
+    world.publish()
+    there[name(some[0])] = some[0]
+    for _ in range(data.draw(st.integers(2, 5))):
+        action = data.draw(st.sampled_from(["publish", "withdraw", "restore", "correct"]))
+        if action == "publish":
+            part = [c for c in data.draw(st.lists(st.sampled_from(some), min_size=1, unique=True))
+                    if name(c) not in gone and name(c) not in there]  # fmt: skip
+            if part:
+                world.ingest(part)
+                world.publish()
+                there |= {name(c): c for c in part}
+        elif action == "correct" and there:
+            key = data.draw(st.sampled_from(sorted(there)))
+            there[key] = replace(there[key], title=f"Corrected {data.draw(st.integers(0, 3))}")
+            world.ingest([there[key]])
+            world.publish()
+        elif action == "withdraw" and there:
+            key = data.draw(st.sampled_from(sorted(there)))
+            withdraw(world.store, world.configuration(), world.outside(),
+                     Selection(identifiers=(key,)), "law")  # fmt: skip
+            gone[key] = there.pop(key)
+        elif action == "restore" and gone:
+            key = data.draw(st.sampled_from(sorted(gone)))
+            restore(world.store, world.configuration(), world.outside(),
+                    Selection(identifiers=(key,)))  # fmt: skip
+            there[key] = gone.pop(key)
+        check(world, list(there.values()))

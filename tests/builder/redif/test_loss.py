@@ -1,0 +1,264 @@
+"""Losses: what is absent is lost only where that is proven, and many only where it is accepted."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.builder.redif.trees import (
+    archive,
+    counts,
+    events,
+    faults,
+    ingested,
+    paper,
+    papers,
+    rows,
+    tarball,
+    tree,
+)
+from tests.e2e.conftest import Home
+from tests.e2e.test_commands import one_line
+
+PAPERS = "aaa/wpaper/p.rdf"
+
+
+def whole(many: int) -> dict[str, bytes]:
+    return {**archive(), PAPERS: papers(many)}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "RePEc"
+
+
+def test_what_is_gone_from_an_archive_that_was_read_is_lost_and_may_come_back(
+    home: Home, root: Path
+) -> None:
+    first = ingested(home, tree(root, whole(4)))
+    assert counts(ingested(home, tree(root, whole(3)))) == (0, 0, 0, 1, 5)
+    assert events(home) == [("RePEc:aaa:wpaper:3", "deletion", False)]
+    assert counts(ingested(home, tree(root, whole(3)))) == (0, 0, 0, 0, 5)
+    # Back unchanged is an appearance again without a version.
+    assert counts(ingested(home, tree(root, whole(4)))) == (0, 1, 0, 0, 5)
+    assert events(home) == [("RePEc:aaa:wpaper:3", "appearance", True)]
+    assert [(r.row, r.id) for r in rows(home) if r.row == "version"] == [
+        ("version", f"RePEc-file:{PAPERS}")
+    ]
+    (again,) = [r for r in rows(home) if r.row == "incidence"]
+    tist = str(first["run"])[::-1]
+    assert again.key.startswith(f"obi/{tist[:3]}/{tist[3:6]}/{tist[6:]}/")  # the old one
+
+
+def test_back_with_another_text_is_one_event_with_a_version(home: Home, root: Path) -> None:
+    ingested(home, tree(root, whole(4)))
+    ingested(home, tree(root, whole(3)))
+    other = {**whole(3), "aaa/wpaper/q.rdf": paper(3, "On Other Rugs")}
+    assert counts(ingested(home, tree(root, other))) == (0, 1, 0, 0, 5)
+    assert events(home) == [("RePEc:aaa:wpaper:3", "appearance", True)]
+    assert {r.id for r in rows(home) if r.row == "version"} == {
+        "RePEc:aaa:wpaper:3", "RePEc-file:aaa/wpaper/q.rdf",
+    }  # fmt: skip
+
+
+def test_there_and_back_is_two_changes_stored_twice(home: Home, root: Path) -> None:
+    texts = [paper(1, title) for title in ("On Rugs", "On Rags", "On Rugs")]
+    found = [ingested(home, tree(root, {**archive(), PAPERS: text})) for text in texts]
+    assert [counts(one) for one in found] == [(3, 0, 0, 0, 0), (0, 0, 1, 0, 2), (0, 0, 1, 0, 2)]
+    assert [one["objects"] for one in found] == [6, 2, 2]
+
+
+def test_an_archive_that_is_not_there_loses_nothing(home: Home, root: Path) -> None:
+    both = {**whole(30), **archive("bbb")}
+    ingested(home, tree(root, both))
+    outage = ingested(home, tree(root, archive("bbb")))
+    assert counts(outage) == (0, 0, 0, 0, 2)
+    assert (outage["incomplete"], outage["absent"]) == ({}, {"aaa": 32})
+    assert outage["acceptable"] == ["aaa"]
+    told = ingested(home, tree(root, {**archive("bbb"), PAPERS: papers(3)}))
+    assert told["incomplete"] == {"aaa": 29}  # the papers' folder is there, aaaarch.rdf is not
+    assert counts(told) == (0, 0, 0, 0, 5)
+    assert faults(home)["archive-incomplete"] == 1
+
+
+def test_an_archive_that_is_gone_for_good_is_lost_if_somebody_says_so(
+    home: Home, root: Path
+) -> None:
+    ingested(home, tree(root, {**whole(30), **archive("bbb")}))
+    gone = tree(root, archive("bbb"))
+    assert counts(ingested(home, gone, "--accept-loss"))[3] == 0  # all that are proven
+    assert counts(ingested(home, gone, "--accept-loss", "bbb"))[3] == 0
+    assert counts(ingested(home, gone, "--accept-loss", "RePEc:aaa"))[3] == 32
+
+
+def test_archives_that_are_not_there_are_named_with_the_remedy(home: Home, root: Path) -> None:
+    files = {**archive("zzz")}
+    for code in [f"a{letter}b" for letter in "bcdefghijklm"]:
+        files |= archive(code)
+    ingested(home, tree(root, files))
+    told = home("ingest", tree(root, archive("zzz"))).out
+    assert "12 archives are not there, of which nothing is taken for lost: RePEc:abb" in told
+    assert "RePEc:akb (2 templates), and 2 more; --accept-loss abb says that" in told
+    left = {name: data for name, data in archive("abb").items() if "seri" in name}
+    told = home("ingest", tree(root, archive("zzz") | left)).out
+    assert "RePEc:abb has no archive's template in abbarch.rdf" in told
+    assert "--accept-loss abb says that they are gone" in told
+    assert home("ingest", root, "--json", "--accept-loss", "abb").json["redif"][0]["deletions"] == 1
+
+
+def test_names_of_folders_are_told_without_control_characters(home: Home, root: Path) -> None:
+    files = {**archive(), "a\x1b[2Jb/p.rdf": papers(2)}
+    ingested(home, tree(root, files))
+    told = home("ingest", tree(root, archive())).out
+    assert "\x1b" not in told
+    assert r"RePEc:a\x1b[2jb (2 templates)" in told
+    assert "--accept-loss" not in told  # it cannot be named
+
+
+def test_of_an_archive_that_a_fault_hides_no_remedy_is_told(home: Home, root: Path) -> None:
+    ingested(home, tree(root, {**whole(3), **archive("bbb")}))
+    tree(root, archive("bbb"))
+    path = tarball(root.parent / "cut.tar", archive("bbb").items(), "")
+    path.write_bytes(path.read_bytes()[:2048])
+    told = home("ingest", path).out
+    assert "1 archive is not there, of which nothing is taken for lost: RePEc:aaa" in told
+    assert "--accept-loss" not in told
+
+
+def test_what_lay_in_no_folder_is_told_and_lost_if_all_is_accepted(home: Home, root: Path) -> None:
+    ingested(home, tree(root, {**archive(), "p.rdf": papers(12)}))
+    gone = tree(root, {**archive(), "p.rdf": papers(1)})
+    told = home("ingest", gone)
+    assert "11 templates in no archive's folder not seen, and not taken for lost" in told.out
+    assert events(home) == []
+    again = ingested(home, gone, "--accept-loss", "aaa")
+    assert (again["stray"], again["deletions"], again["absent"]) == (11, 0, {})
+    accepted = ingested(home, gone, "--accept-loss")
+    assert (accepted["stray"], accepted["deletions"]) == (0, 11)
+    assert ingested(home, gone)["stray"] == 0
+
+
+def test_what_lay_in_no_folder_is_not_lost_where_a_fault_hides_it(home: Home, root: Path) -> None:
+    ingested(home, tree(root, {**archive(), "p.rdf": papers(2), "q.rdf": paper(3)}))
+    tree(root, {**archive(), "q.rdf": b"<!DOCTYPE html><title>Not found</title>"})
+    found = ingested(home, root, "--accept-loss")
+    assert (found["stray"], found["deletions"]) == (1, 2)
+    (root / "q.rdf").unlink()
+    (root / "q.rdf").symlink_to("nowhere")
+    found = ingested(home, root, "--accept-loss")
+    assert (found["stray"], found["deletions"]) == (1, 0)
+
+
+def test_an_archive_whose_own_file_is_a_page_of_html_loses_nothing(home: Home, root: Path) -> None:
+    ingested(home, tree(root, whole(5)))
+    broken = {**whole(3), "aaa/aaaarch.rdf": b"<html><body>404</body></html>"}
+    assert counts(ingested(home, tree(root, broken), "--accept-loss"))[3] == 0
+
+
+def test_an_archive_without_a_file_of_its_own_loses_what_is_said_to_be_lost(
+    home: Home, root: Path
+) -> None:
+    files = {"all/aaaarch.rdf": archive()["aaa/aaaarch.rdf"], "all/p.rdf": papers(2)}
+    ingested(home, tree(root, files))
+    files["all/p.rdf"] = papers(1)
+    assert counts(ingested(home, tree(root, files)))[3] == 0
+    assert counts(ingested(home, tree(root, files), "--accept-loss", "all"))[3] == 1
+
+
+def test_templates_whose_file_became_a_page_of_html_are_not_lost(home: Home, root: Path) -> None:
+    files = {**whole(2), "aaa/wpaper/q.rdf": paper(7), "aaa/wpaper/r.rdf": paper(8)}
+    ingested(home, tree(root, files))
+    files["aaa/wpaper/q.rdf"] = b"<!DOCTYPE html><title>Not found</title>"
+    del files["aaa/wpaper/r.rdf"]
+    ingested(home, tree(root, files))
+    assert events(home) == [("RePEc:aaa:wpaper:8", "deletion", False)]
+    assert faults(home)["archive-incomplete"] == 1
+    files["aaa/wpaper/q.rdf"] = paper(7)
+    assert counts(ingested(home, tree(root, files))) == (0, 0, 0, 0, 5)
+
+
+def test_nine_tenths_of_an_archive_gone_are_held_until_accepted(home: Home, root: Path) -> None:
+    ingested(home, tree(root, whole(40)))
+    few = tree(root, whole(4))
+    held = home("ingest", few)
+    assert "36 templates of RePEc:aaa vanished at once" in held.out
+    assert "--accept-loss aaa" in held.out
+    assert events(home) == []
+    (row,) = [r for r in rows(home) if r.row == "archive"]
+    assert (row.complete, row.held, row.templates) == (True, 36, 6)
+    other = ingested(home, few, "--accept-loss", "bbb")
+    assert counts(other) == (0, 0, 0, 0, 6)
+    assert other["held"] == {"aaa": 36}
+    assert counts(ingested(home, few, "--accept-loss", "aaa")) == (0, 0, 0, 36, 6)
+    assert counts(ingested(home, few)) == (0, 0, 0, 0, 6)
+
+
+def test_more_than_ten_and_more_than_a_fifth_are_held(home: Home, root: Path) -> None:
+    """An archive has two templates besides: its own and that of the series."""
+    archives = {
+        # code: papers before and after, and how many are lost
+        "aaa": (48, 38, 10), "bbb": (48, 37, 0), "ccc": (58, 46, 12), "ddd": (98, 78, 20),
+        "eee": (98, 77, 0), "fff": (8, 0, 8), "ggg": (9, 0, 9),
+    }  # fmt: skip
+    for moment in (0, 1):
+        files: dict[str, bytes] = {}
+        for code, many in archives.items():
+            files |= archive(code)
+            files[f"{code}/wpaper/p.rdf"] = papers(many[moment], archive=code)
+        told = ingested(home, tree(root, files))
+    gone = Counter(name.split(":")[1] for name, what, _ in events(home) if what == "deletion")
+    assert gone == {code: lost for code, (_, _, lost) in archives.items() if lost}
+    assert told["held"] == {"bbb": 11, "eee": 21}
+
+
+def test_what_moved_to_another_archive_is_not_lost(home: Home, root: Path) -> None:
+    ingested(home, tree(root, {**whole(3), **archive("bbb")}))
+    moved = {**archive(), **archive("bbb"), "bbb/wpaper/p.rdf": papers(3)}
+    assert counts(ingested(home, tree(root, moved))) == (0, 0, 0, 0, 7)
+    seen = [r for r in rows(home) if r.row == "seen"]
+    assert {(r.id, r.home, r.source) for r in seen} == {
+        (f"RePEc:aaa:wpaper:{n}", "bbb", "bbb/wpaper/p.rdf") for n in range(3)
+    }
+    # From now on it is the other archive by which they are lost.
+    ingested(home, tree(root, {**archive(), **archive("bbb")}))
+    assert [what for _, what, _ in events(home)] == ["deletion"] * 3
+
+
+def test_a_file_that_cannot_be_read_keeps_its_archive_from_losses(home: Home, root: Path) -> None:
+    files = {
+        **whole(3),
+        "aaa/wpaper/q.rdf": paper(7),
+        **archive("bbb"),
+        "bbb/wpaper/x.rdf": paper(9),
+    }
+    ingested(home, tree(root, files))
+    del files[PAPERS], files["bbb/wpaper/x.rdf"]
+    tree(root, files)
+    (root / "aaa/wpaper/q.rdf").unlink()
+    (root / "aaa/wpaper/q.rdf").symlink_to("nowhere")
+    account = ingested(home, root)
+    assert events(home) == [("RePEc:aaa:wpaper:9", "deletion", False)]
+    assert account["incomplete"] == {"aaa": 4}
+    assert faults(home)["link-outside"] == 1
+
+
+def test_a_tarball_that_is_cut_off_loses_nothing(home: Home, tmp_path: Path) -> None:
+    files = {f"RePEc/{name}": data for name, data in whole(3).items()}
+    path = tarball(tmp_path / "RePEc_2025-01-05.tar.gz", files.items())
+    ingested(home, "-f", path)
+    files["RePEc/zzz/zzzarch.rdf"] = b"#" * 1_000_000
+    del files[f"RePEc/{PAPERS}"]
+    cut = tmp_path / "RePEc_2025-01-06.tar"
+    tarball(cut, files.items(), "")
+    cut.write_bytes(cut.read_bytes()[:-600_000])
+    assert counts(ingested(home, "-f", cut)) == (0, 0, 0, 0, 2)
+    assert faults(home)["tarball-damaged"] == 1
+    again = ingested(home, cut, "--accept-loss", "aaa")
+    assert counts(again)[3] == 0  # nobody can know what would have come
+
+
+def test_an_archive_to_accept_that_is_none_is_one_line(home: Home, root: Path) -> None:
+    source = tree(root, whole(1))
+    result = home("ingest", "--accept-loss", source)
+    assert result.code == 2
+    assert "expected an archive such as aaa" in one_line(result.err)

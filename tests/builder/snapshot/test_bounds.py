@@ -1,0 +1,195 @@
+"""Memory is bounded by arguments, not by how much is withdrawn or how many snapshots are kept."""
+
+import tracemalloc
+from collections.abc import Iterator
+from collections.abc import Sequence as Series
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from builder.snapshot import set_listings
+from builder.snapshot.draft import Draft
+from builder.snapshot.lookup import narrowed
+from builder.snapshot.transaction import Base
+from builder.store.folder import FolderStore
+from builder.verify.inventory import Inventory
+from builder.withdraw import purge, reinstate
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
+from functions.snapshot import layout
+from functions.snapshot.manifest import Sequence
+from functions.snapshot.pointer import Entry, Pointer
+from functions.store.catalog import Catalogue
+from tests.builder.conftest import World, capture
+from tests.builder.withdraw.test_withdraw import newest, published, taken
+
+MANY = 20_000
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World(tmp_path_factory.mktemp("many") / "store")
+    world.ingest([capture(n) for n in range(MANY)])
+    world.publish()
+    return world
+
+
+@dataclass
+class Peak:
+    """Bytes of Python objects at the worst moment, beyond those that there were."""
+
+    bytes: int = field(default=0, init=False)
+
+
+@contextmanager
+def measured() -> Iterator[Peak]:
+    peak = Peak()
+    tracemalloc.start()
+    try:
+        yield peak
+        peak.bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@contextmanager
+def drafted(world: World) -> Iterator[tuple[engine.Connection, Draft]]:
+    with Base.of(world.store, world.configuration(), world.outside()).draft() as made:
+        yield made
+
+
+def wanted(connection: engine.Connection, world: World, count: int) -> None:
+    """Make the table `wanted` of the first items."""
+    records = list(Catalogue(world.store).files(newest(world), "records"))
+    connection.execute(
+        f"CREATE TABLE wanted AS SELECT identifier FROM {engine.table('$files')} "
+        "ORDER BY position LIMIT $count",
+        {"files": [str(world.store.local(file.key)) for file in records], "count": count},
+    )
+
+
+def test_what_a_takedown_holds_does_not_grow_with_what_is_withdrawn(many: World) -> None:
+    with drafted(many) as (connection, draft):
+        wanted(connection, many, MANY)
+        with measured() as peak:
+            assert purge.versions(connection, draft, "wanted") == MANY
+            purge.scrub(connection, draft)
+    # As lists, keys, positions and the sets that they are in took 28 MB.
+    assert peak.bytes < 4 * MEGABYTE
+
+
+class Watched(FolderStore):
+    """Remembers which data files were asked for."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.asked: set[str] = set()
+
+    def local(self, key: str, spans: Series[tuple[int, int]] | None = None) -> Path:
+        self.asked.add(key)
+        return super().local(key, spans)
+
+
+def test_withdrawing_one_item_reads_and_writes_few_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 16)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    monkeypatch.setattr(set_listings, "SPREAD", 0.25)
+    world = World(tmp_path / "store")
+    published(world, 1_000)
+    tables = {
+        table: {file.key for file in Catalogue(world.store).files(newest(world), table)}
+        for table in ("lookup", "records", "copies")
+    }
+    assert all(len(keys) > 30 for keys in tables.values())
+    item = f"oai:archive.example.org:{capture(503).identity}"
+    store = Watched(world.root)
+    selection = Selection(identifiers=(item,))
+    withdraw(store, world.configuration(), world.outside(), selection, "asked for")
+    # The item's, and that of the collection that it is in.
+    assert len(store.asked & tables["lookup"]) <= 2
+    assert len(store.asked & tables["records"]) == 2
+    # A copy for each scattered set: the two types, and a host at most.
+    assert 1 <= len(store.asked & tables["copies"]) <= 4
+    after = {file.key for file in Catalogue(world.store).files(newest(world), "records")}
+    assert len(tables["records"] - after) == 1
+
+
+def test_files_are_chosen_alike_whatever_comes_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 2)
+    world = World(tmp_path / "store")
+    published(world, 100)
+    for size in (1, 7, 1 << 14):
+        monkeypatch.setattr(engine, "_FETCH", size)
+        with drafted(world) as (connection, draft):
+            files = draft.files(draft.tables["records"])
+            for query, places in (
+                ("SELECT unnest([90, 3, 4, 41])", [0, 5, 11]),
+                ("SELECT unnest(range(100, 0, -1))", list(range(len(files)))),
+                ("SELECT 102", []),
+            ):
+                found = narrowed(connection, draft, "records", (query, {}))
+                assert [files.index(file) for file in found] == places
+
+
+def test_of_a_whole_repository_only_what_is_withdrawn_is_looked_at_to_restore(many: World) -> None:
+    selection = Selection(url_prefix="http://h3.example.cz/3")
+    with drafted(many) as (connection, draft):
+        base = Base.of(many.store, many.configuration(), many.outside())
+        reinstate.tombstones(base, connection, draft, selection)
+        ((rows,),) = connection.execute(
+            "SELECT coalesce(max(estimated_size), 0) FROM duckdb_tables()"
+        ).fetchall()
+    assert rows == 0
+
+
+def test_to_restore_nothing_of_what_is_not_withdrawn_comes_along(world: World) -> None:
+    published(world)
+    taken(world, Selection(set="domain:cz:example:h3"))
+    base = Base.of(world.store, world.configuration(), world.outside())
+    with base.draft() as (connection, draft):
+        reinstate.tombstones(base, connection, draft, Selection(digest="A"))
+        counts = connection.execute(
+            "SELECT (SELECT count(*) FROM withdrawn), (SELECT count(*) FROM fresh)"
+        ).fetchall()
+    assert counts == [(3, 3)]
+
+
+def hourly(world: World, count: int) -> None:
+    """Write manifests as that many publishes of one record would leave them."""
+    world.ingest([capture(1)])
+    world.publish()
+    first = newest(world)
+    sequences = [first.sequences[0]]
+    for number in range(2, count + 1):
+        instant = sequences[-1].effective + timedelta(hours=1)
+        sequences.append(Sequence(number, instant, number, number, {"capture": 0}))
+        later = replace(first, snapshot=number, effective=instant, sequences=tuple(sequences))
+        world.store.create(layout.manifest_key(number), later.to_json())
+    entry = Entry(count, sequences[-1].effective)
+    (world.root / layout.POINTER).write_bytes(Pointer((entry,)).to_json())
+    world.clock.now = entry.effective + timedelta(days=1)
+
+
+def test_what_an_inventory_holds_does_not_grow_with_the_square_of_the_snapshots(
+    world: World,
+) -> None:
+    hourly(world, 200)
+    with measured() as peak:
+        inventory = Inventory.take(world.store, world.clock())
+    assert len(inventory.sound()) == 200
+    # All sequences of all of them take 8 MB.
+    assert peak.bytes < 2 * MEGABYTE
+    with measured() as peak:
+        for number in inventory.sound():
+            assert len(inventory.held(number).manifest.sequences) == number
+    assert peak.bytes < 2 * MEGABYTE

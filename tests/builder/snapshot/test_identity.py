@@ -1,0 +1,340 @@
+"""A store's id and its witness: old pointers are refused, tokens are good in one store alone."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from builder.publish.publish import publish
+from builder.snapshot import identity, recovery
+from builder.store.folder import FolderStore
+from functions.oai.handler import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import layout
+from functions.snapshot.errors import DamagedStore
+from functions.snapshot.manifest import Manifest
+from functions.snapshot.pointer import Expiry, Pointer
+from functions.snapshot.witness import Witness
+from functions.store.catalog import Catalogue
+from tests.builder.beginning import begin
+from tests.builder.conftest import World, capture
+from tests.builder.export.test_export import problems
+from tests.builder.publish.test_hazards import Killed
+from tests.functions.oai.client import Client, Page, configured, content, event
+from tests.functions.oai.validity import valid
+
+LIST = {"verb": "ListIdentifiers", "metadataPrefix": "oai_dc"}
+
+
+def filled(world: World) -> None:
+    """Publish twice: 20 items, then 10 more."""
+
+    def fill(world: World) -> None:
+        for first in (0, 20):
+            world.ingest([capture(n) for n in range(first, first + (20 if not first else 10))])
+            world.publish()
+            world.clock.sleep(100)
+
+    begin(world, "two publishes", fill)
+
+
+def pointer(world: World) -> Pointer:
+    return Catalogue(world.store).pointer()
+
+
+def witness(world: World) -> Witness:
+    found = Catalogue(world.store).witness()
+    assert found is not None
+    return found
+
+
+def put_back(world: World, *, settled: bool = True) -> bytes:
+    """Put back the pointer of the first publish; return the right one."""
+    path = world.root / layout.POINTER
+    right = path.read_bytes()
+    whole = pointer(world)
+    first = Catalogue(world.store).manifest(1)
+    path.write_bytes(replace(whole, entries=(replace(whole.entries[-1], snapshot=1,
+        effective=first.effective),)).to_json())  # fmt: skip
+    if not settled:
+        for number in (1, 2):
+            (world.root / layout.settled_key(number)).unlink()
+    return right
+
+
+def asked(client: Client, **arguments: str) -> Page | None:
+    """Return the answer, None for 503."""
+    reply = client.raw(urlencode(arguments))
+    return None if reply["statusCode"] == 503 else Page(valid(content(reply)))
+
+
+def client(world: World, store: Any = None, size: int = 100, **options: bool) -> Client:
+    repository = DuckRepository(store or world.store)
+    world.opened.append(repository)
+    found = Client(repository, world.clock)  # type: ignore[arg-type]
+    settings = configured(pages_identifiers=size)
+    found.application = Application(repository, settings, world.clock, **options)
+    return found
+
+
+def starts(world: World) -> bool:
+    """Tell whether a function that begins now answers."""
+    return asked(client(world, guarded=True), **LIST) is not None
+
+
+# The pointer and the witness.
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["settled", "settled-removed"])
+def test_an_old_pointer_is_found_and_verify_writes_the_right_one(
+    world: World, settled: bool
+) -> None:
+    filled(world)
+    right = Pointer.from_json(put_back(world, settled=settled))
+    with pytest.raises(DamagedStore, match=r"an old copy of it was put back.*sheaf verify"):
+        recovery.current(world.store)
+    world.ingest([capture(50)])
+    with pytest.raises(DamagedStore, match="an old copy of it was put back"):
+        world.publish()
+    assert not starts(world)
+    (found,) = problems(world, world.store)
+    assert found.startswith("pointer-behind current.json")
+    (world.root / layout.POINTER).write_text(found.partition("current.json has to be ")[2])
+    mended = pointer(world)
+    assert (mended.newest(), mended.store) == (right.newest(), right.store)
+    assert problems(world, world.store) == []
+    assert world.publish().records == 31
+
+
+def test_an_old_pointer_with_an_expiry_in_it_removes_nothing(world: World) -> None:
+    """A publish would complete the expiry, and take all that came later for orphans."""
+    filled(world)
+    put_back(world)
+    old = replace(pointer(world), expiry=Expiry((), world.clock.now))
+    (world.root / layout.POINTER).write_bytes(old.to_json())
+    before = set(world.store.keys(""))
+    world.clock.sleep(3 * 86400)
+    for work in (world.publish, world.expire):
+        with pytest.raises(DamagedStore, match="put back"):
+            work()
+    assert set(world.store.keys("")) == before
+
+
+def test_a_pointer_of_another_store_is_refused(make_world: Callable[[str], World]) -> None:
+    one, other = make_world("one"), make_world("other")
+    for world, name in ((one, "1" * 32), (other, "2" * 32)):
+        world.identity = name
+        world.ingest([capture(1)])
+        world.publish()
+    data = (other.root / layout.POINTER).read_bytes()
+    (one.root / layout.POINTER).write_bytes(data)
+    with pytest.raises(DamagedStore, match="not of this store"):
+        recovery.current(one.store)
+    assert not starts(one)
+    (found,) = problems(one, one.store)
+    assert found.startswith("pointer-foreign")
+
+
+@pytest.mark.parametrize("how", ["removed", "damaged"])
+def test_a_witness_that_is_lost_is_named_with_what_to_write(world: World, how: str) -> None:
+    filled(world)
+    path = world.root / layout.WITNESS
+    right = path.read_bytes()
+    if how == "removed":
+        path.unlink()
+    else:
+        path.write_bytes(right.replace(b'"snapshot": 2', b'"snapshot": 3'))
+    world.ingest([capture(50)])
+    with pytest.raises(DamagedStore, match=r"snapshots/newest\.json.*sheaf verify"):
+        world.publish()
+    assert not starts(world)
+    (found,) = problems(world, world.store)
+    assert found.startswith("witness-missing" if how == "removed" else "witness-damaged")
+    path.write_text(found.partition("newest.json has to be ")[2])
+    assert Witness.from_json(path.read_bytes()) == Witness.from_json(right)
+    assert world.publish().new == 1
+
+
+def test_a_witness_of_a_snapshot_that_is_gone_is_named(world: World) -> None:
+    filled(world)
+    put_back(world)
+    for key in layout.snapshot_keys(2):
+        (world.root / key).unlink()
+    found = [p for p in problems(world, world.store) if p.startswith("witness-ahead")]
+    assert "snapshot 2, which is not there" in found[0]
+
+
+class Ending(FolderStore):
+    """A folder whose writer ends before it replaces the witness, or behind that."""
+
+    def __init__(self, root: Path, *, behind: bool) -> None:
+        super().__init__(root)
+        self.behind = behind
+
+    def replace(self, key: str, data: bytes, tag: str | None) -> str:
+        ends = key == layout.WITNESS
+        if ends and not self.behind:
+            raise Killed
+        found = super().replace(key, data, tag)
+        if ends:
+            raise Killed
+        return found
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "later"])
+@pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
+def test_a_publish_that_dies_at_the_witness_leaves_a_store_that_is_read_and_published_to(
+    world: World, first: bool, behind: bool
+) -> None:
+    """Every other place where it can die is in tests/crash/test_kill.py."""
+    if not first:
+        filled(world)
+    world.ingest([capture(n) for n in range(50, 55)])
+    with pytest.raises(Killed):
+        publish(Ending(world.root, behind=behind), world.configuration(), world.outside())
+    world.clock.sleep(100)
+    assert recovery.current(world.store)[0] == pointer(world)
+    page = asked(client(world, guarded=True), **LIST)
+    assert page is not None
+    assert len(page.identifiers) == (5 if first else 35)
+    world.publish()
+    assert witness(world).newest == pointer(world).newest()
+
+
+def test_a_server_that_starts_while_a_publish_moves_the_pointer_is_not_misled(
+    world: World,
+) -> None:
+    """It reads the old pointer, and the witness of the new one."""
+    filled(world)
+    world.ingest([capture(50)])
+
+    published = threading.Event()
+
+    class Meanwhile(DuckRepository):
+        def pointer(self) -> Pointer:
+            found = super().pointer()
+            if not published.is_set():
+                world.publish()
+                published.set()
+            return found
+
+    repository = Meanwhile(world.store)
+    world.opened.append(repository)
+    read = repository.witness
+
+    def slow() -> Witness | None:
+        assert published.wait(60)
+        return read()
+
+    repository.witness = slow
+    application = Application(repository, configured(), world.clock, guarded=True)
+    assert application(event(urlencode(LIST)))["statusCode"] == 200
+
+
+def test_an_expiry_leaves_the_witness(world: World) -> None:
+    filled(world)
+    world.clock.sleep(10 * 365 * 86400)
+    world.expire()
+    assert witness(world).number == 2
+
+
+# A server that runs.
+
+
+def test_a_running_server_never_goes_back(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    filled(world)
+    running = client(world, size=12)
+    page = asked(running, **LIST)
+    assert page is not None
+    right = put_back(world, settled=False)
+    caplog.set_level(logging.ERROR, "sheaf")
+    for _ in range(3):
+        world.clock.sleep(3600)
+        again = asked(running, **LIST)
+        assert again is not None
+        assert again.identifiers == page.identifiers
+        last = asked(running, verb="ListIdentifiers", resumptionToken=page.next)
+        assert last is not None
+        assert len(last.identifiers) == 12
+    (told,) = caplog.messages
+    assert "an old copy was put back" in told
+    assert "sheaf verify" in told
+    (world.root / layout.POINTER).write_bytes(right)
+    world.ingest([capture(50)])
+    world.publish()
+    page = asked(running, **LIST)
+    assert page is not None
+    assert page.token is not None
+    assert page.token.get("completeListSize") == "31"
+
+
+def test_a_running_server_that_missed_a_publish_says_nothing(world: World) -> None:
+    """It cannot tell what is in effect, so it does not end a list."""
+    filled(world)
+    running = client(world)
+    assert asked(running, **LIST) is not None
+    world.ingest([capture(50)])
+    world.publish()
+    world.clock.sleep(3600)
+    put_back(world)
+    assert asked(running, **LIST) is None
+
+
+# The store's id.
+
+
+def test_an_id_is_drawn_once_and_is_in_pointer_witness_and_manifest(world: World) -> None:
+    world.identity = "a" * 32
+    filled_by(world, 1)
+    world.identity = "b" * 32
+    filled_by(world, 2)
+    assert not identity.begin(world.store, lambda: "c" * 32)
+    assert pointer(world).store == witness(world).store == newest(world).store == "a" * 32
+    assert newest(world).former == ()
+
+
+def filled_by(world: World, number: int) -> None:
+    world.ingest([capture(number)])
+    world.publish()
+    world.clock.sleep(100)
+
+
+def newest(world: World) -> Manifest:
+    entry = pointer(world).newest()
+    assert entry is not None
+    return Catalogue(world.store).manifest(entry.snapshot)
+
+
+def test_init_gives_an_empty_store_its_id_and_leaves_another_alone(world: World) -> None:
+    assert identity.begin(world.store, lambda: "a" * 32)
+    assert not identity.begin(world.store, lambda: "b" * 32)
+    assert problems(world, world.store) == []
+    filled_by(world, 1)
+    assert newest(world).store == "a" * 32
+    (world.root / layout.POINTER).unlink()
+    assert not identity.begin(world.store, lambda: "b" * 32)
+    assert not (world.root / layout.POINTER).exists()
+
+
+def made_old(world: World) -> None:
+    """Make the store one from before there were ids."""
+    whole = pointer(world)
+    for number in (1, 2):
+        path = world.root / layout.manifest_key(number)
+        bare = replace(Manifest.from_json(path.read_bytes()), store="")
+        path.write_bytes(bare.to_json())
+    (world.root / layout.WITNESS).unlink()
+    (world.root / layout.POINTER).write_bytes(replace(whole, store="").to_json())
+
+
+def test_an_old_pointer_of_a_store_without_a_witness_is_found_by_settled(world: World) -> None:
+    filled(world)
+    made_old(world)
+    put_back(world)
+    with pytest.raises(DamagedStore, match="2 was published, so an old copy of it was put back"):
+        recovery.current(world.store)

@@ -1,0 +1,188 @@
+"""The table of URLs: what a publish writes, what a withdrawal takes out, and how it begins."""
+
+import pytest
+
+from builder.snapshot import url_index
+from builder.verify.verify import Means, verify
+from builder.withdraw.reinstate import restore
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.content.errors import NotIndexed
+from functions.content.search import Search
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import layout, schema
+from functions.snapshot.manifest import Manifest
+from functions.store.catalog import Catalogue
+from functions.url import surt
+from tests.builder.beginning import begin
+from tests.builder.conftest import World, capture
+
+
+def published(world: World) -> Manifest:
+    manifest = world.publish().manifest
+    assert manifest is not None
+    return manifest
+
+
+def newest(world: World) -> Manifest:
+    catalogue = Catalogue(world.store)
+    entry = catalogue.pointer().newest()
+    assert entry is not None
+    return catalogue.manifest(entry.snapshot)
+
+
+def opened(world: World) -> DuckRepository:
+    """Return the world's repository, which need not be opened for each question."""
+    return world.opened[0] if world.opened else world.repository()
+
+
+def rows(world: World) -> list[tuple[str, int, int]]:
+    """Return what all files of the table hold, of versions that were superseded too."""
+    manifest, repository = newest(world), opened(world)
+    found = []
+    for file in repository.catalogue.files(manifest, "urls"):
+        found += repository.files.rows(
+            "SELECT surt, stamp, position FROM read_parquet($file)", file
+        )
+    return found
+
+
+def everything(world: World) -> list[int]:
+    """Return the positions of all that is found."""
+    repository = opened(world)
+    search = Search(repository.catalogue, repository.files)
+    return [c.position for c in search.captures(newest(world), "", "\x7f", None, 100_000)]
+
+
+def damage(world: World) -> set[str]:
+    means = Means(world.clock, world.outside().progress, 512, 1)
+    return {finding.code for finding in verify(world.store, means).findings}
+
+
+def withdrawn(world: World, *identifiers: str) -> None:
+    selection = Selection(identifiers=identifiers)
+    withdraw(world.store, world.configuration(), world.outside(), selection, "asked")
+
+
+def test_a_date_is_fourteen_digits(world: World) -> None:
+    stamps = {
+        "2007-11-05T10:20:30Z": 20071105102030,
+        "2007-11-05T10:20:30.123456Z": 20071105102030,
+        "2007-11-05T10:20Z": 20071105102000,
+        "2007-11-05": 20071105000000,
+        "2007-11": 20071101000000,
+        "2007": 20070101000000,
+        None: 0,
+    }
+    world.ingest([capture(n, fetch_date=date, fetch_time=None) for n, date in enumerate(stamps)])
+    published(world)
+    found = {surt: stamp for surt, stamp, _ in rows(world)}
+    assert found == {capture(n).url_surtkey: stamp for n, stamp in enumerate(stamps.values())}
+
+
+def test_of_a_long_url_the_beginning_is_there(world: World) -> None:
+    world.ingest([capture(1, url_surtkey="cz,a)/" + "x" * 5000)])
+    published(world)
+    ((surt, _, _),) = rows(world)
+    assert surt == ("cz,a)/" + "x" * 5000)[: schema.SURT_LONGEST]
+    assert everything(world) == [1]
+
+
+def test_a_version_that_was_superseded_is_not_found(world: World) -> None:
+    world.ingest([capture(n) for n in range(4)])
+    published(world)
+    world.ingest([capture(n, title="anew") for n in (1, 2)])
+    published(world)
+    assert sorted(everything(world)) == [1, 4, 5, 6]
+    assert damage(world) == set()
+
+
+def test_what_is_withdrawn_leaves_no_row(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor do versions of it that no file of records has any more."""
+    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
+    world.ingest([capture(n) for n in range(24)])
+    published(world)
+    for turn in range(2):
+        # So much is superseded that the records are written anew, and the table is not.
+        world.ingest([capture(n, title=f"{turn}") for n in range(12)])
+        published(world)
+    held = {p for _, _, p in rows(world)}
+    assert held > set(everything(world))
+    identifier = f"oai:archive.example.org:{capture(3).identity}"
+    withdrawn(world, identifier)
+    found = rows(world)
+    assert "cz,example,h3)/000003" not in {surt for surt, _, _ in found}
+    assert len(found) < len(held)
+    assert len(everything(world)) == 23
+    assert damage(world) == set()
+
+
+def test_what_was_found_by_its_url_before_its_method_was_known_leaves_no_row(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 4)
+    url = capture(3).url
+    world.ingest([capture(n, url_surtkey=surt.of(capture(n).url.encode())) for n in range(24)])
+    published(world)
+    for turn in range(2):
+        key = surt.of_request(url.encode(), "POST", "a=1")
+        asked = {"fetch_method": "POST", "fetch_body": "a=1", "url_surtkey": key}
+        more = [capture(n, title=f"{turn}", **asked if n == 3 else {}) for n in range(12)]
+        world.ingest(more)
+        published(world)
+    withdrawn(world, f"oai:archive.example.org:{capture(3).identity}")
+    assert not {one for one, _, _ in rows(world) if one.startswith("cz,example,h3)/3")}
+    assert damage(world) == set()
+
+
+def test_what_comes_back_is_found_again(world: World) -> None:
+    world.ingest([capture(n) for n in range(4)])
+    published(world)
+    identifier = f"oai:archive.example.org:{capture(3).identity}"
+    withdrawn(world, identifier)
+    assert len(everything(world)) == 3
+    selection = Selection(identifiers=(identifier,))
+    restore(world.store, world.configuration(), world.outside(), selection)
+    assert len(everything(world)) == len(rows(world)) == 4
+    assert damage(world) == set()
+
+
+def test_another_capture_of_that_url_and_second_stays(world: World) -> None:
+    other = "q" * 24
+    world.ingest([capture(3), capture(3, identity=other, fetch_status=404)])
+    published(world)
+    withdrawn(world, f"oai:archive.example.org:{capture(3).identity}")
+    (row,) = rows(world)
+    assert [row[2]] == everything(world)
+
+
+def from_before(world: World) -> None:
+    """Publish twice as it was before, and see that nothing is found and nothing is damaged."""
+    with pytest.MonkeyPatch.context() as before:
+        before.setattr(url_index, "build", lambda *given: None)
+        before.setattr("builder.snapshot.tables.Build._urls", lambda *given: None)
+        world.ingest([capture(n) for n in range(20)])
+        published(world)
+        world.ingest([capture(n, title="anew") for n in range(5)])
+        published(world)
+    assert not newest(world).is_indexed
+    assert damage(world) == set()
+    with pytest.raises(NotIndexed, match="publish once more"):
+        everything(world)
+
+
+@pytest.mark.parametrize("is_news", [False, True])
+def test_a_store_from_before_the_table_gets_it_by_its_next_publish(
+    world: World, *, is_news: bool
+) -> None:
+    begin(world, "urls: from before", from_before)
+    assert not newest(world).is_indexed
+    withdrawn(world, f"oai:archive.example.org:{capture(3).identity}")
+    assert not newest(world).is_indexed
+    if is_news:
+        world.ingest([capture(n) for n in range(19, 25)])
+    published(world)
+    count = 24 if is_news else 19
+    assert len(rows(world)) == len(set(everything(world))) == count
+    assert damage(world) == set()
+    assert world.publish().manifest is None

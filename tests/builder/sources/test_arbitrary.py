@@ -1,0 +1,121 @@
+"""Whatever the bytes are: nothing is raised, and no record is lost from the count."""
+
+import gzip
+import io
+import zipfile
+import zlib
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builder.sources.event import Capture, Fault, Rules, Skipped
+from builder.sources.fault import CODES
+from builder.sources.html import title_and_language
+from builder.sources.webarchive import read
+from tests.builder.sources.containers import arc, filedesc, http, members, warc
+
+_RECORDS = [warc(http(), url=b"http://a.cz/%d" % n) for n in range(4)]
+_ARCS = [filedesc(), *(arc(http(), url=b"http://a.cz/%d" % n) for n in range(3))]
+_FILES = [b"".join(_RECORDS), members(_RECORDS), b"".join(_ARCS), members(_ARCS)]
+
+
+class _Slow(io.BytesIO):
+    """A stream that gives a few bytes at a time, as a network does."""
+
+    def read(self, size=-1, /):
+        return super().read(min(size, 7) if size > 0 else size)
+
+
+def _kinds(data, stream=io.BytesIO):
+    found = list(read(stream(data), "a", Rules()))
+    for event in found:
+        assert isinstance(event, Capture | Skipped | Fault)
+        if isinstance(event, Fault):
+            assert event.code in CODES
+    return found
+
+
+def _records(found):
+    return sum(not isinstance(event, Fault) for event in found)
+
+
+@given(st.binary(max_size=4000))
+@settings(max_examples=150, deadline=None)
+def test_arbitrary_bytes(data):
+    found = _kinds(data)
+    assert found
+
+
+@given(
+    st.sampled_from([b"WARC/1.0\r\n", b"\x1f\x8b\x08", b"filedesc://", b"PK\x03\x04"]), st.binary()
+)
+@settings(max_examples=150, deadline=None)
+def test_arbitrary_bytes_behind_a_good_start(start, data):
+    _kinds(start + data)
+
+
+@given(st.sampled_from(_FILES), st.data())
+@settings(max_examples=150, deadline=None)
+def test_cut_files(data, draw):
+    cut = draw.draw(st.integers(1, len(data)))
+    found = _kinds(data[:cut])
+    assert _records(found) <= 4
+    if cut < len(data) - 8:
+        assert any(isinstance(e, Fault) for e in found) or _records(found) < 4
+
+
+@given(st.sampled_from(_FILES), st.data())
+@settings(max_examples=300, deadline=None)
+def test_corrupted_files(data, draw):
+    at = draw.draw(st.integers(0, len(data) - 1))
+    junk = draw.draw(st.binary(min_size=1, max_size=40))
+    broken = data[:at] + junk + data[at + draw.draw(st.integers(0, 40)) :]
+    found = _kinds(broken)
+    assert found
+    assert _records(found) + sum(isinstance(e, Fault) for e in found) >= 1
+
+
+def _inflates_to(one, other):
+    try:
+        return gzip.decompress(one) == gzip.decompress(other)
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+@given(st.sampled_from([1, 3]), st.integers(0, 3), st.data())
+@settings(max_examples=200, deadline=None)
+def test_one_broken_member_costs_one_record_at_most(which, victim, draw):
+    parts = [members([record]) for record in ((_RECORDS, _ARCS)[which == 3])]
+    broken = bytearray(parts[victim])
+    at = draw.draw(st.integers(10, len(broken) - 1))
+    broken[at] ^= draw.draw(st.integers(1, 255))
+    found = _kinds(b"".join((*parts[:victim], bytes(broken), *parts[victim + 1 :])))
+    assert 3 <= _records(found) <= 4
+    if _inflates_to(bytes(broken), parts[victim]):
+        return  # the bits behind the last block, which fill up a byte, mean nothing
+    assert any(isinstance(e, Fault) and e.code.startswith("gzip-") for e in found)
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_corrupted_wacz(draw):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", draw.draw(st.sampled_from([0, zipfile.ZIP_DEFLATED]))) as made:
+        made.writestr("datapackage.json", "{}")
+        made.writestr("archive/a.warc", _FILES[0])
+    data = bytearray(out.getvalue())
+    for _ in range(draw.draw(st.integers(1, 4))):
+        data[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
+    assert _kinds(bytes(data[: draw.draw(st.integers(100, len(data)))]))
+
+
+def test_a_slow_stream_gives_the_same():
+    for data in _FILES:
+        assert _kinds(data, _Slow) == _kinds(data)
+
+
+@given(st.binary(max_size=3000), st.sampled_from(["utf-8", "windows-1250", "utf-16le", "gbk"]))
+@settings(max_examples=200, deadline=None)
+def test_arbitrary_pages(page, charset):
+    title_and_language(b"<html><title>" + page + b"</title>", charset)
+    title_and_language(page, charset)

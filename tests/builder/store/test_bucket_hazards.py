@@ -1,0 +1,173 @@
+"""Rivals, crashes and expiry over a bucket: what test_hazards shows of a folder."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from builder.publish.publish import publish
+from builder.store.folder import FolderStore
+from builder.withdraw import withdraw
+from builder.withdraw.selection import Selection
+from functions.oai.repository import Selection as Listed
+from functions.snapshot import layout
+from functions.snapshot.errors import StoreUnavailable
+from functions.snapshot.manifest import Span
+from tests.bucket import Bucket
+from tests.builder.conftest import World, capture
+from tests.builder.publish.test_hazards import SETTINGS, Killed, Touchy, outside, urls
+from tests.extent import EVERY
+from tests.proxy import Answer, Lost, Proxy, Seen, proxied
+
+Make = Callable[..., Bucket]
+
+
+class Bucketed(World):
+    """A world whose store is a bucket."""
+
+    bucket: Bucket
+
+    @property
+    def store(self) -> FolderStore:
+        return cast(FolderStore, self.bucket)
+
+
+@pytest.fixture
+def world(tmp_path: Path, make_bucket: Make) -> Iterator[Bucketed]:
+    world = Bucketed(tmp_path / "scratch" / "unused")
+    world.root.parent.mkdir()
+    world.bucket = make_bucket()
+    yield world
+    world.close()
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A folder store in which the first capture is published."""
+    world = World(tmp_path_factory.mktemp("first") / "store")
+    world.ingest([capture(1)])
+    world.publish()
+    return world
+
+
+def become(world: Bucketed, other: World) -> None:
+    """Make an empty bucket what a folder store is."""
+    for key in other.store.keys(""):
+        world.bucket.create(key, other.store.read(key))
+    world.clock.now, world.runs = other.clock.now, other.runs
+
+
+@pytest.fixture
+def begun(first: World, world: Bucketed) -> Bucketed:
+    """The same in a bucket."""
+    become(world, first)
+    return world
+
+
+@pytest.fixture
+def proxy(moto_server: str) -> Iterator[Proxy]:
+    with proxied(moto_server) as one:
+        yield one
+
+
+@pytest.mark.parametrize("at", range(1, 28) if EVERY else [2, 12, 20, 24, 27])
+def test_a_rival_may_publish_at_any_moment(begun: Bucketed, at: int) -> None:
+    begun.ingest([capture(2)])
+
+    def rival() -> None:
+        other = Bucketed(begun.root, begun.clock, runs=50)
+        other.bucket = begun.bucket.through(begun.bucket.endpoint)
+        other.ingest([capture(3)])
+        other.publish()
+
+    store = Touchy(begun.store, at, rival)
+    publish(cast(FolderStore, store), SETTINGS, outside(begun.clock))
+    assert store.left <= 0
+    publish(begun.store, SETTINGS, outside(begun.clock))
+    assert urls(begun) == {"1", "2", "3"}
+    assert list(begun.store.keys(layout.INTAKE)) == []
+
+
+def _die() -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize("at", range(1, 29) if EVERY else [10, 20, 24, 26, 28])
+def test_a_publish_may_end_at_any_call(begun: Bucketed, at: int) -> None:
+    begun.ingest([capture(2), capture(1, title="changed")])
+    with pytest.raises(Killed):
+        publish(cast(FolderStore, Touchy(begun.store, at, _die)), SETTINGS, outside(begun.clock))
+    assert urls(begun) in ({"1"}, {"1", "2"})
+    publish(begun.store, SETTINGS, outside(begun.clock))
+    assert urls(begun) == {"1", "2"}
+    assert list(begun.store.keys(layout.INTAKE)) == []
+
+
+def test_the_answers_of_conditional_writes_may_be_lost(begun: Bucketed, proxy: Proxy) -> None:
+    """Views, manifest, pointer, witness, the snapshot's mark, and the pointer once it is settled.
+
+    Each is sent again, and found to be there: whoever took it for a rival's would write others.
+    """
+    begun.ingest([capture(2)])
+    begun.bucket = begun.bucket.through(proxy.url)
+    met: list[str] = []
+
+    def lose(seen: Seen) -> Any:
+        if seen.conditional and not seen.key.endswith("/.conditional"):
+            met.append(seen.key)
+            return Lost() if len(met) % 2 else None
+        return None
+
+    proxy.fault = lose
+    built = begun.publish()
+    assert built.manifest is not None
+    assert built.manifest.snapshot == 2
+    assert len(met) == 12
+    assert met[::2] == met[1::2]
+    pointer = begun.repository().pointer()
+    assert [entry.snapshot for entry in pointer.entries] == [1, 2]
+    assert pointer.settled
+    assert urls(begun) == {"1", "2"}
+
+
+def test_a_server_that_goes_away_leaves_the_old_snapshot(begun: Bucketed, proxy: Proxy) -> None:
+    begun.ingest([capture(2)])
+    direct = begun.bucket
+    proxy.fault = lambda seen: Answer(503) if seen.key.endswith("manifest.json") else None
+    begun.bucket = direct.through(proxy.url, retry_seconds=0.5)
+    with pytest.raises(StoreUnavailable):
+        begun.publish()
+    begun.bucket = direct
+    assert urls(begun) == {"1"}
+    begun.publish()
+    assert urls(begun) == {"1", "2"}
+
+
+def test_what_is_retired_is_removed_and_what_is_needed_stays(
+    world: Bucketed, make_world: Callable[[str], World]
+) -> None:
+    other = make_world("other")
+    for number in range(1, 5):
+        other.ingest([capture(number), capture(0, title=f"Version {number}")])
+        other.publish()
+        other.clock.sleep(100)
+    become(world, other)
+    (name,) = withdraw.withdraw(
+        world.store, SETTINGS, outside(world.clock), Selection(url_prefix="http://h2."), "why"
+    ).identifiers
+    world.clock.sleep(100)
+    before = set(world.store.keys(""))
+    expired = world.expire()
+    assert expired.snapshots == (1, 2, 3, 4)
+    assert expired.kept == (5,)
+    after = set(world.store.keys(""))
+    assert len(before - after) >= expired.objects > 8
+    assert not after - before
+    repository = world.repository()
+    manifest = repository.manifest(5)
+    found = repository.page(
+        manifest, Listed(("capture",), Span(1, manifest.last_position)), 99, headers=True
+    )
+    assert len(found) == 5
+    assert [r.identifier for r in found if r.deleted] == [name]

@@ -1,0 +1,139 @@
+"""An earlier snapshot is served from a copy made by hand, as docs/deploy.md says, and none misses
+what came later.
+"""
+
+import json
+import re
+import shutil
+from contextlib import nullcontext
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from builder.store.folder import FolderStore
+from builder.verify.verify import Means, verify
+from functions.oai.handler import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import instant, layout
+from functions.snapshot.errors import DamagedStore
+from functions.store.catalog import Catalogue
+from tests.builder.beginning import begin
+from tests.builder.conftest import World, capture
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "deploy.md"
+
+
+class Asked:
+    """What a harvester gets of a store."""
+
+    def __init__(self, world: World, root: Path) -> None:
+        self.repository = DuckRepository(FolderStore(root))
+        settings = world.configuration(SHEAF_PAGES_IDENTIFIERS="2", SHEAF_SERVE_POINTER_SECONDS="0")
+        self._application = Application(self.repository, settings, world.clock)
+
+    def __call__(self, query: str) -> str:
+        answer = self._application.unpacked({"rawPath": "/oai", "rawQueryString": query})
+        assert answer["statusCode"] == 200
+        return str(answer["body"], "utf-8")
+
+    def harvest(self, since: str = "") -> tuple[set[str], str]:
+        """Return the identifiers of a whole list, and the responseDate of its first page."""
+        page = self(f"verb=ListIdentifiers&metadataPrefix=oai_dc{since and '&from='}{since}")
+        first, found = dated(page), set(identifiers(page))
+        while token := re.search(r"<resumptionToken[^>]*>([^<]+)", page):
+            page = self(f"verb=ListIdentifiers&resumptionToken={token[1]}")
+            found |= set(identifiers(page))
+        return found, first
+
+
+def dated(page: str) -> str:
+    return page.partition("<responseDate>")[2].partition("<")[0]
+
+
+def identifiers(page: str) -> list[str]:
+    return re.findall("<identifier>([^<]+)", page)
+
+
+def fill(world: World) -> None:
+    for numbers in (range(5), range(5, 8)):
+        world.ingest([capture(number) for number in numbers])
+        world.publish()
+        world.clock.sleep(3600)
+
+
+@pytest.fixture
+def world_and_copy(world: World, tmp_path: Path) -> tuple[World, Path]:
+    """Give a store whose second snapshot is a mistake, and a copy that serves the first."""
+    begin(world, "held", fill)
+    held = tmp_path / "held"
+    shutil.copytree(world.root / "records", held / "records")
+    shutil.copytree(
+        world.root / "snapshots", held / "snapshots", ignore=lambda folder, names: ["2"]
+    )
+    catalogue = Catalogue(world.store)
+    good, bad = (catalogue.manifest(number).effective for number in (1, 2))
+    held.joinpath(layout.POINTER).write_text(pointer(1, good, bad - timedelta(seconds=1)), "utf-8")
+    return world, held
+
+
+def pointer(snapshot: int, effective: datetime, copied: datetime) -> str:
+    """Return the documentation's pointer with these values."""
+    (line,) = re.findall(r"^echo '(\{.*\})' \|$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    document = json.loads(line)
+    document["snapshots"] = [{"snapshot": snapshot, "effective": instant.to_text(effective)}]
+    document["copied"] = instant.to_text(copied)
+    return json.dumps(document)
+
+
+def test_it_answers_as_of_before_the_mistake(world_and_copy: tuple[World, Path]) -> None:
+    world, held = world_and_copy
+    asked = Asked(world, held)
+    found, when = asked.harvest()
+    assert len(found) == 5
+    assert when < instant.to_text(Catalogue(world.store).manifest(2).effective)
+    world.clock.sleep(86_400)
+    assert asked.harvest()[1] == when
+    asked.repository.close()
+    means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    assert not [f for f in verify(FolderStore(held), means).findings if f.code != "orphan"]
+
+
+def test_none_misses_what_was_published_when_the_store_is_served_again(
+    world_and_copy: tuple[World, Path],
+) -> None:
+    world, held = world_and_copy
+    asked = Asked(world, held)
+    _, when = asked.harvest()
+    asked.repository.close()
+    world.ingest([capture(6, title="As it should be")])
+    world.publish()
+    world.clock.sleep(60)
+    asked = Asked(world, world.root)
+    found, _ = asked.harvest(since=when)
+    everything, _ = asked.harvest()
+    asked.repository.close()
+    assert len(everything) == 8
+    before = Asked(world, held)
+    assert found == everything - before.harvest()[0]
+    before.repository.close()
+
+
+def test_a_token_of_what_is_not_served_is_refused(world_and_copy: tuple[World, Path]) -> None:
+    world, held = world_and_copy
+    asked = Asked(world, world.root)
+    page = asked("verb=ListIdentifiers&metadataPrefix=oai_dc")
+    asked.repository.close()
+    token = re.search(r"<resumptionToken[^>]*>([^<]+)", page)
+    assert token is not None
+    asked = Asked(world, held)
+    assert "badResumptionToken" in asked(f"verb=ListIdentifiers&resumptionToken={token[1]}")
+    asked.repository.close()
+
+
+def test_an_old_pointer_that_is_put_back_is_no_way(world_and_copy: tuple[World, Path]) -> None:
+    world, held = world_and_copy
+    shutil.copy(held / layout.POINTER, world.root / layout.POINTER)
+    world.ingest([capture(9)])
+    with pytest.raises(DamagedStore, match="an old copy of it was put back"):
+        world.publish()

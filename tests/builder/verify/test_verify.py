@@ -1,0 +1,1092 @@
+"""Verify: a sound store has no finding, and each defect is found and named."""
+
+import errno
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builder.parquet.group import span
+from builder.snapshot import set_listings, views
+from builder.snapshot.views import stored
+from builder.sources.event import Capture
+from builder.store.findings import CODES, DAMAGE
+from builder.store.folder import FolderStore
+from builder.verify.data_files import Evidence
+from builder.verify.inventory import Inventory
+from builder.verify.verify import Means, Sample, Verified, verify
+from builder.withdraw.selection import Selection
+from builder.withdraw.withdraw import withdraw
+from functions.database import engine
+from functions.snapshot import layout, schema
+from functions.snapshot.errors import NewerSchema, OlderSchemaError, StoreError
+from functions.snapshot.manifest import DataFile, Leaf, Manifest, RowGroup
+from functions.snapshot.pointer import Pointer
+from functions.store.catalog import Catalogue
+from tests.builder.conftest import Clock, World, capture
+
+
+def made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "GROUP_ROWS", 8)
+    monkeypatch.setattr(layout, "FILE_GROUPS", 3)
+    monkeypatch.setattr(layout, "LEAF_FILES", 2)
+    monkeypatch.setattr(set_listings, "SPREAD", 0.4)
+
+
+def fill(world: World) -> None:
+    """Publish, change, withdraw and expire, so that every table has several runs and files."""
+    for number in range(9):
+        some = [capture(n, title=str(number)) for n in range(number * 3, 48, number % 4 + 2)]
+        some = some if number == 0 else [*some[: 9 - number], capture(100 + number)]
+        if number == 5:
+            some += [capture(n) for n in range(200, 240)]
+        world.ingest(some, (f"collection:c{number % 3}",))
+        world.publish()
+        if number == 4:
+            chosen = Selection(set="domain:cz:example:h3")
+            withdraw(world.store, world.configuration(), world.outside(), chosen, "asked for")
+        if number == 6:
+            world.clock.sleep(100)
+            world.expire(keep=2)
+
+
+def revisit(number: int, kind: int) -> Capture:
+    """Return a revisit with the digest of all captures, with one of its own, or to one of them."""
+    values: dict[str, Any] = {"warc_record_type": "revisit", "title": None, "content_length": 0}
+    if kind == 1:
+        values |= {"content_digest": f"D{number}"}
+    if kind == 2:
+        values |= {"refers_to_url": capture(9).url, "refers_to_date": capture(9).fetch_date}
+    return capture(number, **values)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        made_small(monkeypatch)
+        world = World(tmp_path_factory.mktemp("filled") / "store")
+        fill(world)
+    return world
+
+
+@pytest.fixture(scope="module")
+def trimmed(filled: World, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """The same, of which the newest snapshot alone is kept: it is verified in half of the time."""
+    world = World(tmp_path_factory.mktemp("trimmed") / "store", Clock(filled.clock.now))
+    shutil.copytree(filled.root, world.root)
+    world.clock.sleep(100)
+    world.expire(keep=1)
+    return world
+
+
+def copied(world: World, folder: Path) -> World:
+    shutil.copytree(world.root, folder / "store")
+    return World(folder / "store", Clock(world.clock.now), runs=20)
+
+
+@pytest.fixture
+def sound(trimmed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Give a store of its own to each test."""
+    made_small(monkeypatch)
+    return copied(trimmed, tmp_path)
+
+
+@pytest.fixture
+def varied(filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Give a store of its own, with several snapshots, to each test."""
+    made_small(monkeypatch)
+    return copied(filled, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def healed(trimmed: World, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Add revisits by two publishes, of which one heals some of the other."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        made_small(monkeypatch)
+        world = copied(trimmed, tmp_path_factory.mktemp("healed"))
+        world.ingest([revisit(400 + n, n % 3) for n in range(9)])
+        world.publish()
+        some = (revisit(410 + n, n) for n in range(3))
+        world.ingest([capture(500, content_digest="D401"), *some])
+        world.publish()
+    return world
+
+
+@pytest.fixture
+def revisited(healed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Give that store to each test, one of its own."""
+    made_small(monkeypatch)
+    return copied(healed, tmp_path)
+
+
+def verified(world: World, sample: Sample | None = None, **options: bool) -> Verified:
+    means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    return verify(world.store, means, sample=sample, **options)
+
+
+def found(world: World, **options: Any) -> set[tuple[str, str]]:
+    """Return codes and objects of the findings."""
+    return {(finding.code, finding.object) for finding in verified(world, **options).findings}
+
+
+def listed(world: World, **options: bool) -> set[tuple[str, str]]:
+    """Return the same of what can be told without reading a data file."""
+    return found(world, sample=Sample(0, 1), **options)
+
+
+def told(world: World, code: str) -> set[tuple[str, str]]:
+    """Return objects and problems of the findings of a code, numbers written as N."""
+    return {
+        (finding.object, re.sub(r"[0-9,]*[0-9]", "N", finding.problem))
+        for finding in verified(world).findings
+        if finding.code == code
+    }
+
+
+def newest(world: World) -> Manifest:
+    entry = Catalogue(world.store).pointer().newest()
+    assert entry is not None
+    return Catalogue(world.store).manifest(entry.snapshot)
+
+
+def files(world: World, table: str) -> list[DataFile]:
+    """Return the data files of the newest snapshot."""
+    return list(Catalogue(world.store).files(newest(world), table))
+
+
+def file_of(world: World, key: str) -> DataFile:
+    """Return what the newest snapshot says of a data file."""
+    return next(file for file in files(world, key.split("/")[1]) if file.key == key)
+
+
+def path(world: World, key: str) -> Path:
+    return world.root / key
+
+
+def edit(world: World, key: str, change: Callable[[Any], None]) -> None:
+    """Change a JSON document in its place."""
+    document = json.loads(path(world, key).read_bytes())
+    change(document)
+    path(world, key).write_text(json.dumps(document))
+
+
+def keys_of(manifest: Manifest) -> str:
+    return layout.manifest_key(manifest.snapshot)
+
+
+def rewritten(world: World, key: str, rows: pa.Table) -> str:
+    """Put other rows in the place of a data file of the newest snapshot; return the new key.
+
+    Digest, leaf, manifest and views are made anew, so that only the rows themselves tell.
+    """
+    manifest = newest(world)
+    table = key.split("/")[1]
+    scratch = world.root.parent / "rewritten.parquet"
+    pq.write_table(rows, scratch, row_group_size=layout.GROUP_ROWS, compression="zstd")
+    data = scratch.read_bytes()
+    new = layout.data_key(table, hashlib.sha256(data).hexdigest()[:32])
+    path(world, new).write_bytes(data)
+    metadata = pq.read_metadata(scratch)
+    names = schema.ORDER[table][: schema.KEY[table]]
+    groups, start = [], 0
+    for number in range(metadata.num_row_groups):
+        count, offset, length = span(metadata.row_group(number))
+        edges = [
+            tuple(rows.column(name)[row].as_py() for name in names)
+            for row in (start, start + count - 1)
+        ]
+        first, last = (edge if len(names) > 1 else edge[0] for edge in edges)
+        groups.append(RowGroup(first, last, count, offset, length))
+        start += count
+    file = DataFile(new, len(data), metadata.serialized_size + 8, tuple(groups))
+    references = []
+    for reference in manifest.tables[table]:
+        leaf = Catalogue(world.store).leaf(reference)
+        changed = Leaf(tuple(file if f.key == key else f for f in leaf.files))
+        text = changed.to_json()
+        leaf_key = layout.leaf_key(hashlib.sha256(text).hexdigest()[:32])
+        path(world, leaf_key).write_bytes(text)
+        references.append(
+            replace(
+                reference,
+                key=leaf_key,
+                first=changed.files[0].groups[0].first,
+                last=changed.files[-1].groups[-1].last,
+                rows=sum(f.rows for f in changed.files),
+                bytes=sum(f.bytes for f in changed.files),
+            )
+        )
+    put(world, replace(manifest, tables={**manifest.tables, table: tuple(references)}))
+    return new
+
+
+def put(world: World, manifest: Manifest) -> None:
+    """Write a manifest, without leaves in it, and its views over those that are there."""
+    manifest = replace(manifest, leaves={})
+    path(world, keys_of(manifest)).write_bytes(manifest.to_json())
+    text = stored(Catalogue(world.store), manifest)
+    path(world, layout.views_key(manifest.snapshot)).write_text(text, "utf-8")
+
+
+def table_of(world: World, key: str) -> pa.Table:
+    return pq.read_table(path(world, key), partitioning=None)
+
+
+def with_column(rows: pa.Table, name: str, values: list[Any]) -> pa.Table:
+    index = rows.schema.get_field_index(name)
+    return rows.set_column(
+        index, rows.schema.field(name), pa.array(values, rows.schema.types[index])
+    )
+
+
+# Sound stores.
+
+
+def test_a_store_with_a_history_has_no_finding(varied: World) -> None:
+    done = verified(varied)
+    assert done.findings == ()
+    assert len(done.snapshots) > 3
+    assert done.read == done.files == len(list(varied.store.keys(layout.RECORDS)))
+    assert done.bytes == sum(e.bytes for e in varied.store.entries(layout.RECORDS))
+    manifest = newest(varied)
+    for table in ("records", "copies", "sets", "lookup", "dead", "urls", "sources"):
+        assert manifest.rows(table) > 0, table
+
+
+def test_tables_of_the_usual_size_have_no_finding(world: World) -> None:
+    world.ingest([capture(n) for n in range(9000)])
+    world.publish()
+    world.ingest([capture(n, title="anew") for n in range(0, 9000, 7)])
+    world.publish()
+    assert found(world) == set()
+
+
+def test_rows_that_are_written_anew_as_they_were_are_no_finding(sound: World) -> None:
+    for table in ("records", "copies", "sets", "lookup", "dead", "urls"):
+        key = files(sound, table)[0].key
+        rewritten(sound, key, table_of(sound, key))
+    assert found(sound) == set()
+
+
+def test_a_store_with_revisits_has_no_finding(revisited: World) -> None:
+    manifest = newest(revisited)
+    assert (manifest.revisits, manifest.unresolved) == (12, 3)
+    assert found(revisited) == set()
+
+
+def test_an_empty_store_has_no_finding(world: World) -> None:
+    assert found(world) == set()
+    world.ingest([capture(1)])
+    assert found(world) == set()
+
+
+def test_the_newest_snapshot_alone(varied: World) -> None:
+    done = verified(varied, newest_only=True)
+    assert done.findings == ()
+    assert done.snapshots == (newest(varied).snapshot,)
+    assert done.files == sum(len(files(varied, table)) for table in schema.TABLES)
+
+
+def test_a_sample_is_drawn_by_its_seed(sound: World) -> None:
+    done = verified(sound, Sample(10, 7))
+    assert done.findings == ()
+    assert done.read == -(-done.files // 10)
+    assert verified(sound, Sample(10, 7)).bytes == done.bytes
+    assert any(verified(sound, Sample(10, seed)).bytes != done.bytes for seed in range(9))
+
+
+# What is damaged.
+
+
+def flipped(world: World, key: str, place: int) -> None:
+    data = bytearray(path(world, key).read_bytes())
+    data[place % len(data)] ^= 1 << (place % 8)
+    path(world, key).write_bytes(data)
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Iterator[Evidence]:
+    """Read files one by one, as verify does."""
+    connection = engine.connect(scratch=tmp_path)
+    yield Evidence(connection, tmp_path)
+    connection.close()
+
+
+def examined(evidence: Evidence, world: World, table: str, file: DataFile) -> set[tuple[str, str]]:
+    findings = evidence.add(world.store, table, file, lambda count: None)
+    return {(finding.code, finding.object) for finding in findings}
+
+
+def test_every_flipped_byte_of_every_data_file_is_found(
+    filled: World, tmp_path: Path, evidence: Evidence
+) -> None:
+    shutil.copytree(filled.root, tmp_path / "store")
+    world = World(tmp_path / "store", filled.clock)
+    there = {table: files(world, table) for table in schema.TABLES}
+    every = [(table, file) for table, some in there.items() for file in some]
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.sampled_from(every), st.integers(0, 1 << 20))
+    def flip(one: tuple[str, DataFile], place: int) -> None:
+        key = one[1].key
+        sound = path(world, key).read_bytes()
+        flipped(world, key, place)
+        codes = examined(evidence, world, *one)
+        path(world, key).write_bytes(sound)
+        assert codes == {("file-digest", key)}
+        assert key in evidence.broken
+
+    flip()
+
+
+def test_no_flipped_byte_of_a_document_is_more_than_a_finding(
+    filled: World, tmp_path: Path
+) -> None:
+    """Not every one can be found, for a manifest is not named by its content."""
+    keys = [layout.POINTER, *sorted(filled.store.keys(layout.SNAPSHOTS))]
+    shutil.copytree(filled.root, tmp_path / "store")
+    world = World(tmp_path / "store", filled.clock)
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.sampled_from(keys), st.integers(0, 1 << 16))
+    def flip(key: str, place: int) -> None:
+        sound = path(world, key).read_bytes()
+        flipped(world, key, place)
+        try:
+            findings = Inventory.take(world.store, world.clock()).findings
+            assert findings or key.endswith(("manifest.json", "/settled"))
+        except (NewerSchema, OlderSchemaError):
+            assert not key.startswith("snapshots/leaves/")
+        path(world, key).write_bytes(sound)
+
+    flip()
+
+
+def test_missing_files(sound: World) -> None:
+    keys = {files(sound, table)[-1].key for table in schema.TABLES if files(sound, table)}
+    assert len(keys) == 10
+    for key in keys:
+        path(sound, key).unlink()
+    missing = {("file-missing", key) for key in keys}
+    assert missing <= found(sound)
+    assert missing <= found(sound, sample=Sample(1, 1))
+
+
+def test_a_file_cut_short(sound: World) -> None:
+    key = files(sound, "records")[0].key
+    path(sound, key).write_bytes(path(sound, key).read_bytes()[:-1])
+    assert ("file-size", key) in found(sound, sample=Sample(1, 1))
+
+
+def test_a_flipped_byte_leaves_the_listings_unchecked(sound: World) -> None:
+    key = files(sound, "records")[0].key
+    flipped(sound, key, 100)
+    findings = found(sound)
+    assert ("file-digest", key) in findings
+    assert ("unchecked", keys_of(newest(sound))) in findings
+
+
+def test_a_leaf_that_is_missing_or_edited(sound: World) -> None:
+    records, dead = (newest(sound).tables[table][0].key for table in ("records", "dead"))
+    path(sound, records).unlink()
+    flipped(sound, dead, 40)
+    assert {("leaf-missing", records), ("leaf-damaged", dead)} <= found(sound)
+
+
+def tailed(file: DataFile, more: int) -> DataFile:
+    """Return the file with a footer of another length behind its first row group."""
+    first, *rest = file.groups
+    return replace(file, groups=(replace(first, tail=first.tail + more), *rest))
+
+
+def leafed(change: Callable[[DataFile], DataFile]) -> Callable[[World], str]:
+    """Return what edits the first leaf of records and names it anew; it returns the key."""
+
+    def edited(world: World) -> str:
+        manifest = newest(world)
+        first, *rest = manifest.tables["records"]
+        leaf = Catalogue(world.store).leaf(first)
+        data = Leaf((change(leaf.files[0]), *leaf.files[1:])).to_json()
+        key = layout.leaf_key(hashlib.sha256(data).hexdigest()[:32])
+        path(world, key).write_bytes(data)
+        tables = {**manifest.tables, "records": (replace(first, key=key), *rest)}
+        put(world, replace(manifest, tables=tables))
+        return key
+
+    return edited
+
+
+def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
+    return lambda file: replace(
+        file,
+        groups=(replace(file.groups[0], **changes), *file.groups[1:]),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        grouped(rows=3),
+        grouped(offset=5),
+        grouped(length=5),
+        grouped(first=0),
+        grouped(last=1),
+        lambda file: replace(file, footer=file.footer - 1),
+        lambda file: tailed(file, -1),
+        lambda file: tailed(file, 8),
+        lambda file: replace(file, bytes=file.bytes - 1),
+    ],
+    ids=["rows", "offset", "length", "first", "last", "footer", "shorter", "longer", "bytes"],
+)
+def test_a_file_that_is_not_what_its_leaf_says(
+    trimmed: World, evidence: Evidence, change: Callable[[DataFile], DataFile]
+) -> None:
+    file = files(trimmed, "records")[0]
+    assert examined(evidence, trimmed, "records", file) == set()
+    assert examined(evidence, trimmed, "records", change(file)) == {("file-wrong", file.key)}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (grouped(rows=3), "file-wrong"),
+        (lambda file: replace(file, bytes=file.bytes - 1), "file-size"),
+    ],
+    ids=["rows", "bytes"],
+)
+def test_a_leaf_that_says_what_the_file_does_not(
+    sound: World, change: Callable[[DataFile], DataFile], code: str
+) -> None:
+    key = files(sound, "records")[0].key
+    leafed(change)(sound)
+    assert (code, key) in found(sound)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(snapshot=99),
+        lambda d: d.update(effective="2020-01-01T00:00:00Z"),
+        lambda d: d.update(skipped=[500]),
+        lambda d: d["sequences"].pop(1),
+        lambda d: d["sequences"][2].__setitem__(2, 1),
+        lambda d: d["sequences"][0].__setitem__(1, "2019-01-01T00:00:00Z"),
+        lambda d: d["sequences"][0].__setitem__(4, {"capture": 999}),
+        lambda d: d["tables"].update(wrong=d["tables"]["records"]),
+        lambda d: d["tables"]["records"].reverse(),
+        lambda d: d["tables"]["records"][0].update(key="../../etc/passwd"),
+        lambda d: d.update(namespace="another.example.org"),
+        lambda d: d["tables"]["lookup"][-1]["span"].__setitem__(0, 103),
+        lambda d: d["tables"]["lookup"][-1]["span"].__setitem__(1, 109),
+        lambda d: d["tables"]["dead"][-1].update(span=None),
+    ],
+    ids=[
+        "number", "effective", "skipped", "sequence", "positions", "datestamp", "too-many", "table",
+        "runs", "key", "namespace", "run-late", "run-short", "no-run",
+    ],
+)  # fmt: skip
+def test_an_edited_manifest(varied: World, change: Callable[[Any], None]) -> None:
+    key = keys_of(newest(varied))
+    edit(varied, key, change)
+    assert ("manifest-wrong", key) in listed(varied)
+
+
+def test_an_edited_manifest_leaves_the_others_to_be_checked(varied: World) -> None:
+    key = keys_of(newest(varied))
+    edit(varied, key, lambda d: d.update(snapshot=99))
+    assert ("manifest-wrong", key) in found(varied)
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        {"copies": [110, 121], "dead": [1, 35]},  # readers would find no copy
+        {"lookup": [119, 121], "dead": [119, 121]},
+    ],
+    ids=["copies", "lookup"],
+)
+def test_runs_of_other_publishes_than_their_rows_are_of(
+    sound: World, spans: dict[str, list[int]]
+) -> None:
+    keys = {newest(sound).tables[table][-1].key for table in spans}
+
+    def change(document: Any) -> None:
+        for table, run in spans.items():
+            references = document["tables"][table]
+            last = references[-1]["span"]
+            for reference in references:
+                if reference["span"] == last:
+                    reference["span"] = run
+
+    edit(sound, keys_of(newest(sound)), change)
+    assert {("leaf-wrong", key) for key in keys} <= found(sound, newest_only=True)
+
+
+def test_the_namespace_of_a_single_snapshot(sound: World) -> None:
+    key = keys_of(newest(sound))
+    edit(sound, key, lambda d: d.update(namespace="another.example.org"))
+    assert found(sound, newest_only=True) == {("manifest-wrong", key)}
+
+
+@pytest.mark.parametrize("name", ["rows", "bytes", "files", "first", "last"])
+def test_a_manifest_that_counts_another_way_than_its_leaf(sound: World, name: str) -> None:
+    manifest = newest(sound)
+    leaf = manifest.tables["lookup"][0]
+    value = getattr(leaf, name) + 1
+    edit(sound, keys_of(manifest), lambda d: d["tables"]["lookup"][0].__setitem__(name, value))
+    assert ("leaf-wrong", leaf.key) in listed(sound)
+
+
+def test_a_manifest_with_wrong_counts(sound: World) -> None:
+    key = keys_of(newest(sound))
+
+    def change(document: Any) -> None:
+        document["sequences"][0][4] = {"capture": 1, "fileset": 1}
+        for name in ("sets", "tombstones", "emptied"):
+            document[name] += 1
+
+    edit(sound, key, change)
+    assert told(sound, "records-count") == {
+        (key, "sequence N has N records of kind capture, not N"),
+        (key, "sequence N has N records of kind fileset, not N"),
+        (key, "there are N tombstones, not N"),
+    }
+    assert told(sound, "set-count") == {
+        (key, "there are N sets, not N"),
+        (key, "there are N sets without a record, not N"),
+    }
+
+
+def test_a_manifest_that_says_of_a_leaf_what_that_does_not(sound: World) -> None:
+    manifest = newest(sound)
+    key = manifest.tables["records"][0].key
+    assert key in manifest.leaves
+    edit(sound, keys_of(manifest), lambda d: d["leaves"][key][0].update(bytes=1))
+    assert ("manifest-wrong", keys_of(manifest)) in listed(sound)
+
+
+def test_a_manifest_that_holds_a_leaf_of_no_table(sound: World) -> None:
+    manifest = newest(sound)
+    key = manifest.tables["records"][0].key
+    other = layout.leaf_key("0" * 32)
+    edit(sound, keys_of(manifest), lambda d: d["leaves"].update({other: d["leaves"][key]}))
+    assert ("manifest-wrong", keys_of(manifest)) in listed(sound)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "views.sql"])
+def test_a_missing_or_damaged_manifest_and_views(varied: World, name: str) -> None:
+    key = f"snapshots/{newest(varied).snapshot - 1}/{name}"
+    kind = "manifest" if name == "manifest.json" else "views"
+    text = path(varied, key).read_bytes()
+    path(varied, key).write_bytes(text[:-30])
+    assert (f"{kind}-damaged", key) in listed(varied)
+    path(varied, key).unlink()
+    assert (f"{kind}-missing", key) in listed(varied)
+
+
+def test_any_flipped_bit_of_the_views_is_found(sound: World) -> None:
+    manifest = newest(sound)
+    good = path(sound, layout.views_key(manifest.snapshot)).read_bytes()
+    text = stored(Catalogue(sound.store), manifest)
+    for place in range(0, len(good), 7):
+        flipped = good[:place] + bytes([good[place] ^ 1 << place % 8]) + good[place + 1 :]
+        assert views.fault(manifest, flipped, lambda: text)
+    assert not views.fault(manifest, good, lambda: text)
+
+
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "of-an-older-program"])
+def test_views_that_differ_are_damaged_and_can_be_repaired(sound: World, recorded: bool) -> None:
+    manifest = newest(sound)
+    key = layout.views_key(manifest.snapshot)
+    if not recorded:
+        put(sound, replace(manifest, views=""))
+    good = path(sound, key).read_bytes()
+    assert listed(sound) == set()
+    path(sound, key).write_bytes(b"-- A line more.\n" + good)
+    assert listed(sound) == {("views-damaged", key)}
+    assert listed(sound, repair=True) == {("views-repaired", key)}
+    assert path(sound, key).read_bytes() == good
+    path(sound, key).unlink()
+    assert listed(sound) == {("views-missing", key)}
+    assert listed(sound, repair=True) == {("views-repaired", key)}
+    assert path(sound, key).read_bytes() == good
+    assert listed(sound) == set()
+
+
+def test_views_of_another_program_are_right_by_their_digest(
+    sound: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key = layout.views_key(newest(sound).snapshot)
+    before = path(sound, key).read_bytes()
+    template = tmp_path / "views.sql"
+    template.write_text("-- Another program.\n" + views._TEMPLATE.read_text("utf-8"), "utf-8")
+    monkeypatch.setattr(views, "_TEMPLATE", template)
+    assert listed(sound) == set()
+    path(sound, key).unlink()
+    assert listed(sound, repair=True) == {("views-repaired", key)}
+    assert path(sound, key).read_bytes() == b"-- Another program.\n" + before
+    assert listed(sound) == set()
+
+
+def test_views_stay_where_the_manifest_cannot_give_them(sound: World) -> None:
+    manifest = newest(sound)
+    path(sound, layout.views_key(manifest.snapshot)).write_bytes(b"SELECT 1")
+    path(sound, manifest.tables["records"][0].key).unlink()
+    codes = {code for code, _ in listed(sound, repair=True)}
+    assert codes == {"views-damaged", "leaf-missing"}
+    assert path(sound, layout.views_key(manifest.snapshot)).read_bytes() == b"SELECT 1"
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda d: d.pop("settled"), "pointer-damaged"),
+        (lambda d: d["snapshots"].reverse(), "pointer-damaged"),
+        (lambda d: d.update(snapshots=[]), "pointer-wrong"),
+        (lambda d: d.update(retired=[[5, 6], [1, 2]]), "pointer-wrong"),
+        (lambda d: d.update(retired=[[1, 99]]), "pointer-wrong"),
+        (lambda d: d.update(settled=False), "pointer-unsettled"),
+        (
+            lambda d: d.update(expiry={"snapshots": [3], "until": "2020-01-01T00:00:00Z"}),
+            "expiry-unfinished",
+        ),
+    ],
+    ids=["unsettled", "order", "empty", "retired-order", "retired", "settled", "expiry"],
+)
+def test_an_edited_pointer(varied: World, change: Callable[[Any], None], code: str) -> None:
+    edit(varied, layout.POINTER, change)
+    assert ("pointer-damaged", layout.POINTER) in listed(varied)
+    edit(varied, layout.POINTER, lambda d: d.pop("sha256"))
+    assert (code, layout.POINTER) in listed(varied)
+
+
+def test_a_pointer_to_nowhere_to_the_past_and_to_another_instant(varied: World) -> None:
+    pointer = Catalogue(varied.store).pointer()
+    entry = pointer.entries[-1]
+
+    def pointed(number: int) -> None:
+        entries = (replace(entry, snapshot=number),)
+        path(varied, layout.POINTER).write_bytes(Pointer(entries).to_json())
+
+    pointed(entry.snapshot - 2)
+    assert ("pointer-behind", layout.POINTER) in listed(varied)
+    pointed(99)
+    assert ("manifest-missing", "snapshots/99/manifest.json") in listed(varied)
+    pointed(entry.snapshot - 1)
+    assert ("manifest-wrong", f"snapshots/{entry.snapshot - 1}/manifest.json") in listed(varied)
+    path(varied, layout.POINTER).unlink()
+    assert ("pointer-missing", layout.POINTER) in found(varied)
+    path(varied, layout.POINTER).write_bytes(Pointer().to_json())
+    assert ("pointer-behind", layout.POINTER) in listed(varied)
+    path(varied, layout.POINTER).write_bytes(Pointer(retired=((1, 1),)).to_json())
+    assert ("pointer-wrong", layout.POINTER) in listed(varied)
+
+
+def test_a_retired_snapshot_that_the_pointer_calls_kept(sound: World) -> None:
+    edit(sound, layout.POINTER, lambda d: (d.pop("retired"), d.pop("sha256")))
+    assert ("manifest-missing", "snapshots/1/manifest.json") in listed(sound)
+
+
+@pytest.mark.parametrize(
+    ("number", "outcome"), [(errno.EIO, "found"), (errno.ETIMEDOUT, "raised")], ids=["disk", "way"]
+)
+def test_a_disk_that_fails_is_damage_and_an_unreachable_store_is_none(
+    sound: World, number: int, outcome: str
+) -> None:
+    bad = files(sound, "records")[0].key
+
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError(number, os.strerror(number))
+
+    class Store(FolderStore):
+        def open(self, key: str) -> BinaryIO:
+            return Broken() if key == bad else super().open(key)
+
+    means = Means(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    if outcome == "found":
+        findings = verify(Store(sound.root), means, newest_only=True).findings
+        assert ("file-unreadable", bad) in {(f.code, f.object) for f in findings}
+    else:
+        with pytest.raises(StoreError, match=bad):
+            verify(Store(sound.root), means, newest_only=True)
+
+
+# Files that are whole and lie: only their rows tell.
+
+
+def sets_of(world: World) -> list[tuple[str, pa.Table, list[dict[str, Any]]]]:
+    """Return of each file of sets its key, its rows, and these as they can be changed."""
+    tables = ((file.key, table_of(world, file.key)) for file in files(world, "sets"))
+    return [(key, rows, rows.to_pylist()) for key, rows in tables]
+
+
+def changed(world: World, key: str, rows: pa.Table, values: list[dict[str, Any]]) -> str:
+    return rewritten(world, key, pa.Table.from_pylist(values, rows.schema))
+
+
+def test_sets_with_wrong_counts(sound: World) -> None:
+    """Where sums do not add up that tells; where they do, what the records are."""
+    some = [one for one in sets_of(sound) if any(row["live"] > 1 for row in one[2])]
+    cases = [(name, also) for name in ("records", "live") for also in (False, True)]
+    expected = set()
+    for (name, also), (key, rows, values) in zip(cases, some, strict=False):
+        row = next(row for row in values if row["live"] > 1)
+        # The live ones of a publish are one less, and so are those of the whole set.
+        by = 1 if name == "records" else -1
+        next(one for one in row["counts"] if one["live"])[name] += by
+        if also:
+            row[name] += by
+        new = changed(sound, key, rows, values)
+        what = name if name == "records" else "live records"
+        expected.add((new, f"{row['set_spec']} has N {what} of a publish, not N"))
+        if not also:
+            problem = f"N sets have counts that do not add up, the first {row['set_spec']}"
+            expected.add((new, problem))
+    assert len(expected) == 6
+    assert told(sound, "set-count") == {
+        (key, re.sub("[0-9]+", "N", problem)) for key, problem in expected
+    }
+
+
+def test_sets_with_turns_that_they_cannot_have_taken(sound: World) -> None:
+    left: list[list[int] | None] = [[], None, [1, 2], [3, 2, 1], [0], [999]]
+    expected = {}
+    for key, rows, values in sets_of(sound):
+        wrong = 0
+        for row in values:
+            if left and row["live"] and len(row["turns"]) == 1:
+                row["turns"], wrong = left.pop(), wrong + 1
+        if wrong:
+            expected[changed(sound, key, rows, values)] = wrong
+    assert not left
+    problems = [f for f in verified(sound).findings if f.code == "set-count"]
+    assert {f.object: int(f.problem.split()[0]) for f in problems} == expected
+
+
+def test_a_version_that_forgot_what_its_item_left(world: World) -> None:
+    """The file of the version is named, beside that of the sets whose counts are others."""
+    world.ingest([capture(n, sets=("m:x",)) for n in range(3)])
+    world.publish()
+    world.ingest([capture(0, sets=("m:y",))])
+    world.publish()
+    (key,) = (file.key for file in files(world, "records") if file.groups[0].first == 4)
+    rows = table_of(world, key)
+    assert rows.column("left_sets").to_pylist() == [["m:x"]]
+    new = rewritten(world, key, with_column(rows, "left_sets", [[]]))
+    assert ("set-count", new) in found(world)
+
+
+def test_a_set_that_is_missing(sound: World) -> None:
+    key = files(sound, "sets")[1].key
+    new = rewritten(sound, key, table_of(sound, key).slice(1))
+    manifest = newest(sound)
+    assert ("set-count", keys_of(manifest)) in found(sound)
+    put(sound, replace(manifest, sets=manifest.sets - 1))
+    findings = found(sound)
+    assert {code for code, _ in findings} == {"set-count", "set-range"}
+    assert {key for _, key in findings} <= {new, files(sound, "sets")[0].key}
+
+
+def ranges_of(world: World, change: Callable[[list[Any]], None]) -> str:
+    """Change the ranges of a set that has several; return the file's new key."""
+    for file in files(world, "sets"):
+        rows = table_of(world, file.key)
+        ranges = rows.column("ranges").to_pylist()
+        for one in ranges:
+            if len(one) > 1:
+                change(one)
+                return rewritten(world, file.key, with_column(rows, "ranges", ranges))
+    raise AssertionError("no set has several ranges")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ranges: ranges.pop(),
+        lambda ranges: ranges[0].update(first=ranges[0]["first"] + 1),
+    ],
+    ids=["gone", "late"],
+)
+def test_ranges_that_do_not_hold_the_set(sound: World, change: Callable[[Any], None]) -> None:
+    assert ("set-range", ranges_of(sound, change)) in found(sound)
+
+
+def test_ranges_that_are_empty_and_twice(sound: World) -> None:
+    left: list[Callable[[Any], None]] = [
+        lambda ranges: ranges[-1].update(last=ranges[-1]["first"] - 1),
+        lambda ranges: ranges.append(dict(ranges[-1])),
+    ]
+    expected = {}
+    for key, rows, values in sets_of(sound):
+        wrong = 0
+        for row in values:
+            if left and len(row["ranges"]) > 1:
+                left.pop()(row["ranges"])
+                wrong += 1
+        if wrong:
+            expected[changed(sound, key, rows, values)] = wrong
+    assert not left
+    overlap = [f for f in verified(sound).findings if "are empty or overlap" in f.problem]
+    assert {f.object: int(f.problem.split()[0]) for f in overlap} == expected
+    assert {f.code for f in overlap} == {"set-range"}
+
+
+def test_a_copy_that_differs_and_one_of_another_set(sound: World) -> None:
+    first, *_, last = (file.key for file in files(sound, "copies"))
+    rows = table_of(sound, last)
+    titles = rows.column("title").to_pylist()
+    assert titles[0] is not None
+    titles[0] = "Another"
+    differing = rewritten(sound, last, with_column(rows, "title", titles))
+    rows = table_of(sound, first)
+    listings = rows.column("listing").to_pylist()
+    listings[0] = "collection!"
+    strange = rewritten(sound, first, with_column(rows, "listing", listings))
+    assert {("copy-wrong", differing), ("copy-wrong", strange)} <= found(sound)
+
+
+def test_a_missing_copy(sound: World) -> None:
+    manifest = newest(sound)
+    for file in files(sound, "copies"):
+        rows = table_of(sound, file.key)
+        dead = {p for f in files(sound, "dead") for p in table_of(sound, f.key)[0].to_pylist()}
+        places = rows.column("position").to_pylist()
+        live = [n for n, place in enumerate(places) if place not in dead]
+        if live and len(places) > 1:
+            gone = live[0]
+            new = rewritten(
+                sound, file.key, pa.concat_tables([rows.slice(0, gone), rows.slice(gone + 1)])
+            )
+            findings = found(sound)
+            assert {code for code, _ in findings} == {"copy-missing"}
+            assert {key for _, key in findings} <= {
+                new, *(f.key for f in files(sound, "copies")), keys_of(manifest),
+            }  # fmt: skip
+            return
+    raise AssertionError("no copy is of a listed record")
+
+
+def test_a_missing_row_of_the_look_up(sound: World) -> None:
+    key = files(sound, "lookup")[0].key
+    new = rewritten(sound, key, table_of(sound, key).slice(0, 3))
+    assert ("lookup-missing", new) in found(sound)
+
+
+def test_a_row_of_the_look_up_that_leads_elsewhere(sound: World) -> None:
+    records = {p for f in files(sound, "records") for p in table_of(sound, f.key)[0].to_pylist()}
+    key = files(sound, "lookup")[0].key
+    rows = table_of(sound, key)
+    keys, positions = (rows.column(name).to_pylist() for name in ("key", "position"))
+    row = next(n for n, p in enumerate(positions) if p in records and keys.count(keys[n]) == 1)
+    positions[row] = next(p for n, p in enumerate(positions) if p in records and n != row)
+    new = rewritten(sound, key, with_column(rows, "position", positions))
+    assert {("lookup-wrong", new), ("lookup-missing", new)} <= found(sound)
+
+
+def test_a_missing_row_of_a_url(sound: World) -> None:
+    """Of each run, so that a listed capture is among those that lose theirs."""
+    for file in files(sound, "urls"):
+        rows = table_of(sound, file.key)
+        if len(rows) > 1:
+            rewritten(sound, file.key, rows.slice(0, 1))
+    assert ("url-missing", keys_of(newest(sound))) in found(sound)
+
+
+def test_rows_of_urls_that_lead_elsewhere(sound: World) -> None:
+    keys = [file.key for file in files(sound, "urls") if sum(g.rows for g in file.groups) > 1]
+    expected = set()
+    for key, column in zip(keys[-3:], ("position", "stamp", "surt"), strict=True):
+        rows = table_of(sound, key)
+        values = rows.column(column).to_pylist()
+        values[-1] = values[-1] + ("x" if column == "surt" else 1_000_000)
+        new = rewritten(sound, key, with_column(rows, column, values))
+        expected.add(("url-wrong", new))
+    assert expected <= found(sound)
+
+
+def test_urls_out_of_order(sound: World, evidence: Evidence) -> None:
+    key = files(sound, "urls")[-1].key
+    rows = table_of(sound, key)
+    new = rewritten(sound, key, rows.take([1, 0, *range(2, len(rows))]))
+    assert ("rows-unsorted", new) in examined(evidence, sound, "urls", file_of(sound, new))
+
+
+def test_missing_ties(revisited: World) -> None:
+    """Of each run, so that a listed record is among those that lose theirs."""
+    for table in ("originals", "revisits"):
+        for file in files(revisited, table):
+            rows = table_of(revisited, file.key)
+            if len(rows) > 1:
+                rewritten(revisited, file.key, rows.slice(0, 1))
+    key, behind = keys_of(newest(revisited)), "cannot be found by their keys, the first at N"
+    assert told(revisited, "tie-missing") == {
+        (key, f"N captures {behind}"),
+        (key, f"N revisits {behind}"),
+    }
+
+
+def test_ties_that_lead_elsewhere(revisited: World) -> None:
+    records = {
+        p for f in files(revisited, "records") for p in table_of(revisited, f.key)[0].to_pylist()
+    }
+    expected = set()
+    for table in ("originals", "revisits"):
+        key, rows = next(
+            (file.key, rows)
+            for file in files(revisited, table)
+            for rows in [table_of(revisited, file.key)]
+            if records.intersection(rows.column("position").to_pylist())
+        )
+        keys = [key + 1 for key in rows.column("key").to_pylist()]
+        new = rewritten(revisited, key, with_column(rows, "key", keys))
+        expected.add(("tie-wrong", new))
+    assert expected <= found(revisited)
+
+
+def test_a_revisit_of_what_is_not_there(revisited: World) -> None:
+    for file in files(revisited, "records"):
+        rows = table_of(revisited, file.key)
+        referring = rows.column("refers_to").to_pylist()
+        if any(referring):
+            others = [value and value[:-1] + "-" for value in referring]
+            new = rewritten(revisited, file.key, with_column(rows, "refers_to", others))
+            assert ("revisit-wrong", new) in found(revisited)
+            return
+    raise AssertionError("there is no revisit")
+
+
+@pytest.mark.parametrize("name", ["revisits", "unresolved"])
+def test_a_wrong_count_of_revisits(revisited: World, name: str) -> None:
+    manifest = newest(revisited)
+    put(revisited, replace(manifest, **{name: getattr(manifest, name) + 1}))
+    assert ("records-count", keys_of(manifest)) in found(revisited)
+
+
+def test_a_missing_row_of_the_dead(sound: World) -> None:
+    records = {p for f in files(sound, "records") for p in table_of(sound, f.key)[0].to_pylist()}
+    for file in files(sound, "dead"):
+        rows = table_of(sound, file.key)
+        alive = [place not in records for place in rows.column("position").to_pylist()]
+        if not all(alive) and rows.num_rows > 1:
+            kept = rows.filter(pa.array(alive)) if any(alive) else rows.slice(1)
+            new = rewritten(sound, file.key, kept)
+            findings = found(sound)
+            assert "dead-missing" in {code for code, _ in findings}
+            assert {key for code, key in findings if code == "dead-missing"} <= {
+                new, *(f.key for f in files(sound, "dead")),
+            }  # fmt: skip
+            return
+    raise AssertionError("nothing is superseded")
+
+
+def test_positions_out_of_order_and_twice(sound: World, evidence: Evidence) -> None:
+    key = files(sound, "records")[0].key
+    rows = table_of(sound, key)
+    positions = rows.column("position").to_pylist()
+    swapped = [positions[0], positions[2], positions[1], *positions[3:]]
+    new = rewritten(sound, key, with_column(rows, "position", swapped))
+    assert ("rows-unsorted", new) in examined(evidence, sound, "records", file_of(sound, new))
+    twice = [positions[0], positions[1], positions[1], *positions[3:]]
+    new = rewritten(sound, new, with_column(rows, "position", twice))
+    assert ("rows-unsorted", new) in examined(evidence, sound, "records", file_of(sound, new))
+
+
+def test_a_position_of_another_sequence_and_a_listed_one_among_the_dead(sound: World) -> None:
+    key = files(sound, "records")[-1].key
+    rows = table_of(sound, key)
+    sequences = [1, *rows.column("sequence").to_pylist()[1:]]
+    foreign = rewritten(sound, key, with_column(rows, "sequence", sequences))
+    key = files(sound, "dead")[-1].key
+    rows = table_of(sound, key)
+    positions = [*rows.column("position").to_pylist()[:-1], newest(sound).last_position]
+    listing = rewritten(sound, key, with_column(rows, "position", positions))
+    assert {("position-wrong", foreign), ("dead-wrong", listing)} <= found(sound)
+
+
+def test_a_tombstone_with_metadata(sound: World, evidence: Evidence) -> None:
+    for file in files(sound, "records"):
+        rows = table_of(sound, file.key)
+        deleted = rows.column("deleted").to_pylist()
+        if any(deleted):
+            titles = ["left" if gone else None for gone in deleted]
+            new = rewritten(sound, file.key, with_column(rows, "title", titles))
+            file = file_of(sound, new)
+            assert ("tombstone-full", new) in examined(evidence, sound, "records", file)
+            return
+    raise AssertionError("there is no tombstone")
+
+
+def test_an_item_that_is_listed_under_another_name(sound: World) -> None:
+    key = files(sound, "records")[-1].key
+    rows = table_of(sound, key)
+    names = rows.column("identifier").to_pylist()
+    new = rewritten(sound, key, with_column(rows, "identifier", ["oai:b.cz:x", *names[1:]]))
+    codes = {code for code, _ in found(sound)}
+    assert "lookup-wrong" in codes
+    assert "lookup-missing" in codes
+    assert new in {f.key for f in files(sound, "records")}
+
+
+# What is merely left over.
+
+
+def test_what_is_left_over_is_noted(sound: World) -> None:
+    orphan = layout.data_key("records", "0" * 32)
+    leaf = layout.leaf_key("0" * 32)
+    for key in (orphan, leaf, "snapshots/77/views.sql", "intake/run-x/captures-1.parquet"):
+        path(sound, key).parent.mkdir(parents=True, exist_ok=True)
+        path(sound, key).write_bytes(b"x")
+    (sound.root / ".tmp").mkdir(exist_ok=True)
+    (sound.root / ".tmp" / "abc").write_bytes(b"x")
+    for name in ("begun.json", "parts/1/readings.json"):
+        (sound.root / ".tmp/ingest-1" / name).parent.mkdir(parents=True, exist_ok=True)
+        (sound.root / ".tmp/ingest-1" / name).write_bytes(b"x")
+    left = {("intake-unfinished", "intake/run-x/"), ("temporary", ".tmp/abc")}
+    left |= {("ingest-unfinished", ".tmp/ingest-1/")}
+    assert listed(sound) == left  # what is young may belong to a publish in progress
+    for key in (orphan, leaf, "snapshots/77/views.sql"):
+        os.utime(path(sound, key), (0, 0))
+    old = {("orphan", orphan), ("orphan", leaf), ("orphan", "snapshots/77/views.sql")}
+    assert listed(sound) == left | old
+    assert not verified(sound, Sample(0, 1)).damaged
+    assert found(sound, newest_only=True, sample=Sample(0, 1)) == left
+
+
+def test_a_damaged_intake(sound: World) -> None:
+    path(sound, "intake/run-x/run.json").parent.mkdir(parents=True)
+    path(sound, "intake/run-x/run.json").write_bytes(b"{")
+    assert listed(sound) == {("intake-damaged", "intake/run-x/run.json")}
+
+
+def test_what_is_expired_meanwhile_is_no_damage(sound: World) -> None:
+    sound.clock.sleep(100)
+
+    class Expiring(FolderStore):
+        def open(self, key: str) -> Any:
+            if Catalogue(sound.store).pointer().retired[-1][1] < newest(sound).snapshot - 1:
+                sound.expire(keep=1)
+            return super().open(key)
+
+    means = Means(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    done = verify(Expiring(sound.root), means)
+    assert not done.damaged
+    assert found(sound) == set()
+
+
+def test_every_code_has_a_kind_and_a_remedy() -> None:
+    assert {kind for kind, _ in CODES.values()} == {DAMAGE, "note"}
+    assert all(remedy for _, remedy in CODES.values())

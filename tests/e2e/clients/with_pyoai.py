@@ -1,0 +1,48 @@
+"""Harvests with oaiharvest, or with the module `oaipmh` alone. See tests/e2e/test_harvesters.py.
+
+oaiharvest brings pyoai, which is an older `oaipmh`; which one is found is a matter of PYTHONPATH.
+"""
+
+import json
+import sys
+from datetime import datetime
+from typing import Any
+
+from oaipmh.client import Client
+from oaipmh.error import NoRecordsMatchError
+from oaipmh.metadata import MetadataRegistry, oai_dc_reader
+
+registry = MetadataRegistry()
+registry.registerReader("oai_dc", oai_dc_reader)
+
+
+def given(selection: dict[str, str]) -> dict[str, Any]:
+    names = {"from": "from_"}
+    return {
+        names.get(name, name): value if name == "set" else datetime.fromisoformat(value[:-1])
+        for name, value in selection.items()
+    }
+
+
+def records(url: str, selection: dict[str, Any]) -> Any:
+    if sys.argv[2] == "oaiharvest":
+        from oaiharvest.harvest import OAIHarvester
+
+        return OAIHarvester(registry)._listRecords(url, **selection)
+    return Client(url, registry).listRecords(metadataPrefix="oai_dc", **selection)
+
+
+def harvested(url: str, selection: dict[str, Any]) -> list[list[Any]]:
+    try:
+        return [
+            [h.identifier(), bool(h.isDeleted()), h.setSpec(), m and m.getField("title")]
+            for h, m, _ in records(url, selection)
+        ]
+    except NoRecordsMatchError:
+        return []
+
+
+url = sys.argv[1]
+lists = [harvested(url, given(selection)) for selection in json.load(sys.stdin)]
+sets = [row[0] for row in Client(url, registry).listSets()]
+json.dump({"lists": lists, "sets": sets}, sys.stdout)

@@ -1,0 +1,113 @@
+"""Whole runs of the command line, and a server over what they publish."""
+
+import io
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from builder.cli import main
+from builder.serve.server import LocalServer
+from builder.store.folder import FolderStore
+from functions.config import configuration
+from functions.oai.handler import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
+from tests.clock import CLOCK, surrounded
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+ARCHIVES = SHARED / "webarchive"
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def sheaf(*arguments: object) -> Result:
+    """Carry out the command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main([str(argument) for argument in arguments], surrounded)
+        except SystemExit as exit_:
+            code = int(exit_.code or 0)
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+def warc(path: Path, pages: dict[str, bytes], date: str = "2007-11-05T12:00:00Z") -> Path:
+    """Write a WARC with a response for each page."""
+    with path.open("wb") as out:
+        writer = WARCWriter(out, gzip=True)
+        for url, body in pages.items():
+            headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], "HTTP/1.1")
+            record = writer.create_warc_record(
+                url, "response", io.BytesIO(body), http_headers=headers,
+                warc_headers_dict={"WARC-Date": date},
+            )  # fmt: skip
+            writer.write_record(record)
+    return path
+
+
+@dataclass
+class Home:
+    """A folder with a configuration and a store, as a person has it."""
+
+    folder: Path
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "sheaf.toml"
+
+    def __call__(self, command: str, *arguments: object) -> Result:
+        return sheaf(command, "--config", self.config, *arguments)
+
+    @contextmanager
+    def served(self, **settings: str) -> Iterator[str]:
+        """Serve the store; give the base URL of OAI-PMH."""
+        values = configuration.parse(self.config.read_text(), settings).seen_from(self.folder)
+        repository = DuckRepository(FolderStore(self.folder / "store"))
+        application = Application(repository, values, CLOCK.now)
+        server = LocalServer(application.unpacked, "127.0.0.1", 0, threads=2)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            yield f"{server.url}/oai"
+        finally:
+            server.close()
+            thread.join()
+            repository.close()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return make_home(tmp_path / "home")
+
+
+@pytest.fixture(scope="module")
+def lasting_home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return make_home(tmp_path_factory.mktemp("home"))
+
+
+def make_home(folder: Path) -> Home:
+    result = sheaf(
+        "init", folder, "--name", "An archive", "--email", "a@b.cz", "--namespace", "b.cz"
+    )
+    assert result.code == 0, result.err
+    config = folder / "sheaf.toml"
+    # Nobody waits for it, so that it may be long enough for the busiest machine: one that comes too
+    # late leaves a snapshot more.
+    config.write_text(config.read_text().replace("# lead = 2", "lead = 5"))
+    return Home(folder)

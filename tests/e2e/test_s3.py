@@ -1,0 +1,407 @@
+"""The whole way over a bucket: the commands as processes, outages, and what a page costs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from builder.snapshot import query as question
+from functions.config import configuration
+from functions.oai.handler import Application
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.snapshot import layout
+from functions.snapshot.errors import StoreError
+from functions.snapshot.pointer import Pointer
+from functions.snapshot.witness import Witness
+from functions.store.bucket import BucketReader
+from functions.store.catalog import Catalogue
+from functions.store.connection import Connection
+from tests.bucket import Bucket, fresh
+from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
+from tests.proxy import Answer, Proxy, always, for_seconds, proxied
+
+Make = Callable[..., Bucket]
+PAGES = {f"http://a{n % 5}.cz/{n}": f"<title>Page {n}</title>".encode() for n in range(40)}
+TOKEN = re.compile(r"<resumptionToken[^>]*>([^<]+)</resumptionToken>")
+PREFIX = "metadataPrefix=oai_dc"
+
+
+class Bucketed(Home):
+    """A home whose store is a bucket."""
+
+    def __init__(self, folder: Path, bucket: Bucket, endpoint: str | None = None) -> None:
+        super().__init__(make_home(folder).folder)
+        self.bucket = bucket
+        self.variables = dict(bucket.environment)
+        if endpoint is not None:
+            self.variables["SHEAF_STORE_ENDPOINT"] = endpoint
+        self.variables["XDG_CACHE_HOME"] = str(folder / "cache")
+        text = self.config.read_text().replace('# uri = "store"', f'uri = "{bucket.uri}"')
+        assert bucket.uri in text
+        self.config.write_text(text)
+
+    def __call__(self, command: str, *arguments: object, **settings: str) -> Result:
+        """Carry out a command in this process."""
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {**self.variables, **settings}.items():
+                patch.setenv(name, value)
+            return super().__call__(command, *arguments)
+
+    def line(self, command: str, *arguments: object) -> list[str]:
+        config = ["--config", str(self.config)]
+        return [sys.executable, "-m", "builder.cli", command, *config, *map(str, arguments)]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **self.variables}
+
+    def published(self, path: Path, pages: dict[str, bytes], *others: Path) -> None:
+        files = map(str, (warc(path, pages), *others))
+        for command in (["ingest", "--jobs", "1", *files], ["publish"]):
+            result = self(*command)
+            assert result.code == 0, result.err
+
+
+class Processes(Bucketed):
+    """The same, where each command is a process of its own."""
+
+    def __call__(self, command: str, *arguments: object, **settings: str) -> Result:
+        done = subprocess.run(
+            self.line(command, *arguments),
+            env={**self.environment, **settings},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Result(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def proxy(moto_server: str) -> Iterator[Proxy]:
+    with proxied(moto_server) as one:
+        yield one
+
+
+@pytest.fixture
+def home(tmp_path: Path, make_bucket: Make, proxy: Proxy) -> Bucketed:
+    """Give a home whose commands reach their bucket through the proxy."""
+    return Bucketed(tmp_path / "home", make_bucket(), proxy.url)
+
+
+@pytest.fixture(scope="module")
+def original(moto_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
+    """Give a bucket in which the pages are published, which is only read."""
+    folder = tmp_path_factory.mktemp("original")
+    bucket = fresh(moto_server)
+    Bucketed(folder / "home", bucket).published(folder / "one.warc.gz", PAGES)
+    yield bucket
+    bucket.close()
+
+
+@pytest.fixture
+def published(tmp_path: Path, original: Bucket, proxy: Proxy) -> Bucketed:
+    """Give a home whose commands reach the bucket of published pages through the proxy."""
+    return Bucketed(tmp_path / "home", original, proxy.url)
+
+
+class Served:
+    """The handler over a bucket, asked without a server before it."""
+
+    def __init__(self, bucket: Bucket, endpoint: str, limit: int = 64 << 20) -> None:
+        text = '[repository]\nnamespace = "b.cz"\n[pages]\nrecords = 4\nidentifiers = 4\n'
+        connection = Connection(endpoint=endpoint, retry_seconds=0.3)
+        self.reader = BucketReader(bucket._address, connection, bucket.environment, limit)
+        self.repository = DuckRepository(self.reader)
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self.application = Application(
+            self.repository, configuration.parse(text, {}), lambda: self.now()
+        )
+
+    def ask(self, query: str) -> tuple[int, str, dict[str, str]]:
+        answer = self.application(
+            {
+                "version": "2.0",
+                "rawPath": "/oai",
+                "rawQueryString": query,
+                "headers": {"host": "b.cz"},
+                "requestContext": {"http": {"method": "GET"}},
+            }
+        )
+        return answer["statusCode"], answer["body"], answer["headers"]
+
+    def harvest(self) -> list[str]:
+        """Return the headers' identifiers, with ! before those of tombstones."""
+        found: list[str] = []
+        query = f"verb=ListRecords&{PREFIX}"
+        while True:
+            status, body, _ = self.ask(query)
+            assert status == 200, body
+            found += [
+                ("!" if "deleted" in attributes else "") + name
+                for attributes, name in re.findall(
+                    r"<header([^>]*)>\s*<identifier>([^<]+)</identifier>", body
+                )
+            ]
+            token = TOKEN.search(body)
+            if token is None:
+                return found
+            query = f"verb=ListRecords&resumptionToken={quote(token[1])}"
+
+    def close(self) -> None:
+        self.repository.close()
+        self.reader.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    made: list[Served] = []
+
+    def make(*arguments: Any) -> Served:
+        made.append(Served(*arguments))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("server", "kind"), [("moto_server", Bucketed), ("weed_server", Processes)]
+)
+def test_every_command_over_a_bucket(
+    server: str, kind: type[Bucketed], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """As processes over the one server, in this process over the other."""
+    bucket = fresh(request.getfixturevalue(server))
+    home = kind(tmp_path / "home", bucket)
+    two = warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"})
+    home.published(tmp_path / "one.warc.gz", PAGES, two)
+    status = home("status", "--json", "--store", bucket.uri).json
+    assert (status["snapshot"]["records"], status["intake"]) == (41, [])
+    withdrawn = home("withdraw", "--url-prefix", "http://a1.cz/", "--reason", "x", "--json").json
+    assert withdrawn["withdrawn"] == 8
+    rows = home("query", "SELECT count(*) AS n, count(DISTINCT warc_filename) AS f FROM captures")
+    assert rows.out == "n,f\n33,2\n"
+    # What the pointer names stays for a minute.
+    expired = home("expire", "--keep", "1", "--json")
+    assert expired.code == 0, expired.err
+    served = Served(bucket, bucket.endpoint)
+    records = served.harvest()
+    served.close()
+    assert len(records) == 41
+    assert len([r for r in records if r.startswith("!")]) == 8
+    assert [k for k in bucket.keys("") if k.startswith(layout.INTAKE)] == []
+    bucket.close()
+
+
+def test_init_names_a_bucket_and_gives_it_an_id(
+    tmp_path: Path, home: Bucketed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = home("init", "--store", home.bucket.uri)
+    assert made.code == 2  # it is there already
+    for name, value in home.bucket.environment.items():
+        monkeypatch.setenv(name, value)
+    config = tmp_path / "other.toml"
+    assert sheaf("init", "--config", config, "--store", home.bucket.uri).code == 0
+    assert f'\nuri = "{home.bucket.uri}"\n' in config.read_text()
+    given = Pointer.from_json(home.bucket.read(layout.POINTER))
+    assert given.store == Witness.from_json(home.bucket.read(layout.WITNESS)).store != ""
+    again = tmp_path / "again.toml"
+    assert sheaf("init", "--config", again, "--store", home.bucket.uri).code == 0
+    assert Pointer.from_json(home.bucket.read(layout.POINTER)) == given
+
+
+def test_plain_duckdb_reads_a_copy_from_anywhere(published: Bucketed, tmp_path: Path) -> None:
+    """As it reads the bucket itself, by httpfs: the variable names the root."""
+    copy = tmp_path / "it's a copy"
+    for key in published.bucket.keys(""):
+        path = copy / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(published.bucket.read(key))
+    program = (
+        "import duckdb, sys; c = duckdb.connect();"
+        "c.execute('SET VARIABLE root = ?', [sys.argv[1] + '/']);"
+        "c.execute(open(sys.argv[1] + '/snapshots/1/views.sql').read());"
+        "print(c.execute('SELECT count(*) FROM captures').fetchone())"
+    )
+    line = [sys.executable, "-c", program, str(copy)]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(40,)"
+
+
+def test_a_question_fetches_the_tables_that_it_reads(published: Bucketed, proxy: Proxy) -> None:
+
+    def asked(sql: str) -> tuple[Result, set[str]]:
+        proxy.seen.clear()
+        result = published("query", sql)
+        data = [s.key for s in proxy.seen if "/records/" in s.key]
+        return result, {key.split("/")[2] for key in data}
+
+    result, read = asked("SELECT set_spec, records FROM sets ORDER BY ALL LIMIT 1")
+    assert (result.out, read) == ("set_spec,records\ndomain,40\n", {"sets"})
+    assert asked("SELECT count(*) FROM captures")[1] == {"records"}
+    assert asked("SHOW TABLES")[1] == set()
+    assert asked("WITH captures AS (SELECT 1 AS x) FROM captures")[1] == set()
+    pivoted, read = asked("SELECT 1; CREATE TEMP TABLE t AS FROM sets; PIVOT t ON set_spec")
+    assert pivoted.code == 0
+    assert read == {"sets"}
+    hidden, read = asked("SELECT 1; PIVOT query_table('s' || 'ets') ON set_spec")
+    assert hidden.code == 2
+    assert "sets: name this view in the statement" in hidden.err
+    assert read == set()
+    built = "SELECT count(*) AS n FROM query('FROM cap' || 'tures')"
+    hidden, read = asked(built)
+    assert (hidden.code, hidden.out, read) == (2, "", set())
+    assert "records: name this view in the statement" in hidden.err
+    assert asked(f"{built} -- captures")[0].out == "n\n40\n"
+    derived = (
+        "CREATE VIEW html AS FROM captures WHERE fetch_status = 200; FROM html SELECT count(*)"
+    )
+    assert asked(derived)[0].out.splitlines()[1] == "40"
+
+
+def test_a_question_that_the_disk_is_too_small_for_is_told(published: Bucketed) -> None:
+    catalogue = Catalogue(published.bucket)
+    manifest = catalogue.manifest(1)
+    (leaf,) = manifest.tables["sets"]
+    huge = replace(manifest, tables={**manifest.tables, "sets": (replace(leaf, bytes=1 << 60),)})
+    with pytest.raises(StoreError, match=r"take 1,152,921,504,606,846,976 bytes, and .* TMPDIR"):
+        question.statements(published.bucket, huge, {"sets"})
+    assert "set_spec" in question.statements(published.bucket, huge, {"records"})
+
+
+def test_a_publish_goes_through_a_spell_of_503(
+    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
+) -> None:
+    home("ingest", warc(tmp_path / "one.warc.gz", PAGES))
+    proxy.fault = for_seconds(2, Answer(503, "SlowDown"))
+    published = home("publish")
+    assert published.code == 0, published.err
+    assert [s for s in proxy.seen if s.method == "PUT"]
+    home("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"<title>New</title>"}))
+    proxy.seen.clear()
+    proxy.fault = lambda seen: Answer(503, "SlowDown") if seen.number % 3 == 0 else None
+    published = home("publish")
+    assert published.code == 0, published.err
+    proxy.fault = lambda seen: None
+    records = serve(home.bucket, proxy.url).harvest()
+    assert len(records) == len(set(records)) == 41
+
+
+def test_a_publish_that_may_not_write_shows_nothing(
+    home: Bucketed, proxy: Proxy, tmp_path: Path, serve: Callable[..., Served]
+) -> None:
+    home.published(tmp_path / "one.warc.gz", PAGES)
+    before = home.bucket.read(layout.POINTER)
+    home("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
+    for key in ("records/", "current.json"):
+        proxy.fault = lambda seen, key=key: (
+            Answer(403, "AccessDenied") if seen.method == "PUT" and key in seen.key else None
+        )
+        refused = home("publish")
+        assert refused.code == 2
+        (line,) = [line for line in refused.err.splitlines() if line.startswith("sheaf:")]
+        assert "s3:PutObject" in line
+        assert home.bucket.read(layout.POINTER) == before
+        assert len(serve(home.bucket, proxy.url).harvest()) == 40
+    proxy.fault = lambda seen: None
+    assert home("publish", "--json").json["new"] == 1
+    assert len(serve(home.bucket, proxy.url).harvest()) == 41
+
+
+def test_an_outage_is_a_503_and_passes(
+    published: Bucketed, proxy: Proxy, serve: Callable[..., Served]
+) -> None:
+    served = serve(published.bucket, proxy.url)
+    status, body, _ = served.ask(f"verb=ListRecords&{PREFIX}")
+    token = TOKEN.search(body)
+    assert token is not None
+    more = f"verb=ListRecords&resumptionToken={quote(token[1])}"
+
+    proxy.fault = always(Answer(503, "SlowDown"))
+    assert served.ask(more)[0] == 200  # its row group was read with the first page
+    late = datetime.now(UTC).timestamp() + 60
+    served.now = lambda: datetime.fromtimestamp(late, UTC)  # the pointer is to be read anew
+    assert served.ask(more)[0] == 200
+    assert served.ask("verb=Identify")[0] == 200
+    status, body, headers = served.ask(f"verb=ListRecords&{PREFIX}&set=domain:cz:a1")
+    assert (status, headers["Retry-After"]) == (503, "30")
+    assert "SlowDown" not in body
+    new = serve(published.bucket, proxy.url)
+    assert new.ask("verb=Identify")[0] == 503
+
+    proxy.fault = lambda seen: None
+    assert new.ask("verb=Identify")[0] == 200
+    assert served.ask(f"verb=ListRecords&{PREFIX}&set=domain:cz:a1")[0] == 200
+    assert len(served.harvest()) == 40
+
+
+def test_serving_ends_and_leaves_nothing(published: Bucketed, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = subprocess.Popen(
+        published.line("serve", "--port", "0", "--json"),
+        env={**published.environment, "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        text = ""
+        while not text.endswith("}\n"):
+            text += process.stdout.readline()
+        url = json.loads(text)["oai"]
+        with urllib.request.urlopen(f"{url}?verb=ListRecords&{PREFIX}") as answer:
+            assert answer.read().count(b"<header>") == 40
+        assert list(scratch.glob("sheaf-cache-*"))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        process.stdout.close()
+    assert list(scratch.glob("sheaf-cache-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"SHEAF_STORE_ENDPOINT": "http://127.0.0.1:9"}, "cannot be reached"),
+        ({"SHEAF_STORE_URI": "s3://no-such-bucket/x"}, "there is no such bucket"),
+        ({"SHEAF_STORE_ENDPOINT": "ftp://x"}, "store.endpoint (SHEAF_STORE_ENDPOINT) is"),
+        ({"SHEAF_STORE_ENDPOINT": "http://me:hidden@x"}, "store.endpoint (SHEAF_STORE_ENDPOINT)"),
+        ({"AWS_ACCESS_KEY_ID": "", "AWS_PROFILE": "nobody"}, "have no such profile"),
+    ],
+)
+@pytest.mark.parametrize("command", ["status", "publish", "serve"])
+def test_what_is_wrong_with_a_bucket_is_one_line(
+    home: Bucketed, command: str, settings: dict[str, str], said: str
+) -> None:
+    result = home(command, **{"SHEAF_STORE_RETRY_SECONDS": "0", **settings})
+    assert result.code == 2
+    assert said in result.err
+    assert result.err.count("\n") == 1
+    assert "hidden" not in result.err
+    assert home.bucket.environment["AWS_SECRET_ACCESS_KEY"] not in result.err
+
+
+def test_ingest_looks_for_the_store_before_it_reads(
+    home: Bucketed, proxy: Proxy, tmp_path: Path
+) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    proxy.fault = always(Answer(403, "AccessDenied"))
+    refused = home("ingest", path)
+    assert refused.code == 2
+    assert "no permission" in refused.err
+    assert [s.key.rpartition("/")[2] for s in proxy.seen] == [layout.POINTER]

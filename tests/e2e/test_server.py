@@ -1,0 +1,464 @@
+"""The local server over real HTTP: its limits, and the access log."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection, HTTPResponse
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from sickle import Sickle
+
+from builder.serve.access_log import LogFile
+from builder.serve.server import LocalServer
+from functions.oai.handler import Application
+from functions.snapshot.errors import StoreUnavailable
+from functions.snapshot.pointer import Pointer
+from tests.e2e.conftest import Home, make_home, warc
+from tests.functions.oai.client import configured
+from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.oai.validity import codes, valid
+
+SECONDS = 20
+"""How long a test waits for what should take no time."""
+
+
+def filled() -> MemoryRepository:
+    repository = MemoryRepository()
+    hour = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+    repository.publish({"oai:example.org:1": capture("http://a.cz/")}, hour)
+    return repository
+
+
+@contextmanager
+def listening(repository: MemoryRepository, **settings: Any) -> Iterator[tuple[str, int]]:
+    """Serve as `sheaf serve` does; give host and port."""
+    configuration = configured(**settings)
+    application = Application(repository, configuration, lambda: datetime.now(UTC))
+    threads = configuration["serve.concurrent"] + 1
+    server = LocalServer(application.unpacked, "127.0.0.1", 0, threads)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    address = urlsplit(server.url)
+    assert address.hostname is not None
+    assert address.port is not None
+    try:
+        yield address.hostname, address.port
+    finally:
+        server.close()
+        thread.join()
+
+
+def asked(
+    address: tuple[str, int], target: str, method: str = "GET", **options: Any
+) -> tuple[HTTPResponse, bytes]:
+    connection = HTTPConnection(*address, timeout=SECONDS)
+    try:
+        connection.request(method, target, **options)
+        response = connection.getresponse()
+        return response, response.read()
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("places", [1, 4])
+def test_one_slow_request_too_many_is_refused_while_the_others_are_answered(places: int) -> None:
+    repository, refused = filled(), threading.Event()
+    begun = threading.Semaphore(0)
+    pointer = repository.pointer
+
+    def slow() -> Pointer:
+        begun.release()
+        assert refused.wait(SECONDS)
+        return pointer()
+
+    repository.pointer = slow  # type: ignore[method-assign]
+    with listening(repository, serve_concurrent=places) as address:
+        ask = lambda: asked(address, "/oai?verb=Identify")[0]  # noqa: E731
+        with ThreadPoolExecutor(places) as pool:
+            answers = [pool.submit(ask) for _ in range(places)]
+            assert all(begun.acquire(timeout=SECONDS) for _ in answers)
+            started = time.monotonic()
+            extra, body = asked(address, "/oai?verb=Identify")
+            waited = time.monotonic() - started
+            refused.set()
+            statuses = [answer.result().status for answer in answers]
+        assert ask().status == 200
+    assert (extra.status, extra.headers["Retry-After"]) == (503, "30")
+    assert extra.headers["Access-Control-Allow-Origin"] == "*"
+    assert b"Too many" in body
+    assert waited < SECONDS / 2
+    assert statuses == [200] * places
+
+
+def test_many_too_many_are_all_told_at_once() -> None:
+    repository, refused = filled(), threading.Event()
+    pointer = repository.pointer
+
+    def slow() -> Pointer:
+        assert refused.wait(SECONDS)
+        return pointer()
+
+    repository.pointer = slow  # type: ignore[method-assign]
+    with listening(repository, serve_concurrent=2) as address, ThreadPoolExecutor(40) as pool:
+        answers = [pool.submit(asked, address, "/oai?verb=Identify") for _ in range(40)]
+        end = time.monotonic() + SECONDS
+        while sum(a.done() for a in answers) < 38 and time.monotonic() < end:
+            time.sleep(0.01)
+        told = sum(a.done() for a in answers)
+        refused.set()
+        statuses = sorted(a.result()[0].status for a in answers)
+    assert told == 38
+    assert statuses == [200] * 2 + [503] * 38
+
+
+def test_a_harvester_asks_again_when_it_was_told_to() -> None:
+    repository, times = filled(), []
+    pointer = repository.pointer
+
+    def busy() -> Pointer:
+        times.append(time.monotonic())
+        if len(times) < 3:
+            raise StoreUnavailable("not now")
+        return pointer()
+
+    repository.pointer = busy  # type: ignore[method-assign]
+    with listening(repository, serve_retry_seconds=1) as (host, port):
+        records = Sickle(f"http://{host}:{port}/oai", max_retries=5, default_retry_after=60)
+        assert [r.header.identifier for r in records.ListRecords(metadataPrefix="oai_dc")] == [
+            "oai:example.org:1"
+        ]
+    # Not the default, nor at once; how much later than told depends on what else runs here.
+    assert all(0.9 < b - a < 30 for a, b in pairwise(times[:3]))
+    assert len(times) >= 3
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[tuple[str, int]]:
+    with listening(filled()) as address:
+        yield address
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def test_a_server_ends_though_a_client_keeps_its_connection() -> None:
+    nothing = {"statusCode": 204, "headers": {}, "body": b""}
+    server = LocalServer(lambda event: nothing, "127.0.0.1", 0, threads=1)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    idle = HTTPConnection(server.url.removeprefix("http://"), timeout=SECONDS)
+    idle.request("GET", "/")
+    assert idle.getresponse().status == 204
+    server.close()
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+    idle.close()
+
+
+@pytest.mark.parametrize("length", [60_000, 70_000, 200_000])
+def test_a_long_address_is_answered_by_the_protocol(address: tuple[str, int], length: int) -> None:
+    response, body = asked(address, "/oai?verb=Identify&x=" + "x" * length)
+    assert response.status == 200
+    assert codes(valid(body)) == ["badArgument"]
+
+
+@pytest.mark.parametrize("length", [60_000, 70_000, 1_000_000])
+def test_a_long_form_is_answered_by_the_protocol(address: tuple[str, int], length: int) -> None:
+    form = "verb=Identify&x=" + "x" * length
+    response, body = asked(address, "/oai", "POST", body=form, headers=FORM)
+    assert response.status == 200
+    assert codes(valid(body)) == ["badArgument"]
+
+
+def sent(address: tuple[str, int], parts: Iterator[bytes]) -> bytes:
+    """Send bytes until the server has had enough; return what it says until it hangs up."""
+    with socket.create_connection(address, timeout=SECONDS) as connection:
+        try:
+            for part in parts:
+                connection.sendall(part)
+        except OSError:
+            pass  # it answered and hung up
+        received = b""
+        try:
+            while data := connection.recv(65_536):
+                received += data
+        except ConnectionResetError:
+            pass
+    return received
+
+
+START = b"POST /oai HTTP/1.1\r\nHost: a\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+
+
+def endless(head: bytes, part: bytes) -> Callable[[], Iterator[bytes]]:
+    def parts() -> Iterator[bytes]:
+        yield head
+        for _ in range(400):
+            yield part
+
+    return parts
+
+
+BEYOND = {
+    "address": endless(b"GET /oai?verb=", b"x" * 10_000),
+    "header": endless(b"GET /oai HTTP/1.1\r\nX: ", b"x" * 10_000),
+    "headers": endless(b"GET /oai HTTP/1.1\r\n", b"X: y\r\n" * 2_000),
+    "body": endless(START + b"Content-Length: 4000000\r\n\r\n", b"x" * 10_000),
+    "claim": lambda: iter([START + b"Content-Length: 99999999999\r\n\r\n"]),
+    "chunks": endless(
+        START + b"Transfer-Encoding: chunked\r\n\r\n", b"2710\r\n" + b"x" * 10_000 + b"\r\n"
+    ),
+    "nonsense": lambda: iter([b"\x16\x03\x01\x02\x00\r\n\r\n"]),
+    "length": lambda: iter([START + b"Content-Length: -1\r\n\r\n"]),
+    "digits": lambda: iter([START + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n"]),
+    "lengths": lambda: iter([START + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n"]),
+    "host": lambda: iter([b"GET /oai HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"]),
+    "same host": lambda: iter([b"GET /oai HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"]),
+    "target": lambda: iter([b"GET http://[/oai HTTP/1.1\r\nHost: a\r\n\r\n"]),
+    "coding": lambda: iter([START + b"Transfer-Encoding: x\r\n\r\n"]),
+}
+
+
+@pytest.mark.parametrize("what", BEYOND)
+def test_what_the_server_does_not_take_is_refused_at_once(
+    address: tuple[str, int], what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    started = time.monotonic()
+    said = sent(address, BEYOND[what]())
+    # One that is still sending when the server hangs up may lose the answer.
+    assert said.split(b" ")[1:2] in ([], [b"400"], [b"413"], [b"431"], [b"501"])
+    assert said or what in ("address", "header", "headers", "body", "chunks")
+    assert b"Traceback" not in said
+    assert "Traceback" not in caplog.text
+    assert time.monotonic() - started < SECONDS / 2
+    assert asked(address, "/oai?verb=Identify")[0].status == 200
+
+
+def test_http_over_the_wire(address: tuple[str, int]) -> None:
+    get, body = asked(address, "/oai?verb=Identify")
+    head, nothing = asked(address, "/oai?verb=Identify", "HEAD")
+    assert (head.status, nothing) == (200, b"")
+    volatile = {"Date"}
+    assert {k: v for k, v in head.getheaders() if k not in volatile} == {
+        k: v for k, v in get.getheaders() if k not in volatile
+    }
+    assert get.headers["Content-Length"] == str(len(body))
+    held = {"If-None-Match": get.headers["ETag"]}
+    same, nothing = asked(address, "/oai?verb=Identify", headers=held)
+    assert (same.status, nothing) == (304, b"")
+    assert same.headers["ETag"] == get.headers["ETag"]
+    asking, nothing = asked(address, "/oai", "OPTIONS")
+    assert (asking.status, nothing) == (204, b"")
+    assert asking.headers["Access-Control-Allow-Methods"] == "GET, HEAD, POST, OPTIONS"
+
+
+def test_a_connection_outlives_answers_without_a_body(address: tuple[str, int]) -> None:
+    connection = HTTPConnection(*address, timeout=SECONDS)
+    statuses = []
+    for method in ("OPTIONS", "HEAD", "GET", "PUT", "OPTIONS", "GET"):
+        connection.request(method, "/oai?verb=Identify")
+        response = connection.getresponse()
+        response.read()
+        statuses.append(response.status)
+    connection.close()
+    assert statuses == [204, 200, 200, 405, 204, 200]
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    home = make_home(tmp_path_factory.mktemp("home"))
+    path = tmp_path_factory.mktemp("crawl") / "a.warc.gz"
+    home("ingest", warc(path, {f"http://www.a.cz/{n}": b"<title>a</title>" for n in range(5)}))
+    assert home("publish").code == 0
+    return home
+
+
+@contextmanager
+def command(home: Home, *arguments: object, **environment: str) -> Iterator[tuple[str, Path]]:
+    """Run `sheaf serve`; give its base URL and the file that its standard error goes to."""
+    errors = home.folder / "errors.txt"
+    line = [sys.executable, "-m", "builder.cli", "serve", "--config", home.config, "--port", "0"]
+    with (
+        errors.open("wb") as err,
+        subprocess.Popen(
+            [*map(str, line), "--json", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=err,
+            env={**os.environ, **environment},
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            text = ""
+            while not text.rstrip().endswith("}"):
+                read = process.stdout.readline().decode()
+                assert read, errors.read_text()
+                text += read
+            yield json.loads(text)["oai"], errors
+        finally:
+            process.terminate()
+
+
+def entries(path: Path, count: int) -> list[dict[str, Any]]:
+    """Return the lines of a log, of which there soon are so many."""
+    end = time.monotonic() + SECONDS
+    lines: list[str] = []
+    while len(lines) < count and time.monotonic() < end:
+        lines = path.read_text().splitlines() if path.exists() else []
+        time.sleep(0.01)
+    assert len(lines) == count
+    return [json.loads(line) for line in lines]
+
+
+def fetched(url: str) -> None:
+    with urllib.request.urlopen(f"{url}?verb=ListSets", timeout=SECONDS) as answer:
+        assert answer.status == 200
+
+
+def test_requests_are_told_on_standard_error(published: Home) -> None:
+    with command(published) as (url, errors):
+        fetched(url)
+        (entry,) = entries(errors, 1)
+    assert (entry["verb"], entry["status"], entry["snapshot"]) == ("ListSets", 200, 1)
+    assert entry["rows"] > 0
+    assert entry["milliseconds"] > 0
+
+
+def test_requests_are_told_in_a_file_that_may_be_moved_away(
+    published: Home, tmp_path: Path
+) -> None:
+    log, moved = tmp_path / "access.log", tmp_path / "access.log.1"
+    with command(published, "--access-log", log) as (url, errors):
+        fetched(url)
+        entries(log, 1)
+        log.rename(moved)
+        fetched(url)
+        entries(log, 1)
+        os.truncate(log, 0)  # as logrotate's copytruncate does
+        fetched(url)
+        entries(log, 1)
+        assert errors.read_text() == ""
+    assert len(entries(moved, 1)) == 1
+
+
+def test_the_configuration_names_the_file_seen_from_itself(published: Home) -> None:
+    with command(published, SHEAF_SERVE_ACCESS_LOG="seen.log") as (url, _):
+        fetched(url)
+        entries(published.folder / "seen.log", 1)
+    with command(published, SHEAF_SERVE_ACCESS_LOG="") as (url, errors):
+        fetched(url)
+        time.sleep(0.2)
+        assert errors.read_text() == ""
+
+
+def test_a_full_disk_is_told_of_and_harvests_go_on(published: Home) -> None:
+    with command(published, "--access-log", "/dev/full") as (url, errors):
+        for _ in range(3):
+            fetched(url)
+        text = errors.read_text()
+    assert text.count("the access log cannot be written") == 1
+    assert "No space left" in text
+    assert "Traceback" not in text
+
+
+def test_without_standard_error_requests_are_answered(published: Home, tmp_path: Path) -> None:
+    """As `sheaf serve 2>&-` has it; what is opened next has its number, and is not written to."""
+    told = tmp_path / "told"
+    line = [sys.executable, "-m", "builder", "serve", "--config", published.config, "--port=0"]
+    shell = f'exec {" ".join(map(str, line))} --json > "{told}" 2>&-'
+    with subprocess.Popen(["sh", "-c", shell]) as process:
+        try:
+            end = time.monotonic() + SECONDS
+            while not (told.exists() and told.read_text().rstrip().endswith("}")):
+                assert process.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.01)
+            text = told.read_text()
+            for _ in range(3):
+                fetched(json.loads(text)["oai"])
+            assert told.read_text() == text
+        finally:
+            process.terminate()
+
+
+def test_the_command_has_a_thread_left_to_tell_who_is_too_many(published: Home) -> None:
+    """A pipe in the pointer's place holds a request up until it is written to."""
+    pointer = published.folder / "store" / "current.json"
+    held = pointer.with_name("held")
+    settings = {"SHEAF_SERVE_CONCURRENT": "1", "SHEAF_SERVE_POINTER_SECONDS": "0"}
+    with command(published, **settings) as (url, _), ThreadPoolExecutor(1) as pool:
+        parts = urlsplit(url)
+        address = (str(parts.hostname), int(parts.port or 0))
+        pointer.rename(held)
+        os.mkfifo(pointer)
+        try:
+            first = pool.submit(asked, address, "/oai?verb=Identify")
+            pipe = waited_for(pointer)
+            assert asked(address, "/oai?verb=Identify")[0].status == 503
+            os.write(pipe, held.read_bytes())
+            os.close(pipe)
+            assert first.result()[0].status == 200
+        finally:
+            held.replace(pointer)
+
+
+def waited_for(pipe: Path) -> int:
+    """Open a pipe for writing as soon as somebody reads it."""
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
+@pytest.mark.parametrize("name", ["nowhere/access.log", "."])
+def test_a_log_that_cannot_be_opened_is_told_of_at_once(
+    published: Home, tmp_path: Path, name: str
+) -> None:
+    result = published("serve", "--port", "0", "--access-log", tmp_path / name)
+    assert result.code == 2
+    assert f"access log {tmp_path / name}" in result.err
+
+
+def test_lines_of_several_processes_and_threads_stay_whole(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    logs = [LogFile(path) for _ in range(4)]
+
+    def write(number: int) -> None:
+        for n in range(200):
+            logs[number % 4](f"{number} {n} " + "x" * (n % 97))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    lines = path.read_text().splitlines()
+    assert sorted(lines) == sorted(
+        f"{number} {n} " + "x" * (n % 97) for number in range(8) for n in range(200)
+    )
+
+
+def test_a_torn_line_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk with no space left takes a part of a line, then nothing, then all again."""
+    log, write = LogFile(tmp_path / "log"), os.write
+    log("first")
+    for taken in (3, 0):
+        monkeypatch.setattr(os, "write", lambda fd, data, n=taken: write(fd, data[:n]))
+        with pytest.raises(OSError, match="only a part"):
+            log("second")
+    monkeypatch.setattr(os, "write", write)
+    log("third")
+    assert (tmp_path / "log").read_text() == "first\nsec\nthird\n"

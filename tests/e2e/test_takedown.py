@@ -1,0 +1,180 @@
+"""Withdrawing and expiring from the command line, and what harvesters then see."""
+
+import shutil
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Home, warc
+from tests.e2e.harvester import harvest
+
+PAGES = {
+    "http://www.knihovna.cz/": b"<html lang=cs><title>Knihovna</title>",
+    "http://www.knihovna.cz/akce": b"<title>Akce</title>",
+    "http://blog.knihovna.cz/": b"<title>Blog</title>",
+    "http://www.archiv.org/": b"<title>Archiv</title>",
+}
+
+
+@pytest.fixture(scope="module")
+def untouched(lasting_home: Home, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """For tests that change nothing."""
+    folder = tmp_path_factory.mktemp("archives")
+    lasting_home("ingest", warc(folder / "one.warc.gz", PAGES))
+    assert lasting_home("publish").code == 0
+    return lasting_home
+
+
+@pytest.fixture
+def published(untouched: Home, tmp_path: Path) -> Home:
+    """A copy for one test alone."""
+    return Home(Path(shutil.copytree(untouched.folder, tmp_path / "home")))
+
+
+def identifier(home: Home, url: str) -> str:
+    found = home("query", "--json", f"SELECT identifier FROM captures WHERE url = '{url}'").json
+    return str(found["identifier"])
+
+
+def test_withdrawing_by_set_is_what_a_harvester_learns(published: Home) -> None:
+    with published.served() as url:
+        done = published("withdraw", "--set", "domain:cz:knihovna", "--reason", "owner's wish")
+        assert done.code == 0, done.err
+        assert "3 withdrawn" in done.out
+        summary = harvest(url)
+        assert (summary.records, summary.deleted) == (4, 3)
+        left = identifier(published, "http://www.archiv.org/")
+        assert left in summary.identifiers
+        assert left not in done.out
+    row = published("query", "--json", "SELECT DISTINCT reason FROM records WHERE deleted").json
+    assert row["reason"] == "owner's wish"
+
+
+def test_withdrawn_items_stay_so_when_their_archive_comes_again(
+    published: Home, tmp_path: Path
+) -> None:
+    name = identifier(published, "http://blog.knihovna.cz/")
+    assert published("withdraw", "--identifier", name, "--reason", "why").code == 0
+    published("ingest", tmp_path / "one.warc.gz")
+    again = published("publish", "--json").json
+    assert (again["new"], again["changed"]) == (0, 0)
+    deleted = published("query", "--json", "SELECT identifier FROM records WHERE deleted").json
+    assert deleted["identifier"] == name
+    none = published("withdraw", "--identifier", name, "--dry-run").out
+    assert none == "0 items: these are withdrawn already\n"
+    once_more = published("withdraw", "--identifier", name, "--reason", "another")
+    assert "are withdrawn already, with the reason: why\n" in once_more.out
+    preview = published("withdraw", "--restore", "--identifier", name, "--dry-run").out
+    assert "2007-11-05T12:00:00Z  http://blog.knihovna.cz/\n" in preview
+    back = published("withdraw", "--restore", "--identifier", name, "--json").json
+    assert (back["restored"], back["identifiers"]) == (1, [name])
+    assert identifier(published, "http://blog.knihovna.cz/") == name
+
+
+def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
+    found = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run", "--json").json
+    assert found["count"] == 3
+    assert found["hosts"] == [
+        {"host": "www.knihovna.cz", "items": 2}, {"host": "www.archiv.org", "items": 1}
+    ]  # fmt: skip
+    first = found["items"][0]
+    assert first == {
+        "identifier": identifier(untouched, "http://www.knihovna.cz/"),
+        "url": "http://www.knihovna.cz/",
+        "date": "2007-11-05T12:00:00Z",
+        "host": "www.knihovna.cz",
+        "kind": "capture",
+        "title": first["title"],
+    }
+    shown = untouched("withdraw", "--url-prefix", "http://www.", "--dry-run").out
+    assert shown.startswith("3 items\n          2  www.knihovna.cz\n          1  www.archiv.org\n")
+    assert f"  2007-11-05T12:00:00Z  {first['url']}\n" in shown
+    assert first["identifier"] in shown
+    assert untouched("status", "--json").json["snapshot"]["snapshot"] == 1
+    nothing = untouched("withdraw", "--restore", "--url-prefix", "http://www.", "--dry-run")
+    assert nothing.code == 2
+    assert "none of these items is withdrawn" in nothing.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--set", "domain:cz"], "--reason is missing"),
+        (["--reason", "why"], "say which items"),
+        (["--from", "2007", "--reason", "why"], "say which items"),
+        (["--set", "no set", "--reason", "why"], "no set specification"),
+        (["--set", "domain", "--from", "2013-02-30", "--reason", "x"], "--from 2013-02-30: no cal"),
+        (
+            ["--set", "domain", "--until", "today", "--reason", "x"],
+            "--until today: expected a date",
+        ),
+        (["--set", "a", "--from", "2015", "--until", "2014"], "--from 2015 is later than --until"),
+        (["--set", "domain:se", "--reason", "why"], "there is no set domain:se: `sheaf query"),
+        (["--set", "domain:cz", "--until", "2006", "--reason", "why"], "no item is like that"),
+        (["--digest", "ABC", "--reason", "why"], "--digest ABC: expected a SHA-1 of 32"),
+        (["--url-prefix", "a.cz/b", "--reason", "why"], "--url-prefix a.cz/b: expected a URL from"),
+        (["--set", "domain:cz", "--restore"], "none of these items is withdrawn\n"),
+        (["--identifier", "oai:b.cz:none", "--reason", "why"], "there is no item oai:b.cz:none"),
+        (["--set", "domain:cz", "--restore", "--purge"], "takes neither"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_cannot_be_withdrawn_is_one_line(
+    untouched: Home, arguments: list[str], said: str
+) -> None:
+    result = untouched("withdraw", *arguments)
+    assert result.code == 2
+    assert said in result.err
+    assert "Traceback" not in result.err
+    assert result.out == ""
+
+
+def test_expiring_keeps_what_the_pointer_names(published: Home) -> None:
+    done = published("withdraw", "--set", "domain:cz", "--reason", "why", "--json").json
+    expired = published("expire", "--keep", "1", "--json").json
+    # readers with a slow clock may still go by the snapshot before, for a minute
+    assert expired == {"retired": [], "kept": [1, done["snapshot"]], "objects": 0}
+    assert published("expire", "--keep", "1", "--older-than", "14d").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say what may go"),
+        (["--keep", "0"], "expected a number from 1"),
+        (["--older-than", "soon"], "expected a number with s, m, h, d or w"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_what_cannot_be_expired_is_one_line(
+    untouched: Home, arguments: list[str], said: str
+) -> None:
+    result = untouched("expire", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_a_withdrawn_record_is_a_tombstone_for_get_record(published: Home) -> None:
+    name = identifier(published, "http://blog.knihovna.cz/")
+    published("withdraw", "--identifier", name, "--reason", "why")
+    with published.served() as url:
+        query = f"{url}?verb=GetRecord&metadataPrefix=oai_dc&identifier={name}"
+        with urllib.request.urlopen(query) as answer:
+            text = answer.read().decode()
+    assert '<header status="deleted">' in text
+    assert "<setSpec>domain:cz:knihovna:blog</setSpec>" in text
+    assert "Blog" not in text
+    assert "why" not in text
+
+
+def test_a_dry_run_shows_the_first_items_and_counts_all_hosts(home: Home, tmp_path: Path) -> None:
+    pages = {f"http://a{number:02}.cz/": b"<title>x</title>" for number in range(24)}
+    home("ingest", warc(tmp_path / "many.warc.gz", pages))
+    home("publish")
+    text = home("withdraw", "--set", "domain", "--dry-run").out
+    assert text.startswith("24 items\n          1  a00.cz\n")
+    assert "         14  on other hosts\n" in text
+    assert text.count("http://") == 20
+    assert text.endswith("  … and 4 more; --json gives all\n")
+    assert len(home("withdraw", "--set", "domain", "--dry-run", "--json").json["items"]) == 24

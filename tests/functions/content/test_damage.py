@@ -1,0 +1,241 @@
+"""Damage and hostility: whatever an archive file has, it gives bytes or one of the codes."""
+
+import io
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builder.sources import event
+from functions.content.archives import PlacedArchives
+from functions.content.errors import ContentError
+from functions.store.slice import FolderSlices
+from tests.builder.sources.containers import captures, frames, http, members, warc
+from tests.functions.content.stored import NONE, Stored
+from tests.functions.content.test_record import FORMS
+
+SMALL = {name: FORMS[name]() for name in FORMS}
+FOUND = {name: captures(data, name=name) for name, data in SMALL.items()}
+
+
+def listed(folder: Path, found: list[event.Capture]) -> Stored:
+    made = Stored(folder, FolderSlices(folder))
+    made.list(found)
+    return made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("damage")
+
+
+@given(
+    st.sampled_from(sorted(FORMS)),
+    st.lists(st.tuples(st.floats(0, 1), st.binary(min_size=1, max_size=12)), max_size=4),
+    st.floats(0, 1),
+    st.booleans(),
+)
+def test_a_damaged_file_gives_sound_bytes_or_says_that_it_is_damaged(
+    folder: Path, name: str, changes: list[tuple[float, bytes]], end: float, unknown: bool
+) -> None:
+    data = bytearray(SMALL[name])
+    for where, patch in changes:
+        at = int(where * len(data))
+        data[at : at + len(patch)] = patch
+    (folder / name).write_bytes(data[: int((0.5 + end) * len(data))])
+    stored = listed(folder, FOUND[name])
+    if unknown:  # as of an index
+        for one in stored.records:
+            one.fields["warc_record_length"] = None  # type: ignore[index]
+    contents = stored.contents()
+    for one in stored.records:
+        said = ""
+        try:
+            found = contents.find(NONE, one)
+            with contents.opened(found, coded=True) as stream:
+                assert len(stream.read()) == one.fields["content_length"]
+        except ContentError as error:
+            said = error.code
+        assert said in ("", "damaged", "not-at-hand")
+
+
+PLACES = {one.warc_record_offset for one in FOUND["a.warc"]}
+
+
+@given(st.integers(0, 1 << 70), st.one_of(st.none(), st.integers(0, 1 << 70)))
+def test_any_place_gives_bytes_or_a_code(folder: Path, offset: int, length: int | None) -> None:
+    (folder / "a.warc").write_bytes(SMALL["a.warc"])
+    stored = listed(folder, FOUND["a.warc"][:1])
+    (one,) = stored.records
+    one.fields["warc_record_offset"] = offset  # type: ignore[index]
+    one.fields["warc_record_length"] = length  # type: ignore[index]
+    if any(0 <= place - offset <= 4 for place in PLACES):
+        return  # the record itself, or the newlines before it
+    with pytest.raises(ContentError) as error:
+        stored.read()
+    assert error.value.code == "damaged"
+
+
+HUGE = 32 << 20
+
+
+@pytest.mark.parametrize("form", ["gz", "zst", "wacz", "coded"])
+def test_a_large_payload_is_read_in_little_memory(stored: Stored, form: str) -> None:
+    """However small it lies there."""
+    if form == "coded":
+        packed = members([bytes(HUGE)])
+        data = members([warc(http(packed, b"Content-Encoding: gzip"))])
+    else:
+        block = [warc(http(bytes(HUGE)))]
+        data = frames(block) if form == "zst" else members(block)
+    name = {"zst": "a.warc.zst", "wacz": "a.wacz"}.get(form, "a.warc.gz")
+    if form == "wacz":
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("archive/a.warc.gz", data)
+        data = made.getvalue()
+    stored.put(name, data)
+    contents = stored.contents()
+    found = contents.find(NONE, stored.one())
+    del data, form
+    tracemalloc.start()
+    try:
+        count = 0
+        with contents.opened(found) as stream:
+            while piece := stream.read(1 << 16):
+                count += len(piece)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == HUGE
+    assert most < 12 << 20
+
+
+def test_a_declared_length_of_ten_gigabytes_takes_no_more_than_is_there(stored: Stored) -> None:
+    stored.put("a.warc", warc(http(b"short"), length=b"10737418240", end=b""))
+    assert stored.read() == b"short"
+    found = stored.found()
+    assert (found.size, found.told) == (5, {"truncated": "unspecified"})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data[:-22],
+        lambda data: data[:-30] + bytes(30),
+        lambda data: data.replace(b"PK\3\4", b"PK\3\5"),
+        lambda data: data[:-10] + b"\xff\xff\xff\x7f" + data[-6:],
+        lambda data: data[:-6] + b"\xff\xff\xff\xff" + data[-2:],
+    ],
+)
+def test_a_wacz_with_a_damaged_directory_is_read(stored: Stored, change) -> None:  # type: ignore[no-untyped-def]
+    stored.put("stored.wacz", SMALL["stored.wacz"])
+    (stored.folder / "stored.wacz").write_bytes(change(SMALL["stored.wacz"]))
+    contents = stored.contents()
+    for one in stored.records:
+        with contents.opened(contents.find(NONE, one), coded=True) as stream:
+            assert len(stream.read()) == one.fields["content_length"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: b"PK\3\4" + bytes(500),
+        lambda data: data.replace(b"archive/one.warc.gz", b"archive/two.warc.gz"),
+        lambda data: data[: data.index(b"archive/one")],
+    ],
+)
+def test_a_damaged_wacz_is_told(stored: Stored, change) -> None:  # type: ignore[no-untyped-def]
+    stored.put("stored.wacz", SMALL["stored.wacz"])
+    (stored.folder / "stored.wacz").write_bytes(change(SMALL["stored.wacz"]))
+    one = stored.records[0]
+    with pytest.raises(ContentError) as error:
+        stored.contents().find(NONE, one)
+    assert error.value.code in ("damaged", "not-at-hand")
+
+
+WITHOUT = """
+import sys
+for name in ("brotli", "isal", "zstandard"):
+    sys.modules[name] = None
+from pathlib import Path
+from functions.archive import document
+from functions.archive.coded import Undecodable, decoded
+for coding in ("br", "zstd"):
+    try:
+        decoded(iter([b""]), [coding], chunked=False)
+    except Undecodable as error:
+        print(error)
+with Path(sys.argv[1]).open("rb") as stream:
+    print(b"".join(document.read(stream, 0).payload()).decode())
+with Path(sys.argv[2]).open("rb") as stream:
+    try:
+        document.read(stream, 0)
+    except document.Unread as error:
+        print(error)
+"""
+
+
+def test_without_the_libraries_what_needs_none_is_read_and_the_rest_is_told(tmp_path: Path) -> None:
+    """As in the function, which is deployed without them."""
+    record = warc(http(b"plain"))
+    (tmp_path / "gz").write_bytes(members([record]))
+    (tmp_path / "zst").write_bytes(frames([record]))
+    given = [sys.executable, "-c", WITHOUT, str(tmp_path / "gz"), str(tmp_path / "zst")]
+    done = subprocess.run(given, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "br is not decoded here: the package brotli is not installed",
+        "zstd is not decoded here: the package zstandard is not installed",
+        "plain",
+        "zstd is not read here: the package zstandard is not installed",
+    ]
+
+
+@pytest.mark.parametrize("verified", [True, False])
+@pytest.mark.parametrize(
+    ("digest", "code"),
+    [("", "damaged"), ("6JEX3BZUKFAO2W5VH6RDHK5ELYNO7XLV", ""), ("A" * 32, "damaged")],
+)
+def test_bytes_of_a_damaged_member_are_given_where_a_digest_proves_them(
+    stored: Stored, digest: str, code: str, verified: bool
+) -> None:
+    told = (b"WARC-Payload-Digest: sha1:" + digest.encode(),) if digest else ()
+    data = bytearray(members([warc(http(b"some bytes"), *told)]))
+    data[-8] ^= 1  # of the checksum
+    stored.put("a.warc.gz", bytes(data))
+    contents = stored.contents()
+    found = contents.find(NONE, stored.one(content_damaged="checksum"))
+    assert found.told["damaged"] == "checksum"
+    said = ""
+    try:
+        with contents.opened(found, verified=verified) as stream:
+            assert stream.read() == b"some bytes"
+    except ContentError as error:
+        said = error.code
+    assert said == code
+
+
+@pytest.mark.parametrize("offsets", [(0, 1000), (1000, 0)])
+@pytest.mark.parametrize("length", [500, None])
+def test_the_order_of_requests_changes_no_bytes(
+    tmp_path: Path, offsets: tuple[int, int], length: int | None
+) -> None:
+    """A damaged directory says 1,000 bytes of a file that has 2,000."""
+    payload = bytes(range(250)) * 8
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("archive/a.warc", payload)
+    data = bytearray(made.getvalue())
+    sizes = data.index(b"PK\1\2") + 20
+    data[sizes : sizes + 8] = (1000).to_bytes(4, "little") * 2
+    (tmp_path / "a.wacz").write_bytes(data)
+    place = FolderSlices(tmp_path)
+    archives = PlacedArchives([place], place)
+    for offset in offsets:
+        with archives.open(f"{place.address}/a.wacz!/archive/a.warc", offset, length) as stream:
+            assert stream.read(500) == payload[offset : offset + 500]

@@ -1,0 +1,111 @@
+"""What the store itself has, over HTTP: texts and files as they were, and large ones elsewhere."""
+
+import http.client
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+from functions.content import assembly
+from functions.content.handler import ContentApplication
+from functions.oai.repository_duckdb.repository import DuckRepository
+from functions.store.reader import open_reader
+from tests.bucket import administrator, environment, fresh
+from tests.builder.obi.archive import PREFIX, Repec
+from tests.functions.content.test_holding import URL, gather, handle, named
+from tests.functions.oai.client import configured, event
+
+OLD, NEW = b"%PDF one, and more of it", b"%PDF two, and more of it"
+HANDLE = handle(1)
+PAPER = f"/content/{PREFIX}{HANDLE}"
+
+
+@pytest.fixture(scope="module")
+def repec(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repec]:
+    """Give a store with a template and two versions of its file; nothing is written to it."""
+    folder = tmp_path_factory.mktemp("repec")
+    world = Repec(folder / "store")
+    world.take(a=named())
+    gather(world, OLD)
+    gather(world, NEW)
+    world.publish()
+    yield world
+    world.close()
+
+
+def over(uri: str, repec: Repec, keys: dict[str, str], **settings: Any) -> ContentApplication:
+    """Return what answers over the store, there or in a bucket, long after it was published."""
+    values = configured(
+        content_serve=True, redif_identifier_prefix=PREFIX, repository_namespace="b.cz", **settings
+    )
+    repository = DuckRepository(open_reader(uri, Path("/"), values, keys))
+    repec.opened.append(repository)
+    later = repec.clock.now + timedelta(days=1)
+    return assembly.application(repository, uri, Path("/"), values, keys, lambda: later)
+
+
+def asked(application: ContentApplication, path: str, query: str = "") -> tuple[int, Any, bytes]:
+    answer = application.unpacked(event(query, path=path))
+    return answer["statusCode"], answer["headers"], answer["body"]
+
+
+def test_a_template_and_its_file_are_had_by_several_names(repec: Repec) -> None:
+    application = over(str(repec.root), repec, {})
+    status, headers, body = asked(application, PAPER)
+    assert (status, headers["Content-Type"]) == (200, "text/plain; charset=utf-8")
+    assert b"On Rugs" in body
+    assert "Memento-Datetime" in headers
+    assert headers["Cache-Control"] == "no-cache"  # the next version is another one
+    coded = quote(URL, safe="")
+    for path, query in (
+        (PAPER, f"file={coded}"),
+        (f"/content/{coded}", ""),
+        (f"/content/{URL}", ""),
+        ("/content", f"id={coded}"),
+    ):
+        status, headers, body = asked(application, path, query)
+        assert (status, body) == (200, NEW), path
+        assert headers["Content-Disposition"] == 'attachment; filename="one.pdf"'
+        assert headers["Repr-Digest"].startswith("sha-256=:")
+    assert asked(application, f"/content/{HANDLE}")[0] == 200
+
+
+def test_what_it_was_at_a_time_is_had(repec: Repec) -> None:
+    application = over(str(repec.root), repec, {})
+    when = datetime.strptime(
+        asked(application, f"/content/{URL}")[1]["Memento-Datetime"], "%a, %d %b %Y %H:%M:%S GMT"
+    ).replace(tzinfo=UTC)
+    before = f"at={when - timedelta(seconds=1):%Y%m%d%H%M%S}"
+    assert asked(application, f"/content/{URL}", before)[2] == OLD
+    status, headers, _ = asked(application, f"/content/{URL}", "at=1990")
+    assert (status, headers["X-Archive-Error"]) == (404, "not-held")
+    status, headers, _ = asked(application, "/content/http%3A%2F%2Fa.org%2Fnever")
+    assert (status, headers["X-Archive-Error"]) == (404, "unknown")
+
+
+def test_what_is_large_is_had_at_the_bucket(repec: Repec, weed_server: str) -> None:
+    bucket = fresh(weed_server)
+    with closing(bucket):
+        client = administrator(weed_server)
+        for path in filter(Path.is_file, repec.root.rglob("*")):
+            key = f"store/{path.relative_to(repec.root).as_posix()}"
+            client.upload_file(str(path), bucket.bucket, key)
+        keys = environment(weed_server)
+        far = {"store_endpoint": weed_server, "content_redirect_bytes": len(NEW) - 1}
+        application = over(bucket.uri, repec, keys, **far)
+        status, headers, _ = asked(application, f"/content/{URL}")
+        assert (status, headers["Cache-Control"]) == (302, "no-store")
+        where = urlsplit(headers["Location"])
+        connection = http.client.HTTPConnection(where.netloc, timeout=20)
+        connection.request("GET", f"{where.path}?{where.query}", headers={"Range": "bytes=5-"})
+        response = connection.getresponse()
+        assert (response.status, response.read()) == (206, NEW[5:])
+        assert response.headers["Content-Disposition"] == 'attachment; filename="one.pdf"'
+        assert response.headers["Content-Type"] == "application/octet-stream"
+        connection.close()
+        near = {**far, "content_redirect_bytes": len(NEW)}
+        assert asked(over(bucket.uri, repec, keys, **near), f"/content/{URL}")[2] == NEW

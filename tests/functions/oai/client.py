@@ -1,0 +1,175 @@
+"""A harvester's side: asks an Application by events, and checks every answer's validity."""
+
+import base64
+import gzip
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from lxml import etree
+
+from functions.config import configuration
+from functions.config.configuration import Configuration
+from functions.oai.handler import Application
+from functions.oai.repository import Repository
+from tests.functions.oai.validity import OAI, codes, valid
+
+START = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+BASE = "https://oai.example.org/oai"
+_AGE = re.compile(r"max-age=([0-9]+)")
+
+
+class Clock:
+    """A clock that stands still until it is moved; `skew` is what it is ahead of the true one."""
+
+    def __init__(self, now: datetime = START, skew: float = 0.0):
+        self.now = now
+        self.skew = timedelta(seconds=skew)
+
+    def __call__(self) -> datetime:
+        return self.now + self.skew
+
+    def move(self, seconds: float) -> datetime:
+        self.now += timedelta(seconds=seconds)
+        return self.now
+
+
+def configured(**values: Any) -> Configuration:
+    """Return the defaults with `pages_records=5` for pages.records and so on."""
+    defaults = dict(configuration.parse("", {}).values)
+    return Configuration(
+        {**defaults, **{name.replace("_", ".", 1): value for name, value in values.items()}}
+    )
+
+
+def event(
+    query: str = "",
+    method: str = "GET",
+    path: str = "/oai",
+    headers: Mapping[str, str] | None = None,
+    body: str | None = None,
+    encoded: bool = False,
+    stage: str = "$default",
+) -> dict[str, Any]:
+    return {
+        "version": "2.0",
+        "rawPath": path,
+        "rawQueryString": query,
+        "headers": {"host": "oai.example.org", "x-forwarded-proto": "https", **(headers or {})},
+        "requestContext": {"http": {"method": method, "path": path}, "stage": stage},
+        "body": body,
+        "isBase64Encoded": encoded,
+    }
+
+
+def content(reply: Mapping[str, Any]) -> bytes:
+    """Return the body of a reply as the protocol's other side sees it."""
+    body = reply["body"].encode()
+    if reply["isBase64Encoded"]:
+        body = base64.b64decode(body)
+    return gzip.decompress(body) if "Content-Encoding" in reply["headers"] else body
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a list, or the error in its place."""
+
+    root: etree._Element
+
+    @property
+    def codes(self) -> list[str]:
+        return codes(self.root)
+
+    @property
+    def response_date(self) -> str:
+        return str(self.root.findtext(f"{OAI}responseDate"))
+
+    @property
+    def request(self) -> dict[str, str]:
+        element = self.root.find(f"{OAI}request")
+        assert element is not None
+        return {str(k): str(v) for k, v in element.attrib.items()}
+
+    @property
+    def token(self) -> etree._Element | None:
+        return next(self.root.iter(f"{OAI}resumptionToken"), None)
+
+    @property
+    def headers(self) -> list[tuple[str, bool]]:
+        return [
+            (str(h.findtext(f"{OAI}identifier")), h.get("status") == "deleted")
+            for h in self.root.iter(f"{OAI}header")
+        ]
+
+    @property
+    def identifiers(self) -> list[str]:
+        return [name for name, _ in self.headers]
+
+    @property
+    def next(self) -> str:
+        return "" if self.token is None else self.token.text or ""
+
+    def text(self, name: str) -> list[str]:
+        return [e.text or "" for e in self.root.iter(OAI + name)]
+
+
+class Client:
+    """Asks one application."""
+
+    def __init__(self, repository: Repository, clock: Clock | None = None, **settings: Any) -> None:
+        self.clock = clock or Clock()
+        self.application = Application(repository, configured(**settings), self.clock)
+
+    def raw(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return self.application(event(*args, **kwargs), None)
+
+    def get(self, verb: str | None = None, /, **arguments: str) -> Page:
+        """Ask by GET; `from_` stands for from."""
+        pairs = [("verb", verb)] if verb is not None else []
+        return self.ask([*pairs, *((k.rstrip("_"), v) for k, v in arguments.items())])
+
+    def ask(self, pairs: Iterable[tuple[str, str]]) -> Page:
+        reply = self.raw(urlencode(list(pairs)))
+        assert reply["statusCode"] == 200, reply
+        return Page(valid(content(reply)))
+
+    def pages(self, verb: str = "ListRecords", /, **arguments: str) -> Iterator[Page]:
+        """Yield the pages of a list, an error in place of the first one included."""
+        page = self.get(verb, **arguments)
+        yield page
+        while page.next:
+            page = self.get(verb, resumptionToken=page.next)
+            yield page
+
+    def listed(self, verb: str = "ListRecords", /, **arguments: str) -> list[tuple[str, bool]]:
+        arguments.setdefault("metadataPrefix", "oai_dc")
+        return [header for page in self.pages(verb, **arguments) for header in page.headers]
+
+
+class SharedCache:
+    """A cache before several applications, that keeps what it may (RFC 9111)."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, tuple[datetime, dict[str, Any]]] = {}
+        self.hits = 0
+
+    def get(self, client: Client, query: str, now: datetime) -> bytes:
+        """Return the body of a GET, which may be one that was answered before."""
+        when, reply = self.stored.get(query, (now, None))
+        if reply is not None:
+            kept = _AGE.search(reply["headers"]["Cache-Control"])
+            if kept and now - when < timedelta(seconds=int(kept[1])):
+                self.hits += 1
+                return content(reply)
+        held = {"if-none-match": reply["headers"]["ETag"]} if reply is not None else {}
+        fresh = client.raw(query, headers=held)
+        if reply is not None and fresh["statusCode"] == 304:
+            assert fresh["body"] == ""
+            self.hits += 1
+            fresh = {**reply, "headers": {**reply["headers"], **fresh["headers"]}}
+        assert fresh["statusCode"] == 200, fresh
+        self.stored[query] = now, fresh
+        return content(fresh)

@@ -1,0 +1,56 @@
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from lxml import etree
+
+from tests.functions.oai.client import START, Client, Clock
+from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.oai.validity import valid as check
+
+
+@pytest.fixture(scope="session")
+def valid() -> Callable[[bytes], etree._Element]:
+    """Return what checks an answer against all schemas at hand."""
+    return check
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def repository() -> MemoryRepository:
+    return ten_captures()
+
+
+def ten_captures() -> MemoryRepository:
+    """Return ten captures of an hour ago; half an hour ago one was changed and one deleted."""
+    repository = MemoryRepository()
+    repository.publish(
+        {
+            f"oai:example.org:{n:02}": capture(
+                f"http://www.a{n}.cz/",
+                "mime:text:html" if n % 2 else "mime:image:png",
+                f"domain:cz:a{n}:www",
+                title=f"Page {n}",
+                content_mime_type="text/html" if n % 2 else "image/png",
+            )
+            for n in range(10)
+        },
+        START - timedelta(hours=1),
+    )
+    repository.publish(
+        {
+            "oai:example.org:03": capture("http://www.a3.cz/", "mime:text:html", title="New"),
+            "oai:example.org:05": None,
+        },
+        START - timedelta(minutes=30),
+    )
+    return repository
+
+
+@pytest.fixture
+def client(repository: MemoryRepository, clock: Clock) -> Client:
+    return Client(repository, clock)

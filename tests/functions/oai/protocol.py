@@ -1,0 +1,290 @@
+"""A model of OAI-PMH 2.0: what a right answer to a request is, whoever gives it.
+
+Written from the protocol's text, whose sections the numbers are, and from nothing of this program:
+it imports the standard library, and syntax.py, which is a part of it. It takes the raw request and
+a plain description of the repository, and has no pages, snapshots or tokens' insides: of a token it
+knows what is left of the list if the repository gave it, and nothing otherwise.
+
+Where the protocol leaves a choice there are several outcomes, each of which is right.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tests.functions.oai import syntax
+
+FORM = "application/x-www-form-urlencoded"
+LONGEST = 65_536
+"""Characters of query and body together that a repository must read; more it may refuse."""
+
+VERBS = {
+    "Identify": (frozenset(), frozenset(), ""),
+    "ListMetadataFormats": (frozenset(), frozenset({"identifier"}), ""),
+    "ListSets": (frozenset(), frozenset(), "resumptionToken"),
+    "GetRecord": (frozenset({"identifier", "metadataPrefix"}), frozenset(), ""),
+    "ListIdentifiers": (
+        frozenset({"metadataPrefix"}),
+        frozenset({"from", "until", "set"}),
+        "resumptionToken",
+    ),
+    "ListRecords": (
+        frozenset({"metadataPrefix"}),
+        frozenset({"from", "until", "set"}),
+        "resumptionToken",
+    ),
+}
+"""Section 4: required arguments, optional ones, and the exclusive one."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """An item's record: datestamp to the second, its own sets, the formats it can be had in."""
+
+    identifier: str
+    datestamp: str
+    deleted: bool = False
+    sets: frozenset[str] = frozenset()
+    formats: frozenset[str] = frozenset({"oai_dc"})
+
+    def within(self, spec: str) -> bool:
+        """Tell whether the record is in the set or in one below it (2.6)."""
+        return any(own == spec or own.startswith(spec + ":") for own in self.sets)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """What a repository has. `earliest` is the floor of all datestamps, of past ones too."""
+
+    records: frozenset[Record]
+    sets: frozenset[str]
+    formats: frozenset[str]
+    earliest: str
+
+    def record(self, identifier: str) -> Record | None:
+        return next((r for r in self.records if r.identifier == identifier), None)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request as it came. `broken` is a body whose transport coding cannot be undone."""
+
+    method: str = "GET"
+    query: str = ""
+    body: bytes = b""
+    content_type: str = ""
+    broken: bool = False
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a token that the repository gave stands for: what of a list is left, and came before."""
+
+    verb: str
+    left: frozenset
+    before: int
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A right answer: errors that must be there and that may, or else the content.
+
+    `attributes` are those of <request>. `content` is what the verb is about: records of the whole
+    list or its rest, setSpecs, prefixes, the one record; None beside errors and for Identify.
+    `statuses` are those of HTTP; but for 200 nothing else counts.
+    """
+
+    required: frozenset[str] = frozenset()
+    tolerated: frozenset[str] = frozenset()
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    content: frozenset | None = None
+    statuses: frozenset[int] = frozenset({200})
+
+    def allows(self, codes: set[str]) -> bool:
+        """Tell whether an answer may have these errors."""
+        return self.required <= codes <= self.required | self.tolerated
+
+
+def expected(ask: Ask, repository: Repository, given: Mapping[str, Rest]) -> Sequence[Outcome]:
+    """Return the right answers to `ask`; `given` are the tokens that the repository gave."""
+    unread = (_unreadable("badVerb"), _unreadable("badArgument"), _both())
+    texts = [ask.query.encode("utf-8", "surrogatepass")]
+    if ask.method == "POST" and ask.body:
+        media = ask.content_type.partition(";")[0].strip(" \t").lower()
+        if ask.broken or media != FORM:  # 3.1.1.2
+            return unread
+        texts.append(ask.body)
+    if sum(map(len, texts)) > LONGEST:
+        statuses = frozenset({200, 413, 414})
+        return [Outcome(u.required, attributes={}, statuses=statuses) for u in unread]
+    return _answered([pair for text in texts for pair in syntax.decoded(text)], repository, given)
+
+
+def _answered(
+    pairs: Sequence[tuple[str | None, str | None]],
+    repository: Repository,
+    given: Mapping[str, Rest],
+) -> Sequence[Outcome]:
+    verbs = [value for name, value in pairs if name == "verb"]
+    if len(verbs) != 1 or verbs[0] not in VERBS:  # 3.6: missing, repeated, illegal
+        return [Outcome(frozenset({"badVerb"}), frozenset({"badArgument"}))]
+    verb = str(verbs[0])
+    arguments = [(name, value) for name, value in pairs if name != "verb"]
+    if not _legal(verb, arguments):
+        return [_unreadable("badArgument")]
+    values = {str(name): str(value) for name, value in arguments}
+    echoed = {"verb": verb, **values}
+    outcomes = [] if _settled(values) else [_unreadable("badArgument")]
+    return [*outcomes, _content(verb, values, echoed, repository, given)]
+
+
+def _legal(verb: str, arguments: Sequence[tuple[str | None, str | None]]) -> bool:
+    """Tell whether a request has none of the faults that are badArgument without a choice (3.6)."""
+    required, optional, exclusive = VERBS[verb]
+    count = Counter(name for name, _ in arguments)
+    if any(many > 1 for many in count.values()):
+        return False
+    names = set(count)
+    alone = {exclusive} - {""}
+    if names - required - optional - alone:
+        return False
+    if alone & names:
+        if names != alone:
+            return False
+    elif required - names:
+        return False
+    return all(_fits(str(name), value) for name, value in arguments) and _ordered(
+        {str(name): str(value) for name, value in arguments}
+    )
+
+
+def _fits(name: str, value: str | None) -> bool:
+    """Tell whether a value has the form that its argument asks for."""
+    # What is no character of XML cannot be echoed as it was sent, so no other error is right.
+    if value is None or syntax.NOT_XML.search(value):
+        return False
+    if name in ("from", "until"):
+        return syntax.is_date(value)
+    if name == "metadataPrefix":
+        return syntax.PREFIX.fullmatch(value) is not None
+    if name == "set":
+        return syntax.SPEC.fullmatch(value) is not None
+    # An empty token may be told as a bad one, too: see below.
+    return name == "resumptionToken" or value != ""
+
+
+def _settled(values: Mapping[str, str]) -> bool:
+    """Tell whether no value is one of those that a repository may call syntactically wrong or not.
+
+    An identifier must be a URI (2.4), but what passes for one depends on whom one asks: the URI
+    syntax, the schema's anyURI, or libraries. A token's form is the repository's own affair; but
+    what a token that XML has trouble with, or an empty one, is, the text does not say.
+    """
+    token = values.get("resumptionToken", "x")
+    return (
+        syntax.is_plainly_uri(values.get("identifier", "a:b"))
+        and syntax.PLAIN.fullmatch(token) is not None
+    )
+
+
+def _ordered(values: Mapping[str, str]) -> bool:
+    """Tell whether from and until go together: one granularity, and not reversed (2.7.1)."""
+    if "from" not in values or "until" not in values:
+        return True
+    return len(values["from"]) == len(values["until"]) and values["from"] <= values["until"]
+
+
+def _content(
+    verb: str,
+    values: Mapping[str, str],
+    echoed: Mapping[str, str],
+    repository: Repository,
+    given: Mapping[str, Rest],
+) -> Outcome:
+    if "resumptionToken" in values:
+        rest = given.get(values["resumptionToken"])
+        if rest is None or rest.verb != verb:
+            tolerated = {"noSetHierarchy"} if _flat(verb, values, repository) else set()
+            return Outcome(frozenset({"badResumptionToken"}), frozenset(tolerated), echoed)
+        return Outcome(attributes=echoed, content=rest.left)
+    if verb == "Identify":
+        return Outcome(attributes=echoed)
+    if verb == "ListSets":
+        codes = {"noSetHierarchy"} if not repository.sets else set()
+        return Outcome(frozenset(codes), attributes=echoed, content=repository.sets)
+    if verb == "ListMetadataFormats":
+        return _formats(values, echoed, repository)
+    if verb == "GetRecord":
+        return _one(values, echoed, repository)
+    return _list(verb, values, echoed, repository)
+
+
+def _formats(
+    values: Mapping[str, str], echoed: Mapping[str, str], repository: Repository
+) -> Outcome:
+    if "identifier" not in values:
+        return Outcome(attributes=echoed, content=repository.formats)
+    record = repository.record(values["identifier"])
+    if record is None:
+        return Outcome(frozenset({"idDoesNotExist"}), attributes=echoed)
+    codes = {"noMetadataFormats"} if not record.formats else set()
+    return Outcome(frozenset(codes), attributes=echoed, content=record.formats)
+
+
+def _one(values: Mapping[str, str], echoed: Mapping[str, str], repository: Repository) -> Outcome:
+    record = repository.record(values["identifier"])
+    codes = {"idDoesNotExist"} if record is None else set()
+    can = repository.formats if record is None else record.formats
+    if values["metadataPrefix"] not in can:
+        codes.add("cannotDisseminateFormat")
+    content = None if record is None else frozenset({record})
+    return Outcome(frozenset(codes), attributes=echoed, content=content)
+
+
+def _list(
+    verb: str, values: Mapping[str, str], echoed: Mapping[str, str], repository: Repository
+) -> Outcome:
+    codes = set()
+    if values["metadataPrefix"] not in repository.formats:
+        codes.add("cannotDisseminateFormat")
+    if _flat(verb, values, repository):
+        codes.add("noSetHierarchy")
+    if codes:
+        # That nothing matches such a request, too, may be told or not.
+        return Outcome(frozenset(codes), frozenset({"noRecordsMatch"}), echoed)
+    content = listed(values, repository)
+    return Outcome(
+        frozenset() if content else frozenset({"noRecordsMatch"}),
+        attributes=echoed,
+        content=content,
+    )
+
+
+def listed(values: Mapping[str, str], repository: Repository) -> frozenset[Record]:
+    """Return the records that a list by those arguments has, deleted ones among them (2.7)."""
+    first, last = values.get("from", "0001-01-01"), values.get("until", "9999-12-31")
+    if len(first) == 10:
+        first += "T00:00:00Z"
+    if len(last) == 10:
+        last += "T23:59:59Z"
+    return frozenset(
+        record
+        for record in repository.records
+        if values["metadataPrefix"] in record.formats
+        and first <= record.datestamp <= last
+        and ("set" not in values or record.within(values["set"]))
+    )
+
+
+def _flat(verb: str, values: Mapping[str, str], repository: Repository) -> bool:
+    """Tell whether sets are asked for where there are none (3.6, noSetHierarchy)."""
+    return not repository.sets and (verb == "ListSets" or "set" in values)
+
+
+def _unreadable(code: str) -> Outcome:
+    return Outcome(frozenset({code}))
+
+
+def _both() -> Outcome:
+    return Outcome(frozenset({"badVerb", "badArgument"}))

@@ -1,0 +1,277 @@
+"""What is said of a record beside its metadata: rights and provenance; never of a deleted one."""
+
+from datetime import timedelta
+
+import pytest
+from lxml import etree
+
+from functions.config.description import LONGEST_NOTICE
+from functions.oai.answer import Answer, OneRecord
+from functions.oai.format import load
+from functions.oai.render import about
+from functions.oai.render.about import WARC, Origin
+from functions.oai.render.render import Renderer, template
+from functions.oai.repository import Record
+from tests.functions.oai.client import START, Client, Page, configured, content
+from tests.functions.oai.memory import EMPTY_CAPTURE, Item, MemoryRepository, capture
+from tests.functions.oai.validity import OAI, own_schema, valid
+
+NASTY = "]]><!-- &amp; <a href='x'>\"quoted\"</a> --> {{ 7 * 7 }} \u202e\U0001f600"
+LICENCE = "https://a.cz/licence?a=1&b='2'"
+ORIGIN = "https://files.example.org/warc"
+RIGHTS = "{http://www.openarchives.org/OAI/2.0/rights/}"
+PROVENANCE = "{http://www.openarchives.org/OAI/2.0/provenance}"
+NAME = "oai:example.org:a"
+LIST = "verb=ListRecords&metadataPrefix=oai_dc"
+
+
+def holding(item: Item) -> MemoryRepository:
+    repository = MemoryRepository()
+    repository.publish({NAME: item}, START - timedelta(hours=1))
+    return repository
+
+
+def got(item: Item, **settings) -> Page:
+    client = Client(holding(item), **settings)
+    page = client.get("GetRecord", identifier=NAME, metadataPrefix="oai_dc")
+    listed = client.get("ListRecords", metadataPrefix="oai_dc")
+    assert abouts(page) == abouts(listed)
+    return page
+
+
+def abouts(page: Page) -> list[bytes]:
+    return [etree.tostring(e) for e in page.root.iter(f"{OAI}about")]
+
+
+def said(page: Page) -> list[str | None]:
+    """Return the statement of each container of rights."""
+    return [
+        e.get("ref") if e.tag == f"{RIGHTS}rightsReference" else e[0][0].text
+        for e in page.root.iter(f"{RIGHTS}rightsReference", f"{RIGHTS}rightsDefinition")
+    ]
+
+
+def origins(page: Page) -> list[dict[str, str | None]]:
+    return [
+        dict(e.attrib) | {etree.QName(c).localname: c.text for c in e if not len(c)}
+        for e in page.root.iter(f"{PROVENANCE}originDescription")
+    ]
+
+
+def located(**fields) -> Item:
+    values = {
+        "warc_filename": "crawl-1.warc.gz",
+        "warc_record_offset": 1024,
+        "fetch_date": "2007-11-05T12:00:00Z",
+    }
+    return capture("http://a.cz/", **(values | fields))
+
+
+def test_without_a_word_there_is_no_container():
+    assert abouts(got(located())) == []
+
+
+@pytest.mark.parametrize(
+    "statement", [LICENCE, NASTY, "Two\nlines\tand a tab", "x" * LONGEST_NOTICE]
+)
+def test_a_statement_is_told_with_every_record(statement):
+    page = got(capture("http://a.cz/"), rights_statement=statement)
+    assert said(page) == [statement]
+
+
+def test_a_url_is_a_reference_and_a_text_is_not():
+    for statement, tag in ((LICENCE, "rightsReference"), ("Free", "rightsDefinition")):
+        (rights,) = got(capture("http://a.cz/"), rights_statement=statement).root.iter(
+            f"{RIGHTS}rights"
+        )
+        assert [e.tag for e in rights] == [RIGHTS + tag]
+
+
+@pytest.mark.parametrize(
+    ("sets", "expected"),
+    [
+        ((), ["all"]),
+        (("collection:x",), ["all"]),
+        (("mime:image:png",), ["image"]),
+        (("mime:text:html",), ["mime"]),
+        (("mime:textile",), ["mime"]),
+        (("mime",), ["mime"]),
+        (("mimetic:x",), ["all"]),
+        (("domain:cz:a:www",), ["a"]),
+        (("domain:cz:ab",), ["cz"]),
+        (("domain:cz:a:www", "mime:image:png"), ["a", "image"]),
+        (("domain:cz:a:www", "domain:cz:b"), ["a"]),
+        (("domain:cz:a:www", "domain:cz:a:m", "domain:sk"), ["a"]),
+        (("same:x", "mime:text:html"), ["mime"]),
+    ],
+)
+def test_the_most_specific_set_counts_and_of_several_hierarchies_each(sets, expected):
+    settings = {
+        "rights_statement": "all",
+        "rights_sets": {
+            "mime": "mime",
+            "mime:image": "image",
+            "domain:cz": "cz",
+            "domain:cz:a": "a",
+            "same": "mime",
+        },
+    }
+    assert said(got(capture("http://a.cz/", *sets), **settings)) == expected
+
+
+def test_rights_of_a_set_alone_leave_other_records_without():
+    settings = {"rights_sets": {"mime:image": LICENCE}}
+    assert said(got(capture("http://a.cz/", "mime:image:png"), **settings)) == [LICENCE]
+    assert abouts(got(capture("http://a.cz/", "mime:text:html"), **settings)) == []
+
+
+@pytest.mark.parametrize("origin", [ORIGIN, ORIGIN + "/", "s3://bucket/warc"])
+def test_a_capture_tells_where_it_was_taken_from(origin):
+    page = got(located(), provenance_origin=origin)
+    assert origins(page) == [
+        {
+            "harvestDate": "2026-03-01T11:00:00Z",
+            "altered": "true",
+            "baseURL": origin,
+            "identifier": f"{origin.rstrip('/')}/crawl-1.warc.gz#1024",
+            "datestamp": "2007-11-05T12:00:00Z",
+            "metadataNamespace": WARC,
+        }
+    ]
+
+
+def test_the_name_of_a_file_is_quoted():
+    page = got(
+        located(warc_filename="a b/č#1?<&>%.warc", warc_record_offset=0), provenance_origin=ORIGIN
+    )
+    (origin,) = origins(page)
+    assert origin["identifier"] == f"{ORIGIN}/a%20b%2F%C4%8D%231%3F%3C%26%3E%25.warc#0"
+
+
+@pytest.mark.parametrize(
+    ("date", "told"),
+    [
+        ("2007-11-05", "2007-11-05"),
+        ("2007-11-05T12:34Z", "2007-11-05"),
+        ("2007-11-05T12:34:56Z", "2007-11-05T12:34:56Z"),
+        ("2007-11-05T12:34:56.789Z", "2007-11-05T12:34:56Z"),
+        ("2007-11", None),
+        ("2007", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_date_is_told_to_the_second_or_the_day(date, told):
+    page = got(located(fetch_date=date), provenance_origin=ORIGIN)
+    assert [o["datestamp"] for o in origins(page)] == ([told] if told else [])
+    assert bool(abouts(page)) == bool(told)
+
+
+@pytest.mark.parametrize("missing", ["warc_filename", "warc_record_offset"])
+def test_what_has_no_place_has_no_provenance(missing):
+    assert abouts(got(located(**{missing: None}), provenance_origin=ORIGIN)) == []
+
+
+def test_rights_come_before_provenance():
+    page = got(located(), rights_statement="Free", provenance_origin=ORIGIN)
+    tags = [e[0].tag for e in page.root.iter(f"{OAI}about")]
+    assert tags == [f"{RIGHTS}rights", f"{PROVENANCE}provenance"]
+
+
+def test_a_deleted_record_has_no_container():
+    repository = holding(located())
+    repository.publish({NAME: None}, START - timedelta(minutes=1))
+    client = Client(repository, rights_statement="Free", provenance_origin=ORIGIN)
+    for page in (
+        client.get("GetRecord", identifier=NAME, metadataPrefix="oai_dc"),
+        client.get("ListRecords", metadataPrefix="oai_dc"),
+    ):
+        assert page.headers == [(NAME, True)]
+        assert abouts(page) == []
+
+
+def test_live_and_deleted_ones_side_by_side(repository):
+    client = Client(repository, rights_statement="all", rights_sets={"mime:image": "image"})
+    page = client.get("ListRecords", metadataPrefix="oai_dc")
+    found = {
+        str(r.findtext(f".//{OAI}identifier"))[-2:]: [
+            e.text for e in r.iter("{http://purl.org/dc/elements/1.1/}rights")
+        ]
+        for r in page.root.iter(f"{OAI}record")
+    }
+    expected = {f"{n:02}": ["all"] if n % 2 else ["image"] for n in range(10)}
+    assert found == {**expected, "05": []}
+
+
+def test_headers_alone_have_no_containers(repository):
+    client = Client(repository, rights_statement="Free", provenance_origin=ORIGIN)
+    assert abouts(client.get("ListIdentifiers", metadataPrefix="oai_dc")) == []
+
+
+def test_an_origin_may_have_origins_of_its_own():
+    """What was harvested brings a chain: the last repository is outermost (guidelines)."""
+    chain = (
+        Origin("2026-01-01", False, "http://b.cz/oai", "oai:b.cz:1", "2025-01-01", "urn:b"),
+        Origin(
+            "2025-01-01T00:00:00Z",
+            True,
+            "http://c.cz/oai",
+            "oai:c.cz:<1>",
+            "2024-01-01T00:00:00Z",
+            "urn:c",
+        ),
+    )
+    record = Record(1, NAME, "capture", START, False, (), {**EMPTY_CAPTURE, "url": "http://a.cz/"})
+    renderer = Renderer(abouts={"provenance": lambda record: chain})
+    arguments = (("verb", "GetRecord"), ("identifier", NAME), ("metadataPrefix", "oai_dc"))
+    answer = Answer(START, "http://a/oai", arguments, OneRecord(record, load().rows[0]))
+    outer, inner = valid(renderer.document(answer)).iter(f"{PROVENANCE}originDescription")
+    assert inner.getparent() is outer
+    assert (outer.get("altered"), inner.get("altered")) == ("false", "true")
+    assert inner.findtext(f"{PROVENANCE}identifier") == "oai:c.cz:<1>"
+
+
+def test_a_kind_of_which_no_origin_is_known_has_none():
+    (container,) = about.containers(configured(provenance_origin=ORIGIN)).values()
+    assert container(Record(1, NAME, "other", START, False, ())) == ()
+
+
+def test_where_nothing_is_configured_no_container_is_made():
+    """A page then costs what it did without containers: its loop has nothing of them."""
+    assert about.containers(configured()) == {}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rights.xsd", "x.xsd"),
+        ("<rightsReference", "<rightsLink"),
+        (' ref="https://a.cz/"', ""),
+        ("provenance.xsd", "x.xsd"),
+        (' altered="true"', ""),
+        ('altered="true"', 'altered="yes"'),
+        (' harvestDate="2026-03-01T11:00:00Z"', ""),
+        ("#1024</identifier>", "#%zz</identifier>"),
+        ("<datestamp>2007-11-05T12:00:00Z", "<datestamp>2007-11"),
+        (f"<metadataNamespace>{WARC}</metadataNamespace>", ""),
+        (f"<baseURL>{ORIGIN}</baseURL>", ""),
+        ("<about>", "<about><x/>"),
+        ("<header>", '<header status="deleted">'),
+    ],
+)
+def test_the_schemas_of_the_containers_refuse_what_is_wrong(old, new):
+    client = Client(holding(located()), rights_statement="https://a.cz/", provenance_origin=ORIGIN)
+    text = content(client.raw(LIST)).decode()
+    assert "\n\n" not in text
+    assert own_schema().validate(etree.fromstring(text.encode()))
+    assert old in text
+    assert not own_schema().validate(etree.fromstring(text.replace(old, new).encode()))
+
+
+def test_without_containers_the_loop_over_a_page_has_nothing_of_them():
+    crosswalk = "crosswalks/capture-oai_dc.xml"
+    assert not any(
+        "about" in name for name in Renderer().templates.loop(template("capture"), crosswalk).names
+    )
+    templates = Renderer(abouts={"rights": lambda record: ()}).templates
+    assert "about_rights" in templates.loop(template("capture"), crosswalk).names

@@ -1,0 +1,346 @@
+"""HTTP: paths, methods, forms, compression, other sites, and what cannot be answered."""
+
+import base64
+import gzip
+from datetime import timedelta
+from urllib.parse import urlencode
+
+import pytest
+
+from functions.snapshot.errors import StoreError
+from functions.snapshot.pointer import Pointer
+from tests.functions.oai.client import START, Client, Page, content
+from tests.functions.oai.memory import MemoryRepository, capture
+from tests.functions.oai.validity import valid
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+def page(reply) -> Page:
+    assert reply["statusCode"] == 200
+    assert reply["headers"]["Content-Type"] == "text/xml; charset=utf-8"
+    assert reply["headers"]["Vary"] == "Accept-Encoding"
+    return Page(valid(content(reply)))
+
+
+def posted(client: Client, body: str | None, headers=FORM, encoded=False, query="") -> Page:
+    return page(client.raw(query, "POST", headers=headers, body=body, encoded=encoded))
+
+
+@pytest.mark.parametrize("path", ["/oai", "/oai/"])
+def test_the_base_url_is_that_of_the_request(client, path):
+    answer = page(client.raw("verb=Identify", path=path))
+    assert answer.text("baseURL") == [f"https://oai.example.org{path}"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "base"),
+    [
+        ({"host": "127.0.0.1:8000", "x-forwarded-proto": "http"}, "http://127.0.0.1:8000/oai"),
+        ({"host": "[::1]:8000", "x-forwarded-proto": "http"}, "http://[::1]:8000/oai"),
+        ({"host": "[::ffff:1.2.3.4]"}, "https://[::ffff:1.2.3.4]/oai"),
+        ({"host": "a.cz:65535"}, "https://a.cz:65535/oai"),
+        ({"host": 'a"><b', "x-forwarded-proto": "javascript"}, "https://localhost/oai"),
+        ({"Host": "Upper.example.org"}, "https://upper.example.org/oai"),
+    ],
+)
+def test_the_host_is_believed_only_where_it_is_one(client, headers, base):
+    headers = headers if "host" in headers else {"host": "", **headers}
+    assert page(client.raw("verb=Identify", headers=headers)).text("baseURL") == [base]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "[::::]",
+        "[1.2.3.4]",
+        "[.]",
+        "[:]:80",
+        "[]",
+        "[::1",
+        "[::1%1]",
+        "[::1]a",
+        "[v1.a]",
+        "a:65536",
+        "a:99999",
+        "a:b",
+        "a@b",
+        "a, b",
+        "a/b",
+        "-",
+        "č",
+        " ",
+    ],
+)
+@pytest.mark.parametrize("query", ["verb=Identify", "verb=ListMetadataFormats"])
+def test_what_is_no_host_is_not_believed(client, host, query):
+    reply = client.raw(query, headers={"host": host})
+    assert page(reply).codes == []
+    assert b">https://localhost/oai</request>" in content(reply)
+    assert client.raw(path="/", headers={"host": host})["statusCode"] == 200
+
+
+def test_a_stage_leads_the_path(client):
+    answer = page(client.raw("verb=Identify", path="/prod/oai", stage="prod"))
+    assert answer.text("baseURL") == ["https://oai.example.org/prod/oai"]
+    assert client.raw(path="/prod", stage="prod")["statusCode"] == 200
+    assert client.raw(path="/production/oai", stage="prod")["statusCode"] == 404
+
+
+def test_an_event_may_be_nearly_empty(client):
+    assert client.application({}, None)["statusCode"] == 200
+    reply = client.application({"rawPath": "/oai", "headers": None, "body": None})
+    assert page(reply).codes == ["badVerb"]
+
+
+@pytest.mark.parametrize("path", ["/x", "/oai/x", "//", "/OAI", "/oai.xml", "/favicon.png"])
+def test_there_is_nothing_elsewhere(client, path):
+    reply = client.raw(path=path)
+    assert reply["statusCode"] == 404
+    assert reply["headers"]["Content-Type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "CONNECT", "TRACE"])
+def test_other_methods_are_refused(client, method):
+    assert client.raw(method=method)["headers"]["Allow"] == "GET, HEAD, POST, OPTIONS"
+    assert client.raw(method=method)["statusCode"] == 405
+    assert client.raw(method=method, path="/")["headers"]["Allow"] == "GET, HEAD, OPTIONS"
+
+
+def test_a_post_to_the_page_for_people_is_refused(client):
+    assert client.raw(method="POST", path="/")["statusCode"] == 405
+
+
+@pytest.mark.parametrize("path", ["/oai", "/", "/x"])
+@pytest.mark.parametrize("query", ["verb=Identify", "verb=ListRecords&metadataPrefix=oai_dc", ""])
+@pytest.mark.parametrize("accepted", ["", "gzip"])
+def test_head_has_the_headers_of_get_and_no_body(client, path, query, accepted):
+    headers = {"accept-encoding": accepted}
+    head, get = (client.raw(query, m, path, headers=headers) for m in ("HEAD", "GET"))
+    assert (head["body"], head["isBase64Encoded"]) == ("", False)
+    assert (head["statusCode"], head["headers"]) == (get["statusCode"], get["headers"])
+
+
+OPEN = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Retry-After",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"), [("/oai", "GET, HEAD, POST, OPTIONS"), ("/", "GET, HEAD, OPTIONS")]
+)
+def test_other_sites_may_ask_whether_they_may_ask(client, path, methods):
+    wishes = {
+        "Origin": "https://elsewhere.example",
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type",
+    }
+    reply = client.raw("verb=Identify", "OPTIONS", path, headers=wishes)
+    assert (reply["statusCode"], reply["body"]) == (204, "")
+    headers = reply["headers"]
+    assert headers["Allow"] == headers["Access-Control-Allow-Methods"] == methods
+    assert "Content-Type" in headers["Access-Control-Allow-Headers"]
+    assert int(headers["Access-Control-Max-Age"]) > 0
+    assert OPEN.items() <= headers.items()
+    assert not {"Content-Type", "Content-Length", "Content-Encoding"} & headers.keys()
+
+
+@pytest.mark.parametrize(
+    ("query", "method", "path", "status"),
+    [
+        ("verb=Identify", "GET", "/oai", 200),
+        ("verb=Identify", "HEAD", "/oai", 200),
+        ("verb=Nope", "POST", "/oai", 200),
+        ("", "GET", "/", 200),
+        ("", "OPTIONS", "/x", 404),
+        ("", "PUT", "/oai", 405),
+    ],
+)
+def test_other_sites_may_read_every_answer(client, query, method, path, status):
+    reply = client.raw(query, method, path)
+    assert reply["statusCode"] == status
+    assert OPEN.items() <= reply["headers"].items()
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_a_form_is_asked_as_a_query_is(client, encoded):
+    arguments = {"verb": "ListRecords", "metadataPrefix": "oai_dc", "set": "mime:text"}
+    body = urlencode(arguments)
+    if encoded:
+        body = base64.b64encode(body.encode()).decode()
+    headers = {"Content-Type": "Application/X-WWW-form-urlencoded; charset=UTF-8"}
+    answer = posted(client, body, headers, encoded)
+    same = page(client.raw(urlencode(arguments)))
+    assert answer.headers == same.headers
+    assert answer.request == arguments
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "encoded", "code"),
+    [
+        (None, FORM, False, "badVerb"),
+        ("", {}, False, "badVerb"),
+        ("verb=Identify", {}, False, "badArgument"),
+        ("verb=Identify", {"content-type": "application/json"}, False, "badArgument"),
+        ("no base64", FORM, True, "badArgument"),
+        ("é", FORM, True, "badArgument"),
+        ("verb=" + "x" * 100_000, FORM, False, "badArgument"),
+        ("x" * 10_000_000, FORM, True, "badArgument"),
+        (base64.b64encode(b"\xff\xfe\x00=&;%%%").decode(), FORM, True, "badVerb"),
+    ],
+)
+def test_a_body_that_is_no_form(client, body, headers, encoded, code):
+    answer = posted(client, body, headers, encoded)
+    assert answer.codes == [code]
+    assert answer.request == {}
+
+
+def test_query_and_form_add_up(client):
+    assert posted(client, None, query="verb=Identify").codes == []
+    assert posted(client, "verb=Identify", query="verb=Identify").codes == ["badVerb"]
+
+
+def test_a_query_of_any_length_or_bytes_is_safe(client):
+    assert page(client.raw("verb=Identify&" + "a=b&" * 50_000)).codes == ["badArgument"]
+    assert page(client.raw("verb=Identify&&%ff%fe=%00")).codes == ["badArgument"]
+    assert page(client.raw("verb=%ff")).codes == ["badVerb"]
+    assert page(client.raw("verb")).codes == ["badVerb"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "compressed"),
+    [
+        ("gzip", True),
+        ("GZIP", True),
+        ("x-gzip", True),
+        ("deflate, gzip;q=0.5", True),
+        ("gzip; q=1.0", True),
+        ("*", True),
+        ("gzip;q=0.001, identity", False),
+        ("gzip;q=0.5, identity;q=0.5", True),
+        ("gzip;q=0.5, *;q=0.8", False),
+        ("identity;q=0, gzip;q=0.1", True),
+        ("gzip;q=1.5", False),
+        ("", False),
+        ("identity", False),
+        ("br, deflate", False),
+        ("gzip;q=0", False),
+        ("gzip;q=0.000", False),
+        ("*, gzip;q=0", False),
+        ("*;q=0", False),
+        ("gzip;q=x", False),
+        ("gzipped", False),
+    ],
+)
+def test_gzip_where_it_is_wished(client, accepted, compressed):
+    reply = client.raw("verb=Identify", headers={"Accept-Encoding": accepted})
+    assert (reply["headers"].get("Content-Encoding") == "gzip") == compressed
+    assert reply["isBase64Encoded"] == compressed
+    assert page(reply).codes == []
+
+
+@pytest.mark.parametrize(
+    ("accepted", "compressed"),
+    [("gzip", False), ("gzip, identity;q=0", True), ("gzip, *;q=0", True), ("identity;q=0", False)],
+)
+def test_what_is_small_is_compressed_only_where_it_must_be(client, accepted, compressed):
+    reply = client.raw(path="/x", headers={"accept-encoding": accepted})
+    assert (reply["headers"].get("Content-Encoding") == "gzip") == compressed
+    assert content(reply).startswith(b"There is nothing here")
+    assert reply["headers"]["Vary"] == "Accept-Encoding"
+
+
+def test_gzip_gives_the_same_bytes_each_time(client):
+    replies = [client.raw("verb=Identify", headers={"accept-encoding": "gzip"}) for _ in "ab"]
+    assert replies[0] == replies[1]
+    assert gzip.decompress(base64.b64decode(replies[0]["body"]))[:5] == b"<?xml"
+
+
+def test_a_large_body_is_no_json_text(clock):
+    repository = MemoryRepository()
+    items = {f"oai:example.org:{n:04}": capture("http://ě/" + "ě" * 2000) for n in range(400)}
+    repository.publish(items, START - timedelta(hours=1))
+    reply = Client(repository, clock).raw("verb=ListRecords&metadataPrefix=oai_dc")
+    assert reply["isBase64Encoded"]
+    assert len(page(reply).headers) == 400
+
+
+@pytest.mark.parametrize("path", ["/", "/oai"])
+@pytest.mark.parametrize("query", ["verb=Identify", "verb=Nope"])
+def test_a_store_with_nothing_in_it(path, query):
+    reply = Client(MemoryRepository()).raw(query, path=path)
+    assert reply["statusCode"] == 503
+    assert int(reply["headers"]["Retry-After"]) > 0
+    assert "Nothing is published" in reply["body"]
+    assert reply["headers"]["Content-Type"].startswith("text/plain")
+
+
+@pytest.mark.parametrize("method", ["pointer", "manifest", "page", "size"])
+def test_a_store_out_of_reach(repository, clock, method, caplog):
+    def fail(*args, **kwargs):
+        raise StoreError("s3://secret-bucket: connection refused")
+
+    setattr(repository, method, fail)
+    reply = Client(repository, clock).raw("verb=ListRecords&metadataPrefix=oai_dc")
+    assert reply["statusCode"] == 503
+    assert reply["headers"]["Retry-After"].isdigit()
+    assert "secret" not in reply["body"]
+    assert "StoreError: s3://secret-bucket: connection refused" in caplog.text
+    assert "<" not in reply["body"]
+    assert OPEN.items() <= reply["headers"].items()
+
+
+@pytest.mark.parametrize("method", ["pointer", "manifest", "page", "size"])
+@pytest.mark.parametrize("error", [ZeroDivisionError("secret"), MemoryError("secret")])
+def test_what_nobody_foresaw(repository, clock, method, error, caplog):
+    """A harvester is to ask again; the operator sees where it was."""
+
+    def fail(*args, **kwargs):
+        raise error
+
+    setattr(repository, method, fail)
+    client = Client(repository, clock, serve_retry_seconds=77)
+    reply = client.raw("verb=ListRecords&metadataPrefix=oai_dc")
+    assert (reply["statusCode"], reply["headers"]["Retry-After"]) == (503, "77")
+    assert "secret" not in reply["body"]
+    assert "<" not in reply["body"]
+    assert "Traceback" in caplog.text
+    assert type(error).__name__ in caplog.text
+    assert "'GET' '/oai'" in caplog.text
+
+
+def test_a_place_is_free_again_after_a_failure(repository, clock):
+    pointer = repository.pointer
+    repository.pointer = lambda: 1 / 0
+    client = Client(repository, clock, serve_concurrent=1)
+    assert {client.raw("verb=Identify")["statusCode"] for _ in range(3)} == {503}
+    repository.pointer = pointer
+    assert client.get("Identify").codes == []
+
+
+def test_one_request_too_many_is_told_so_at_once(repository, clock):
+    """One that comes while another is answered waits for nothing."""
+    client = Client(repository, clock, serve_concurrent=1)
+    inner, pointer = [], repository.pointer
+
+    def ask_another() -> Pointer:
+        repository.pointer = pointer
+        inner.append(client.raw("verb=Identify"))
+        return pointer()
+
+    repository.pointer = ask_another
+    assert client.get("Identify").codes == []
+    assert inner[0]["statusCode"] == 503
+    assert inner[0]["headers"]["Retry-After"] == "30"
+    assert "Too many" in inner[0]["body"]
+    assert client.get("Identify").codes == []
+
+
+def test_a_store_that_is_back_is_asked_again(repository, clock):
+    client = Client(repository, clock)
+    pointer = repository.pointer
+    repository.pointer = lambda: (_ for _ in ()).throw(StoreError("gone"))
+    assert client.raw("verb=Identify")["statusCode"] == 503
+    repository.pointer = pointer
+    assert client.get("Identify").codes == []

@@ -1,0 +1,57 @@
+"""Stores for the machine: each maker gives a new, empty one and clears it away afterwards."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from builder.store.folder import FolderStore
+from functions.snapshot.store import Entry, Writer
+from tests.interleaving.hours import Hours
+
+Maker = Callable[[], AbstractContextManager[Writer]]
+
+MEMORY = Path("/dev/shm")  # a thousand small files that are synced one by one are slow on a disk
+
+
+@contextmanager
+def folder() -> Iterator[Writer]:
+    """Give a folder, in memory where there is such a place."""
+    place = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="sheaf-machine-", dir=place) as name:
+        yield FolderStore(Path(name) / "store")
+
+
+def buckets(make: Callable[[], Writer]) -> Maker:
+    """Return a maker of buckets; whoever gives `make` clears them away."""
+    return lambda: nullcontext(make())
+
+
+class Dated:
+    """A store whose objects are as old as the machine's own hours make them."""
+
+    def __init__(self, store: Writer, hours: Hours) -> None:
+        self._store = store
+        self._hours = hours
+        self._written: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def put(self, key: str, source: Any) -> None:
+        self._store.put(key, source)
+        self._written.setdefault(key, self._hours.now)
+
+    def create(self, key: str, data: bytes) -> None:
+        self._store.create(key, data)
+        self._written[key] = self._hours.now
+
+    def remove(self, *keys: str) -> None:
+        self._store.remove(*keys)
+        for key in keys:
+            self._written.pop(key, None)
+
+    def entries(self, prefix: str) -> Iterator[Entry]:
+        for entry in self._store.entries(prefix):
+            yield Entry(entry.key, entry.bytes, self._written[entry.key])

@@ -1,0 +1,97 @@
+"""Instants: pointers that come late, and readings that are slow or kept, each on its own."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.interleaving.change import Publication
+from tests.interleaving.harvester import Harvester
+from tests.interleaving.hours import SKEW
+from tests.interleaving.item import Given
+from tests.interleaving.stores import folder
+from tests.interleaving.world import World
+
+PAGE = 3
+LATE = 20  # seconds
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A store with one snapshot, and a reader that is ahead and keeps the pointer."""
+    world = World(folder, Counter())
+    world.ingest([Given(number) for number in range(8)])
+    world.finish(world.begin(Publication(), 0))
+    world.add_reader(SKEW, 10, PAGE)
+    world.wait(120)
+    yield world
+    world.close()
+
+
+def harvest(
+    world: World, harvester: Harvester, meanwhile: Callable[[], None] = lambda: None
+) -> None:
+    """Harvest from the latest date that was told; every page is checked on the way."""
+    harvester.begin(1, None, PAGE)
+    while harvester.walk is not None:
+        assert harvester.walk.go_on(world.chronicle, world.readers[0], meanwhile)
+        if harvester.walk.over:
+            harvester.ended()
+
+
+def check(world: World, harvester: Harvester) -> None:
+    world.settle()
+    harvest(world, harvester)
+    harvester.check(world.chronicle.snapshots[world.chronicle.newest].rows)
+
+
+def test_a_pointer_that_comes_late_gets_a_later_instant(world: World) -> None:
+    harvester = Harvester("ListRecords", None)
+    world.ingest([Given(3, version=1)])
+    late = world.begin(Publication(), 0)
+    world.advance(late, "replace")
+    world.wait(LATE)
+    harvest(world, harvester)  # as of an instant at which it should have been there
+    world.finish(late)
+    assert world.chronicle.newest == 3
+    check(world, harvester)
+
+
+def test_a_pointer_that_came_late_and_whose_writer_died_gets_one_from_the_next(
+    world: World,
+) -> None:
+    harvester = Harvester("ListRecords", None)
+    world.ingest([Given(3, version=1)])
+    late = world.begin(Publication(), 0)
+    world.advance(late, "replace")
+    world.wait(LATE)
+    harvest(world, harvester)
+    world.advance(late, "replaced")
+    world.die(late)
+    check(world, harvester)
+    assert world.chronicle.newest == 3
+
+
+def test_what_is_published_while_the_pointer_is_read_is_not_claimed(world: World) -> None:
+    harvester = Harvester("ListRecords", None)
+    calls = iter(range(99))
+
+    def publish() -> None:
+        if next(calls) == 1:  # the pointer was just read
+            world.ingest([Given(3, version=1)])
+            world.finish(world.begin(Publication(), 0))
+            world.wait(LATE)
+
+    harvest(world, harvester, publish)
+    check(world, harvester)
+
+
+def test_a_kept_reading_stays_true_of_its_instant(world: World) -> None:
+    harvester = Harvester("ListRecords", None)
+    harvest(world, harvester)
+    world.ingest([Given(3, version=1)])
+    world.finish(world.begin(Publication(), 0))
+    world.wait(1)
+    harvester.dates.clear()
+    harvest(world, harvester)
+    check(world, harvester)
