@@ -9,7 +9,7 @@ SIDE_BY_SIDE := -n 4 --dist worksteal
 # test runs compiles Sheaf: a minute of two processors.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test prove-aws clients check bench format clean
+.PHONY: demo test prove-aws clients check bench house format clean
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -61,6 +61,10 @@ bench: $(READY)
 	$(BIN)/python -m bench.harvest $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.harvester $(if $(CAPTURES),--captures $(CAPTURES))
 	$(BIN)/python -m bench.cold $(if $(CAPTURES),--captures $(CAPTURES))
+
+# Figures of the code itself; OF=participles, classes, chain, folders or arrows lists what one counts.
+house: $(READY)
+	$(BIN)/python -m bench.house $(OF)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -3,53 +3,15 @@
 import ast
 import sys
 from collections.abc import Iterator
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from bench.house import ROOMS, imports, room_of
 from builder.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
-ROOMS = (
-    # Each room imports only rooms that stand below it. A module that stands alone is named itself.
-    "builder.__main__",
-    "builder.cli",
-    "builder.commands",
-    "builder.demo",
-    "builder.aws",
-    "builder.serve",
-    "builder.export",
-    "builder.restore",
-    "builder.harvest",
-    "builder.verify",
-    "builder.withdraw",
-    "builder.publish",
-    "builder.redif",
-    "builder.filesets",
-    "builder.gather",
-    "builder.snapshot",
-    "builder.obi",
-    "builder.http",
-    "builder.ingest",
-    "builder.intake",
-    "builder.context",
-    "builder.store",
-    "builder.parquet",
-    "builder.sources",
-    "builder",
-    "functions.content",
-    "functions.oai",
-    "functions.http",
-    "functions.database",
-    "functions.archive",
-    "functions.store",
-    "functions.config",
-    "functions.snapshot",
-    "functions.url",
-    "functions",
-)
 LOOSE = 11
 """The most modules that stand loose in `builder/`."""
 DEPLOYED = {"duckdb", "jinja2", "markupsafe", "obstore"}  # markupsafe is a part of jinja2
@@ -82,38 +44,12 @@ def sources(*folders: str) -> Iterator[Path]:
         yield from sorted((ROOT / folder).rglob("*.py"))
 
 
-@cache
-def imported(path: Path) -> tuple[str, ...]:
-    """Return what a file imports; it is read once for all that is asked of it."""
-    return tuple(_imported(path))
-
-
-def _imported(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            assert node.module is not None
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def room_of(name: str) -> str | None:
-    """Return the longest room of ROOMS that `name` lies in; None for other packages."""
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        if (room := ".".join(parts[:length])) in ROOMS:
-            return room
-    return None
-
-
 @pytest.mark.parametrize("path", list(sources("functions", "builder")), ids=lambda p: p.stem)
 def test_a_room_imports_only_rooms_below_it(path: Path) -> None:
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     own = room_of(module)
     assert own is not None
-    for name in imported(path):
+    for name in imports(path):
         room = room_of(name)
         # `from builder import errors` names the package and then the module.
         if room in (None, own) or (ROOT / name.replace(".", "/")).is_dir():
@@ -141,7 +77,7 @@ def test_few_modules_stand_loose() -> None:
 def test_commands_are_what_nobody_but_the_command_line_imports() -> None:
     for path in sources("functions", "builder"):
         if path.name != "cli.py" and path.parent.name != "commands":
-            assert not [n for n in imported(path) if n.startswith("builder.commands")], path
+            assert not [n for n in imports(path) if n.startswith("builder.commands")], path
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -175,7 +111,7 @@ def test_what_archives_datasets_does_without_the_large_libraries(path: str) -> N
 
 
 def third_parties(path: Path) -> set[str]:
-    heads = {name.partition(".")[0] for name in imported(path)}
+    heads = {name.partition(".")[0] for name in imports(path)}
     return heads - set(sys.stdlib_module_names) - {"functions", "builder"}
 
 
