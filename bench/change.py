@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from bench.generate import captures
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Surroundings
 from builder.sources.event import Capture
@@ -53,12 +53,12 @@ class Counting(FolderStore):
 def fill(store: Counting, name: str, some: Iterable[Capture]) -> None:
     """Put captures into the intake as one run."""
     with tempfile.TemporaryDirectory() as scratch:
-        part = Part(Path(scratch), "000000")
+        part = IntakeWriter(Path(scratch), "000000")
         for capture in some:
             part.capture(capture, capture.sets)
         part.close()
-        source = intake.Source(name, name, "", "warc.gz", 0, 0, 0, 0, {}, {})
-        intake.commit(store, intake.Run(name, (source,)), Path(scratch))
+        source = intake.IntakeSource(name, name, "", "warc.gz", 0, 0, 0, 0, {}, {})
+        intake.commit(store, intake.IntakeRun(name, (source,)), Path(scratch))
 
 
 def changed(count: int, every: int, start: int, title: str) -> Iterable[Capture]:

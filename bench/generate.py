@@ -167,5 +167,7 @@ def fill(store: Writer, count: int, folder: Path, seed: int = 1) -> None:
             values,
         )
     connection.close()
-    source = intake.Source("generated", f"{seed}-{count}", "", "warc.gz", 0, count, 0, 0, {}, {})
-    intake.commit(store, intake.Run(f"generated-{seed}", (source,)), folder)
+    source = intake.IntakeSource(
+        "generated", f"{seed}-{count}", "", "warc.gz", 0, count, 0, 0, {}, {}
+    )
+    intake.commit(store, intake.IntakeRun(f"generated-{seed}", (source,)), folder)

@@ -17,10 +17,10 @@ from itertools import islice
 from pathlib import Path
 
 from builder.ingest.cdx import reader
-from builder.ingest.cdx.block import Index
-from builder.intake.rows import Part
+from builder.ingest.cdx.block import IndexFile
+from builder.intake.rows import IntakeWriter
 from builder.sources import cdx, cdxj, entry
-from builder.sources.event import Capture, Rules
+from builder.sources.event import Capture, DocumentRules
 
 LOOP = 20_000  # lines that the plain loop reads
 _TYPES = ["text/html"] * 12 + ["image/jpeg"] * 4 + ["image/png", "text/css", "application/pdf"]
@@ -82,25 +82,25 @@ def generate(folder: Path, count: int) -> list[Path]:
 def sheaf(path: Path, threads: int, folder: Path) -> int:
     """Read an index as `sheaf ingest` does, and return how many captures it gave."""
     with path.open("rb") as file:
-        form = reader.recognised(file.read(1 << 14))
+        form = reader.find_form(file.read(1 << 14))
         if form is None:
             raise SystemExit(f"{path} is no index")
         file.seek(0)
-        what = Index(path.name, folder, "bench", Rules(redirects=True, errors=True))
+        what = IndexFile(path.name, folder, "bench", DocumentRules(redirects=True, errors=True))
         given = reader.read(file, what, form, threads, lambda *_: None)
     return given.captures + given.skips.total()
 
 
 def loop(path: Path, threads: int, folder: Path) -> int:
     """Read an index's first lines one by one, with the functions that SQL is held against."""
-    rules = Rules(redirects=True, errors=True)
-    part = Part(folder, "bench")
+    rules = DocumentRules(redirects=True, errors=True)
+    part = IntakeWriter(folder, "bench")
     count = 0
     with path.open("rb") as file:
         for line in islice(file, LOOP):
             read = cdxj.read(line) if path.suffix == ".cdxj" else cdx.read(line[:-1], _LEGEND)
             if read[0] is not None:
-                item = entry.made(read[0], rules)[0]
+                item = entry.build_capture(read[0], rules)[0]
                 count += 1
                 if isinstance(item, Capture):
                     part.capture(item, item.sets)

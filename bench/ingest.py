@@ -33,9 +33,9 @@ from isal import isal_zlib
 from lxml import html
 from warcio.archiveiterator import ArchiveIterator
 
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.sources import domain
-from builder.sources.event import Capture, Fault, Rules
+from builder.sources.event import Capture, DocumentRules, Fault
 from builder.sources.webarchive import read
 
 _WORDS = [
@@ -124,7 +124,7 @@ def _hashed(path: Path) -> int:
 
 
 def _read(path: Path, titles: bool) -> int:
-    rules = Rules(redirects=True, errors=True, titles=titles)
+    rules = DocumentRules(redirects=True, errors=True, titles=titles)
     with path.open("rb") as file:
         return sum(isinstance(event, Capture) for event in read(file, path.name, rules))
 
@@ -132,8 +132,8 @@ def _read(path: Path, titles: bool) -> int:
 def _ingest(path: Path) -> int:
     found = 0
     with tempfile.TemporaryDirectory() as folder, path.open("rb") as file:
-        part = Part(Path(folder), "000000")
-        for event in read(file, path.name, Rules(redirects=True, errors=True)):
+        part = IntakeWriter(Path(folder), "000000")
+        for event in read(file, path.name, DocumentRules(redirects=True, errors=True)):
             if isinstance(event, Capture):
                 part.capture(event, event.sets)
                 found += 1
@@ -196,7 +196,7 @@ ROWS: dict[str, Callable[[Path], int]] = {
 
 
 def _measured(row: str, path: Path) -> dict[str, float]:
-    domain.divided("example.org")
+    domain.split_suffix("example.org")
     wall, cpu = time.perf_counter(), time.process_time()
     found = ROWS[row](path)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -20,7 +20,7 @@ from pathlib import Path
 import zstandard
 
 from bench.ingest import crawl
-from builder.sources.event import Capture, Rules
+from builder.sources.event import Capture, DocumentRules
 from builder.sources.webarchive import read
 from functions.archive import zstd
 
@@ -69,7 +69,7 @@ def _alone(data: bytes) -> int:
 
 
 def _read(data: bytes, titles: bool) -> int:
-    rules = Rules(redirects=True, errors=True, titles=titles)
+    rules = DocumentRules(redirects=True, errors=True, titles=titles)
     found = read(io.BytesIO(data), "a", rules)
     return sum(isinstance(event, Capture) for event in found)
 

@@ -85,7 +85,7 @@ class Progress:
     ) -> None:
         self._bar.close()
 
-    def resumed(self, read: int, captures: int, files: int) -> None:
+    def resume(self, read: int, captures: int, files: int) -> None:
         """Count what was done before this process began."""
         self._read = self._read_before = read
         self._done = files

@@ -23,7 +23,7 @@ from builder.errors import UsageError
 from builder.filesets.entry import entry
 from builder.filesets.item import Outcome
 from builder.ingest import ingest, splits, workdir
-from builder.ingest.splits import File
+from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.obi.run import Outside
 from builder.progress import Progress
@@ -31,7 +31,7 @@ from builder.publish.publish import publish
 from builder.runtime import Surroundings
 from builder.snapshot.transaction import Built
 from builder.sources import domain
-from builder.sources.event import Rules
+from builder.sources.event import DocumentRules
 from builder.store.folder import FolderStore
 from functions.config import configuration
 from functions.config.configuration import Configuration
@@ -67,7 +67,7 @@ class Demo:
     store: FolderStore
     settings: Configuration
     folder: Path
-    run: intake.Run
+    run: intake.IntakeRun
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -162,12 +162,14 @@ def _folder(folder: Path) -> Path:
     return folder
 
 
-def _ingested(context: Context, store: FolderStore, paths: Sequence[Path]) -> intake.Run:
-    order = ingest.Order(tuple(map(File.of, paths)), ingest.collection_sets(["demo"]), Rules())
+def _ingested(context: Context, store: FolderStore, paths: Sequence[Path]) -> intake.IntakeRun:
+    order = ingest.IngestJob(
+        tuple(map(ArchiveFile.of, paths)), ingest.collection_sets(["demo"]), DocumentRules()
+    )
     passing = workdir.folder_of(store.root / layout.TEMPORARY, None)
-    with workdir.opened(passing) as held, Progress(order.bytes, len(order.files)) as bar:
+    with workdir.open_workdir(passing) as held, Progress(order.bytes, len(order.files)) as bar:
         name = intake.run_name(context.now())
-        run_ = ingest.ingest(store, order, held, ingest.Means(bar), name).run
+        run_ = ingest.ingest(store, order, held, ingest.IngestRuntime(bar), name).run
     if not any(source.captures for source in run_.sources):
         raise UsageError("there is no capture in these files: the demo has nothing to show")
     return run_

@@ -12,7 +12,7 @@ from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
 from builder.export import bagit, captures, obi_objects, ocfl_root, warc
-from builder.export.opening import Opened, opened
+from builder.export.opening import Opened, open_obi
 from builder.export.parcel import parcel
 from builder.export.store_copy import export
 from builder.obi.run import Committed
@@ -74,7 +74,7 @@ def run(context: Context) -> int:
 
 def _opened(context: Context) -> AbstractContextManager[Opened]:
     memory = context.configuration["publish.memory"]
-    return opened(context.begun_store(), memory, os.cpu_count() or 1)
+    return open_obi(context.begun_store(), memory, os.cpu_count() or 1)
 
 
 def _chosen(runs: Sequence[Committed], asked: Sequence[int] | None) -> Sequence[Committed]:
@@ -118,9 +118,9 @@ def _bagit(context: Context, runs: Sequence[Committed], connection: engine.Conne
 
 def _warc(context: Context, runs: Sequence[Committed], connection: engine.Connection) -> int:
     target = _target(context, context.arguments.warc)
-    gathered = obi_objects.gathered(connection)
+    gathered = obi_objects.gather_runs(connection)
     found = [
-        warc.Found(run.tist, partial(obi_objects.sightings, connection, run.tist))
+        warc.FetchedFile(run.tist, partial(obi_objects.sightings, connection, run.tist))
         for run in runs
         if run.tist in gathered
     ]

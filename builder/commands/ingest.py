@@ -16,19 +16,19 @@ from builder.errors import UsageError
 from builder.harvest import ingest as aggregation
 from builder.harvest.ingest import Gathered
 from builder.ingest import ingest, summary, workdir
-from builder.ingest.ingest import Ingested, Means
-from builder.ingest.splits import File
+from builder.ingest.ingest import IngestResult, IngestRuntime
+from builder.ingest.splits import ArchiveFile
 from builder.intake import intake
 from builder.obi.run import Outside
-from builder.obi.tist import FIRST, named
+from builder.obi.tist import FIRST, parse_option
 from builder.progress import Phase, Progress
 from builder.publish.harvested import KIND
 from builder.redif import ingest as redif
-from builder.redif.account import Account
+from builder.redif.account import RedifReport
 from builder.redif.comparison import Acceptance, can_be_named
-from builder.redif.ingest import Order, is_done
+from builder.redif.ingest import RedifJob, is_done
 from builder.redif.source import STDIN, Sources, tarballs, told_apart
-from builder.sources.event import Rules
+from builder.sources.event import DocumentRules
 from builder.sources.fault import CODES
 from builder.sources.set_rule import SetRule
 from functions.oai.render import check
@@ -143,15 +143,17 @@ def _asked(context: Context) -> list[str]:
     return [str(context.configuration_path.parent / own)]
 
 
-def _orders(arguments: argparse.Namespace, sources: Sources, accepted: Acceptance) -> list[Order]:
+def _orders(
+    arguments: argparse.Namespace, sources: Sources, accepted: Acceptance
+) -> list[RedifJob]:
     """Return the runs that ReDIF is to be ingested as, in order."""
-    tist = None if arguments.tist is None else named(arguments.tist, "--tist", FIRST)
+    tist = None if arguments.tist is None else parse_option(arguments.tist, "--tist", FIRST)
     if tist is not None and len(arguments.file) + bool(sources.redif) != 1:
         raise UsageError("--tist is given: expected one TARBALL, or SOURCEs of ReDIF, and not both")
     replayed = tarballs(arguments.file, tist)
-    orders = [Order((origin,), at, accepted) for origin, at in replayed]
+    orders = [RedifJob((origin,), at, accepted) for origin, at in replayed]
     if sources.redif:
-        orders.append(Order(sources.redif, tist, accepted))
+        orders.append(RedifJob(sources.redif, tist, accepted))
     return orders
 
 
@@ -166,19 +168,19 @@ def _accepted(given: Sequence[str | None]) -> Acceptance:
     return Acceptance(None in given, frozenset(archives))
 
 
-def _redif(context: Context, order: Order) -> Account | None:
+def _redif(context: Context, order: RedifJob) -> RedifReport | None:
     """Ingest ReDIF as one run; None for a replay that was done before."""
     store, settings = context.store, context.configuration
     account = None
     if not is_done(store, order):
-        means = redif.Means(
+        means = redif.RedifRuntime(
             Outside(context.now, context.sleep, context.say),
             Phase,
             context.arguments.jobs,
             settings["redif.largest"] << 20,
         )
-        folder = workdir.folder_of(_home(context), json.dumps([store.address, order.asked()]))
-        with workdir.opened(folder) as held:
+        folder = workdir.folder_of(_home(context), json.dumps([store.address, order.fingerprint()]))
+        with workdir.open_workdir(folder) as held:
             account = redif.ingest(store, order, held, means)
     if account is None:
         context.say(f"{order.label}: ingested before, as of {order.tist}")
@@ -187,10 +189,10 @@ def _redif(context: Context, order: Order) -> Account | None:
 
 def _archives(
     context: Context, sources: Sources, sets: tuple[str, ...], connection: Connection
-) -> Ingested:
+) -> IngestResult:
     """Read the web archive files into the intake."""
     settings = context.configuration
-    rules = Rules(
+    rules = DocumentRules(
         redirects=settings["documents.redirects"],
         errors=settings["documents.errors"],
         titles=settings["documents.titles"],
@@ -201,17 +203,17 @@ def _archives(
     )
     home = context.configuration_path.parent
     files = [file.seen_from(home) for file in sources.files]
-    asked = ingest.Order((), sets, rules).asked(sources.archives, context.store.address)
+    asked = ingest.IngestJob((), sets, rules).fingerprint(sources.archives, context.store.address)
     folder = workdir.folder_of(_home(context), None if STDIN in sources.archives else asked)
-    with workdir.opened(folder) as held:
+    with workdir.open_workdir(folder) as held:
         if STDIN in sources.archives:
             files.append(_spooled(held.folder))
         with Progress(sum(file.bytes for file in files), len(files)) as bar:
             return ingest.ingest(
                 context.store,
-                ingest.Order(tuple(files), sets, rules),
+                ingest.IngestJob(tuple(files), sets, rules),
                 held,
-                Means(bar, context.arguments.jobs, context.say, connection=connection),
+                IngestRuntime(bar, context.arguments.jobs, context.say, connection=connection),
                 intake.run_name(context.now()),
             )
 
@@ -219,7 +221,7 @@ def _archives(
 def _harvests(context: Context, folders: Sequence[Path]) -> Gathered:
     """Read what was harvested into the intake."""
     namespace = str(context.configuration["repository.namespace"])
-    with workdir.opened(workdir.folder_of(_home(context), None)) as held:
+    with workdir.open_workdir(workdir.folder_of(_home(context), None)) as held:
         with held.scratch() as scratch:
             name = intake.run_name(context.now())
             gathered = aggregation.ingest(context.store, folders, namespace, scratch, name)
@@ -256,8 +258,8 @@ def _home(context: Context) -> Path:
     return Path(context.arguments.work) if context.arguments.work else context.scratch()
 
 
-def _spooled(folder: Path) -> File:
+def _spooled(folder: Path) -> ArchiveFile:
     path = folder / "stdin"
     with intake.writing(folder), path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
-    return replace(File.of(path, "-"), named=True)
+    return replace(ArchiveFile.of(path, "-"), named=True)

@@ -20,11 +20,11 @@ from builder.errors import UsageError
 from builder.http.url import normalised
 from builder.obi import content, item_history
 from builder.obi.claim import Outside
-from builder.obi.history import Committed, Opened, history, is_open, standing
-from builder.obi.item_history import Life
-from builder.obi.row import Failure, Incidence, Redirect, Row, Version
+from builder.obi.history import Committed, OpenedRun, history, is_open, standing
+from builder.obi.item_history import ItemHistory
+from builder.obi.row import FailureRow, Incidence, Redirect, Row, Version
 from builder.obi.run import abandon
-from builder.obi.tist import LAST, named
+from builder.obi.tist import LAST, parse_option
 from builder.sources.redif.handle import canonical
 from builder.terminal import visible
 from functions.database import engine
@@ -63,8 +63,8 @@ def run(context: Context) -> int:
         return _summary(context)
     if arguments.bytes == "-" and arguments.json:
         raise UsageError("--bytes - writes bytes to where --json writes: name a file")
-    at = None if arguments.as_of is None else named(arguments.as_of, "--as-of", LAST)
-    found = _found(context, arguments.id)
+    at = None if arguments.as_of is None else parse_option(arguments.as_of, "--as-of", LAST)
+    found = _find_item(context, arguments.id)
     if at is None:
         at = int(context.now().timestamp())
     held = found.at(at)
@@ -84,7 +84,7 @@ def _abandon(context: Context, tist: int) -> int:
     return 0
 
 
-def _found(context: Context, given: str) -> Life:
+def _find_item(context: Context, given: str) -> ItemHistory:
     """Return the life of what was named: as it was written, else in its usual form,
     or by the handle in its OAI identifier.
 
@@ -131,10 +131,10 @@ def _copy(source: BinaryIO, target: BinaryIO) -> None:
     target.flush()
 
 
-def _account(found: Life, at: int, held: tuple[int, Version] | None) -> str:
+def _account(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> str:
     lines = [found.id]
     for tist, row in found.events():
-        lines.append(f"  {_text(tist)}  {_told(row, found.id)}")
+        lines.append(f"  {_text(tist)}  {_row_text(row, found.id)}")
     blocks = found.blocks()
     for _, block in blocks:
         other = block.url if block.handle == found.id else block.handle
@@ -150,21 +150,21 @@ def _account(found: Life, at: int, held: tuple[int, Version] | None) -> str:
     return "\n".join(map(visible, lines))
 
 
-def _absence(found: Life, at: int) -> str:
+def _absence(found: ItemHistory, at: int) -> str:
     """Return why there are no bytes; what a URL led to has them under an ID of its own."""
     if target := _led_to(found, at):
         return f"{found.id} led elsewhere at {_text(at)}: ask for {target}"
     return f"{found.id} was not there at {_text(at)}: `sheaf obi ID` tells when"
 
 
-def _led_to(found: Life, at: int) -> str | None:
+def _led_to(found: ItemHistory, at: int) -> str | None:
     """Return what a URL led to at a time, if that is the last that was heard of it."""
     heard = [row for tist, row in found.events() if tist <= at]
     last = heard[-1] if heard else None
     return last.target if isinstance(last, Redirect) and last.origin == found.id else None
 
 
-def _told(row: Row, own: str) -> str:
+def _row_text(row: Row, own: str) -> str:
     if isinstance(row, Version):
         told = f"version     {tally(row.bytes, 'byte')}, sha256 {row.sha256}"
         return ", ".join((told, *row.flags))
@@ -173,12 +173,12 @@ def _told(row: Row, own: str) -> str:
     if isinstance(row, Redirect):
         to = f"to {row.target}" if row.origin == own else f"from {row.origin}"
         return f"redirect    {row.status} {to}"
-    if isinstance(row, Failure):
-        return f"failure     {row.code}" + (f": {said}" if (said := _said(row)) else "")
+    if isinstance(row, FailureRow):
+        return f"failure     {row.code}" + (f": {said}" if (said := _failure_text(row)) else "")
     return str(row)
 
 
-def _said(failure: Failure) -> str:
+def _failure_text(failure: FailureRow) -> str:
     """Return the status of a failure and its detail, which may have told the status already."""
     status, detail = failure.status, failure.detail or ""
     if status is None or str(status) in detail.split():
@@ -186,7 +186,7 @@ def _said(failure: Failure) -> str:
     return f"HTTP status {status}" + (f", {detail}" if detail else "")
 
 
-def _document(found: Life, at: int, held: tuple[int, Version] | None) -> dict[str, Any]:
+def _document(found: ItemHistory, at: int, held: tuple[int, Version] | None) -> dict[str, Any]:
     return {
         "id": found.id,
         "events": [{"tist": t, "row": row.row, **asdict(row)} for t, row in found.events()],
@@ -200,7 +200,9 @@ def _summary(context: Context) -> int:
     """Tell which runs the store has, and what their logs count."""
     store = context.store
     runs = history(store)
-    unended = [Opened.read(store, t) for t, members in standing(store).items() if is_open(members)]
+    unended = [
+        OpenedRun.read(store, t) for t, members in standing(store).items() if is_open(members)
+    ]
     counts: Counter[str] = Counter()
     for run_ in runs:
         counts.update(run_.counts)
@@ -214,7 +216,7 @@ def _summary(context: Context) -> int:
 
 
 def _lines(
-    address: str, runs: tuple[Committed, ...], unended: list[Opened], counts: Counter[str]
+    address: str, runs: tuple[Committed, ...], unended: list[OpenedRun], counts: Counter[str]
 ) -> str:
     lines = [f"store      {address}", f"runs       {tally(len(runs), 'run')}"]
     lines += [
@@ -224,7 +226,7 @@ def _lines(
     if len(runs) > _SHOWN:
         lines.append(f"           and {tally(len(runs) - _SHOWN, 'earlier one')}")
     lines += [
-        f"open       {one.named()}; `sheaf obi --abandon {one.tist}` ends it" for one in unended
+        f"open       {one.name()}; `sheaf obi --abandon {one.tist}` ends it" for one in unended
     ]
     lines += [f"{name:<10} {tally(count, 'row')}" for name, count in sorted(counts.items())]
     return "\n".join(map(visible, lines))

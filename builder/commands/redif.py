@@ -56,7 +56,7 @@ def run(context: Context) -> int:
     arguments = context.arguments
     if arguments.limit < LEAST:
         raise UsageError(f"--limit {arguments.limit}: expected a number from {LEAST:,}")
-    paths = _found(arguments.files)
+    paths = _find_files(arguments.files)
     account = Account()
     escape = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     encoder = json.JSONEncoder(ensure_ascii=escape)
@@ -77,7 +77,7 @@ def run(context: Context) -> int:
     return 1 if arguments.strict and account.errors else 0
 
 
-def _found(sources: Sequence[str]) -> list[Path]:
+def _find_files(sources: Sequence[str]) -> list[Path]:
     """Return the files that the sources name, each once, in order; those of a folder by suffix."""
     found: list[Path] = []
     for source in sources:

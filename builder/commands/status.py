@@ -5,7 +5,7 @@ import argparse
 from builder.context import Context
 from builder.display import tally
 from builder.intake import intake
-from builder.obi.history import Committed, ended, is_open, standing
+from builder.obi.history import Committed, find_ended, is_open, standing
 from builder.publish.harvested import KIND
 from builder.snapshot import consistency, recovery
 from functions.snapshot import instant, schema
@@ -27,10 +27,10 @@ def run(context: Context) -> int:
     pointer, _ = recovery.current(context.store)
     newest = pointer.newest()
     manifest = catalogue.manifest(newest.snapshot) if newest else None
-    kept = _kept(catalogue, pointer, manifest) if manifest else []
+    kept = _read_manifests(catalogue, pointer, manifest) if manifest else []
     runs = list(intake.runs(context.store))
     waiting = _waiting(context, manifest)
-    account = "\n".join([_account(context, pointer, kept, runs), *_told(manifest, waiting)])
+    account = "\n".join([_account(context, pointer, kept, runs), *_obi_lines(manifest, waiting)])
     document = _document(context, pointer, kept, runs)
     context.result(account, {**document, "obi": _of_obi(manifest, waiting)})
     return 0
@@ -40,10 +40,10 @@ def _waiting(context: Context, newest: Manifest | None) -> list[Committed]:
     """Return the runs of the obi store that no snapshot shows yet."""
     shown = newest.run if newest else 0
     behind = (t for t, m in standing(context.store).items() if t > shown and not is_open(m))
-    return [run_ for tist in behind if (run_ := ended(context.store, tist)) is not None]
+    return [run_ for tist in behind if (run_ := find_ended(context.store, tist)) is not None]
 
 
-def _told(newest: Manifest | None, waiting: list[Committed]) -> list[str]:
+def _obi_lines(newest: Manifest | None, waiting: list[Committed]) -> list[str]:
     """Return a line of the obi store, where it has anything."""
     if not waiting and not (newest and newest.run):
         return []
@@ -62,7 +62,7 @@ def _of_obi(newest: Manifest | None, waiting: list[Committed]) -> dict[str, obje
     }
 
 
-def _kept(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Manifest]:
+def _read_manifests(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Manifest]:
     """Return the manifests of the snapshots that are kept, the newest last."""
     found = []
     for number in consistency.kept(pointer, newest.skipped):
@@ -74,7 +74,7 @@ def _kept(catalogue: Catalogue, pointer: Pointer, newest: Manifest) -> list[Mani
 
 
 def _account(
-    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.Run]
+    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.IntakeRun]
 ) -> str:
     lines = [f"store      {context.store.address}"]
     lines += [f"id         {pointer.store}"] if pointer.store else []
@@ -96,8 +96,8 @@ def _account(
             f"sources    {tally(manifest.rows('sources'), 'file')}, "
             f"{tally(manifest.rows('faults'), 'fault')}",
             *_datasets(manifest),
-            *_harvested(manifest),
-            f"kept       {_listed(kept)}",
+            *_harvest_lines(manifest),
+            f"kept       {_snapshot_lines(kept)}",
         ]
         retired = pointer.expired().retired
         if retired:
@@ -108,7 +108,7 @@ def _account(
     return "\n".join(lines)
 
 
-def _of_intake(runs: list[intake.Run]) -> str:
+def _of_intake(runs: list[intake.IntakeRun]) -> str:
     """Return what waits to be published."""
     if not runs:
         return "empty"
@@ -128,13 +128,13 @@ def _datasets(manifest: Manifest) -> list[str]:
     return [f"datasets   {count:,}, deleted ones included; {files} archived"] if count else []
 
 
-def _harvested(manifest: Manifest) -> list[str]:
+def _harvest_lines(manifest: Manifest) -> list[str]:
     """Return a line of what other repositories told, where there is any."""
     count = manifest.kinds().get(KIND, 0)
     return [f"harvested  {tally(count, 'item')}, deleted ones included"] if count else []
 
 
-def _listed(kept: list[Manifest]) -> str:
+def _snapshot_lines(kept: list[Manifest]) -> str:
     """Return how many snapshots there are, and the newest of them, one a line."""
     lines = [f"{m.snapshot} of {instant.to_text(m.effective)}" for m in reversed(kept)]
     more = len(lines) - _SHOWN
@@ -144,7 +144,7 @@ def _listed(kept: list[Manifest]) -> str:
 
 
 def _document(
-    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.Run]
+    context: Context, pointer: Pointer, kept: list[Manifest], runs: list[intake.IntakeRun]
 ) -> dict[str, object]:
     manifest = kept[-1] if kept else None
     snapshot = manifest and {

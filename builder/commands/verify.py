@@ -9,7 +9,7 @@ from builder.display import tally
 from builder.errors import UsageError
 from builder.progress import Bytes
 from builder.store.findings import DAMAGE, Finding
-from builder.verify.verify import Means, Sample, Verified, verify
+from builder.verify.verify import Sample, Verified, VerifyRuntime, verify
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,9 @@ def run(context: Context) -> int:
     """
     arguments = context.arguments
     sample = _sample(arguments.sample, arguments.seed)
-    means = Means(context.now, Bytes, context.configuration["publish.memory"], os.cpu_count() or 1)
+    means = VerifyRuntime(
+        context.now, Bytes, context.configuration["publish.memory"], os.cpu_count() or 1
+    )
     done = verify(
         context.begun_store(),
         means,

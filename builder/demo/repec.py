@@ -21,8 +21,8 @@ from builder.obi import log
 from builder.obi.row import Incidence
 from builder.obi.run import Outside, history
 from builder.redif import ingest as redif
-from builder.redif.account import Account
-from builder.redif.staging import Origin
+from builder.redif.account import RedifReport
+from builder.redif.staging import FileOrigin
 from builder.store.folder import FolderStore
 from functions.snapshot import layout
 
@@ -36,7 +36,7 @@ _CHOICE = Choice(interval=0, retry=0, again=True)
 class Taken:
     """What an ingest and a gathering came to: the account, files gathered, and what happened."""
 
-    ingested: Account
+    ingested: RedifReport
     files: int
     incidences: tuple[Incidence, ...]
 
@@ -70,11 +70,13 @@ class Exhibit:
         self._shelf.put("/02.pdf", papers.pdf("Honey Prices after a Late Frost, corrected."))
         self._shelf.take("/03.pdf")
 
-    def _ingested(self) -> Account:
-        order = redif.Order((Origin(self._folder, self._folder.name, is_tree=True),))
+    def _ingested(self) -> RedifReport:
+        order = redif.RedifJob((FileOrigin(self._folder, self._folder.name, is_tree=True),))
         passing = workdir.folder_of(self._store.root / layout.TEMPORARY, None)
-        with workdir.opened(passing) as own:
-            account = redif.ingest(self._store, order, own, redif.Means(self._outside, _unseen))
+        with workdir.open_workdir(passing) as own:
+            account = redif.ingest(
+                self._store, order, own, redif.RedifRuntime(self._outside, _unseen)
+            )
         assert account is not None  # nobody else has begun a run of this store
         return account
 

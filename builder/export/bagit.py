@@ -66,7 +66,7 @@ def export(bags: Sequence[Bag], target: Path, today: date, advance: Advance) -> 
             if (target / bag.name).exists():
                 _check(bag, target / bag.name)
                 continue
-            counted = _made(bag, scratch / bag.name, today)
+            counted = _make_bag(bag, scratch / bag.name, today)
             staging.sync()
             (scratch / bag.name).rename(target / bag.name)
             made, files, size = made + 1, files + counted[0], size + counted[1]
@@ -89,7 +89,7 @@ def _path(key: str) -> str:
     return f"data/{key.replace('%', '=')}"
 
 
-def _made(bag: Bag, folder: Path, today: date) -> tuple[int, int]:
+def _make_bag(bag: Bag, folder: Path, today: date) -> tuple[int, int]:
     """Make a bag in `folder`; return how many files its payload has, and how many bytes."""
     folder.mkdir()
     files = size = 0
@@ -101,7 +101,7 @@ def _made(bag: Bag, folder: Path, today: date) -> tuple[int, int]:
         for key, parts in bag.payload():
             path = _path(key)
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            digests, length = _written(parts, folder / path)
+            digests, length = _write(parts, folder / path)
             for name, digest in digests.items():
                 manifests[name].write(f"{digest}  {path}\n")
             files, size = files + 1, size + length
@@ -127,7 +127,7 @@ def _write_tag_manifests(folder: Path) -> None:
         (folder / f"tagmanifest-{name}.txt").write_text("".join(lines), "utf-8")
 
 
-def _written(parts: Iterable[bytes], path: Path) -> tuple[dict[str, str], int]:
+def _write(parts: Iterable[bytes], path: Path) -> tuple[dict[str, str], int]:
     hashes = {name: hashlib.new(name) for name in _ALGORITHMS}
     size = 0
     with path.open("xb") as out:

@@ -13,9 +13,9 @@ from builder.display import tally
 from builder.errors import UsageError
 from builder.export.staging import beside
 from builder.export.wacz import export, parcel
-from builder.export.wacz.export import Exported, Means, Missing
+from builder.export.wacz.export import ExportResult, ExportRuntime, MissingCapture
 from builder.export.wacz.package import About
-from builder.export.wacz.selection import Choice, choose
+from builder.export.wacz.selection import CaptureChoice, choose
 from builder.progress import Phase
 from builder.withdraw import criteria
 from builder.withdraw.selection import Selection
@@ -70,7 +70,7 @@ def run(context: Context, target: Path) -> int:
     choice = _choice(arguments)
     if target.exists():
         raise UsageError(f"{target} is there already: name another file")
-    missing: list[Missing] = []
+    missing: list[MissingCapture] = []
     with beside(target) as scratch:
         memory = context.configuration["publish.memory"]
         threads = os.cpu_count() or 1
@@ -82,10 +82,10 @@ def run(context: Context, target: Path) -> int:
                 raise UsageError("no capture is like that")
             with (
                 _archives(context) as archives,
-                _written(scratch / "made", target) as out,
+                _replace_file(scratch / "made", target) as out,
                 Phase("exporting", count, " captures") as advance,
             ):
-                means = Means(archives, scratch, _telling(missing), advance)
+                means = ExportRuntime(archives, scratch, _telling(missing), advance)
                 if whole:
                     done = export.wacz(connection, out, _about(context, choice), means)
                 else:
@@ -95,7 +95,7 @@ def run(context: Context, target: Path) -> int:
     return 1 if done.missing else 0
 
 
-def _choice(arguments: argparse.Namespace) -> Choice:
+def _choice(arguments: argparse.Namespace) -> CaptureChoice:
     if arguments.set is not None and not setspec.is_valid(arguments.set):
         raise UsageError(f"--set {arguments.set}: no set specification can be like that")
     end = prefix = None
@@ -110,7 +110,7 @@ def _choice(arguments: argparse.Namespace) -> Choice:
     except ValueError as error:
         raise UsageError(f"--as-of {arguments.as_of}: {error}") from None
     selection = Selection(set=arguments.set, url_prefix=prefix, end=end)
-    return Choice(selection, arguments.where, latest=end is not None)
+    return CaptureChoice(selection, arguments.where, latest=end is not None)
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def _archives(context: Context) -> Iterator[Archives]:
 
 
 @contextmanager
-def _written(made: Path, target: Path) -> Iterator[BinaryIO]:
+def _replace_file(made: Path, target: Path) -> Iterator[BinaryIO]:
     """Give a file that takes the target's name once the block ends and it is on disk."""
     with made.open("xb") as out:
         yield out
@@ -136,15 +136,15 @@ def _written(made: Path, target: Path) -> Iterator[BinaryIO]:
     made.rename(target)
 
 
-def _telling(missing: list[Missing]) -> export.Tell:
-    def tell(one: Missing) -> None:
+def _telling(missing: list[MissingCapture]) -> export.Tell:
+    def tell(one: MissingCapture) -> None:
         if len(missing) < _LISTED:
             missing.append(one)
 
     return tell
 
 
-def _about(context: Context, choice: Choice) -> About:
+def _about(context: Context, choice: CaptureChoice) -> About:
     """Return what a WACZ file says of itself."""
     arguments = context.arguments
     asked = [
@@ -162,7 +162,9 @@ def _about(context: Context, choice: Choice) -> About:
     )
 
 
-def _account(context: Context, target: Path, done: Exported, missing: list[Missing]) -> None:
+def _account(
+    context: Context, target: Path, done: ExportResult, missing: list[MissingCapture]
+) -> None:
     what = tally(done.captures, "capture")
     if done.originals:
         what += f" and {tally(done.originals, 'original')} of revisits"

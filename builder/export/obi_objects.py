@@ -19,7 +19,7 @@ _ROWS = 1024  # fetched at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class LoggedObject:
     """A version with the run that noted it and what happened then, in a word or two."""
 
     tist: int
@@ -33,12 +33,12 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredObject:
     """An object with all its versions, the oldest first."""
 
     id: str
     kind: str
-    versions: tuple[Noted, ...]
+    versions: tuple[LoggedObject, ...]
 
 
 def count(connection: engine.Connection) -> int:
@@ -47,31 +47,31 @@ def count(connection: engine.Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def objects(connection: engine.Connection) -> Iterator[Held]:
+def objects(connection: engine.Connection) -> Iterator[StoredObject]:
     """Yield the objects of the fold in `connection`, by id and class."""
-    noted = map(_of, _fetched(connection, _VERSIONS))
+    noted = map(_of, _fetch(connection, _VERSIONS))
     for (identifier, kind), versions in groupby(noted, lambda n: (n.version.id, n.version.kind)):
-        yield Held(identifier, kind, tuple(versions))
+        yield StoredObject(identifier, kind, tuple(versions))
 
 
-def stored(connection: engine.Connection, run: int) -> Iterator[tuple[str, str | None]]:
+def stored_keys(connection: engine.Connection, run: int) -> Iterator[tuple[str, str | None]]:
     """Yield the keys of what a run stored, each with its SHA-256, which a redirect has not."""
     statement = (
         "SELECT key, sha256 FROM version WHERE tist = $run UNION ALL "
         "SELECT key, NULL FROM redirect WHERE tist = $run AND key IS NOT NULL ORDER BY key"
     )
-    yield from _fetched(connection, statement, {"run": run})
+    yield from _fetch(connection, statement, {"run": run})
 
 
-def gathered(connection: engine.Connection) -> set[int]:
+def gather_runs(connection: engine.Connection) -> set[int]:
     """Return the runs that found a file behind a URL."""
     statement = " UNION ".join(
         f"SELECT tist FROM {table} WHERE kind = $kind" for table in ("version", "seen")
     )
-    return {run for (run,) in _fetched(connection, statement, {"kind": FILE})}
+    return {run for (run,) in _fetch(connection, statement, {"kind": FILE})}
 
 
-def sightings(connection: engine.Connection, run: int) -> Iterator[Noted]:
+def sightings(connection: engine.Connection, run: int) -> Iterator[LoggedObject]:
     """Yield the file behind each URL that a run found there, by URL, as it was noted last by then.
 
     Its own `tist` is that of the run or, of one that was as before, of an earlier one.
@@ -84,10 +84,10 @@ def sightings(connection: engine.Connection, run: int) -> Iterator[Noted]:
         "WHERE v.kind = $kind AND v.tist <= $run "
         "QUALIFY row_number() OVER (PARTITION BY v.id ORDER BY v.tist DESC) = 1 ORDER BY v.id"
     )
-    yield from map(_of, _fetched(connection, statement, {"kind": FILE, "run": run}))
+    yield from map(_of, _fetch(connection, statement, {"kind": FILE, "run": run}))
 
 
-def _fetched(
+def _fetch(
     connection: engine.Connection, statement: str, given: dict[str, Any] | None = None
 ) -> Iterator[tuple[Any, ...]]:
     with engine.reading("what the logs of the runs come to"):
@@ -96,6 +96,6 @@ def _fetched(
             yield from rows
 
 
-def _of(row: tuple[Any, ...]) -> Noted:
+def _of(row: tuple[Any, ...]) -> LoggedObject:
     held = dict(zip(_MEMBERS, row[2:], strict=True))
-    return Noted(row[0], row[1], Version(**held | {"flags": tuple(held["flags"] or ())}))
+    return LoggedObject(row[0], row[1], Version(**held | {"flags": tuple(held["flags"] or ())}))

@@ -57,7 +57,7 @@ def place(identifier: str) -> str:
 
 
 @dataclass(slots=True)
-class Inventory:
+class OcflInventory:
     """An object's inventory: every file by its SHA-512, and the state of every version.
 
     `manifest` and the values of `fixity` have paths of files by digest; `versions` are by number
@@ -94,7 +94,7 @@ class Inventory:
         return _json(document)
 
 
-def parsed(data: bytes, sidecar: bytes, where: str) -> Inventory:
+def parse(data: bytes, sidecar: bytes, where: str) -> OcflInventory:
     """Return the inventory in `data`, whose digest `sidecar` has. Raises DamagedStore."""
     if sidecar.split()[:1] != [hashlib.sha512(data).hexdigest().encode()]:
         raise DamagedStore(f"{where}: its inventory is not what its digest says")
@@ -102,7 +102,7 @@ def parsed(data: bytes, sidecar: bytes, where: str) -> Inventory:
         document = json.loads(data)
         versions = {int(name.removeprefix("v")): v for name, v in document["versions"].items()}
         fixity = document.get("fixity", {})
-        return Inventory(document["id"], document["manifest"], versions, fixity)
+        return OcflInventory(document["id"], document["manifest"], versions, fixity)
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise DamagedStore(f"{where}: its inventory cannot be read") from error
 

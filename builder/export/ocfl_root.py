@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.export import ocfl, staging
-from builder.export.obi_objects import Held, Noted
+from builder.export.obi_objects import LoggedObject, StoredObject
 from builder.obi import content, row
 from builder.runtime import Advance
 from functions.snapshot import instant
@@ -43,7 +43,11 @@ class Rooted:
 
 
 def export(
-    store: Reader, held: Iterable[Held], target: Path, user: dict[str, str], advance: Advance
+    store: Reader,
+    held: Iterable[StoredObject],
+    target: Path,
+    user: dict[str, str],
+    advance: Advance,
 ) -> Rooted:
     """Add to the storage root at `target` all of `held` that it lacks; make the root if need be.
 
@@ -87,7 +91,7 @@ class _Root:
         staging.sync()
         made.rename(self._target)  # in place of an empty folder, if there is one
 
-    def add(self, item: Held) -> None:
+    def add(self, item: StoredObject) -> None:
         """Make the object, or what it lacks of versions."""
         place = self._target / ocfl.place(item.id)
         last = len(item.versions)
@@ -124,22 +128,22 @@ class _Root:
         self._made.clear()
         self._unsynced = 0
 
-    def _taken_over(self, item: Held, place: Path, made: Path) -> ocfl.Inventory:
+    def _taken_over(self, item: StoredObject, place: Path, made: Path) -> ocfl.OcflInventory:
         """Link what the object has into `made`; return its inventory, or an empty one."""
         if not place.exists():
-            return ocfl.Inventory(item.id)
+            return ocfl.OcflInventory(item.id)
         inventory = _inventory(place)
         _check(inventory, item, place)
         for number in range(1, inventory.head + 1):
             if not (place / f"v{number}").is_dir():
                 raise DamagedStore(f"{place} has no v{number}, which its inventory names")
         for number in range(1, inventory.head + 1):
-            shutil.copytree(place / f"v{number}", made / f"v{number}", copy_function=_linked)
-        _linked(place / ocfl.OBJECT_MARK, made / ocfl.OBJECT_MARK)
+            shutil.copytree(place / f"v{number}", made / f"v{number}", copy_function=_link)
+        _link(place / ocfl.OBJECT_MARK, made / ocfl.OBJECT_MARK)
         return inventory
 
     def _add_version(
-        self, made: Path, inventory: ocfl.Inventory, number: int, noted: Noted
+        self, made: Path, inventory: ocfl.OcflInventory, number: int, noted: LoggedObject
     ) -> None:
         state: dict[str, list[str]] = {}
         folder = f"v{number}/content"
@@ -149,7 +153,7 @@ class _Root:
         if paths:  # forward delta: these bytes came with an earlier version
             digest = next(d for d, some in inventory.manifest.items() if paths[0] in some)
         else:
-            digest = self._copied(version, made / folder / name)
+            digest = self._copy(version, made / folder / name)
             inventory.manifest.setdefault(digest, []).append(f"{folder}/{name}")
             inventory.fixity["sha256"][version.sha256] = [f"{folder}/{name}"]
         state[digest] = [name]
@@ -163,7 +167,7 @@ class _Root:
         _write_inventory(made / f"v{number}", inventory)
         self.versions += 1
 
-    def _copied(self, version: row.Version, to: Path) -> str:
+    def _copy(self, version: row.Version, to: Path) -> str:
         """Copy a version's bytes, which are checked on the way, and return their SHA-512."""
         digest = hashlib.sha512()
         with to.open("xb") as out:
@@ -175,16 +179,16 @@ class _Root:
         return digest.hexdigest()
 
 
-def _inventory(place: Path) -> ocfl.Inventory:
+def _inventory(place: Path) -> ocfl.OcflInventory:
     """Return the inventory of the object at a place. Raises DamagedStore."""
     try:
         data = (place / ocfl.INVENTORY).read_bytes()
-        return ocfl.parsed(data, (place / ocfl.SIDECAR).read_bytes(), str(place))
+        return ocfl.parse(data, (place / ocfl.SIDECAR).read_bytes(), str(place))
     except FileNotFoundError as error:
         raise DamagedStore(f"{place} has no inventory or no digest of it") from error
 
 
-def _check(inventory: ocfl.Inventory, item: Held, place: Path) -> None:
+def _check(inventory: ocfl.OcflInventory, item: StoredObject, place: Path) -> None:
     """Raise ForeignRoot if versions of an object are others than those in the store."""
     for number, noted in enumerate(item.versions[: inventory.head], 1):
         if not _is_of(inventory, number, noted):
@@ -193,7 +197,7 @@ def _check(inventory: ocfl.Inventory, item: Held, place: Path) -> None:
             )
 
 
-def _is_of(inventory: ocfl.Inventory, number: int, noted: Noted) -> bool:
+def _is_of(inventory: ocfl.OcflInventory, number: int, noted: LoggedObject) -> bool:
     """Tell whether a version of an object is one that was noted, by its time and its bytes."""
     digest = inventory.state(number).get(ocfl.NAMES[noted.version.kind], "")
     known = inventory.fixity.get("sha256", {}).get(noted.version.sha256, [])
@@ -201,18 +205,18 @@ def _is_of(inventory: ocfl.Inventory, number: int, noted: Noted) -> bool:
     return created == _when(noted) and bool(set(known) & set(inventory.manifest.get(digest, [])))
 
 
-def _when(noted: Noted) -> str:
+def _when(noted: LoggedObject) -> str:
     return instant.to_text(noted.when)
 
 
-def _linked(source: str | Path, to: str | Path) -> None:
+def _link(source: str | Path, to: str | Path) -> None:
     try:
         os.link(source, to)
     except OSError:  # a file system without hard links
         shutil.copy2(source, to)
 
 
-def _write_inventory(folder: Path, inventory: ocfl.Inventory) -> None:
+def _write_inventory(folder: Path, inventory: ocfl.OcflInventory) -> None:
     data = inventory.to_json()
     (folder / ocfl.INVENTORY).write_bytes(data)
     (folder / ocfl.SIDECAR).write_bytes(ocfl.sidecar(data))

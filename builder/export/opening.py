@@ -15,7 +15,7 @@ Opened = tuple[Sequence[Committed], engine.Connection]
 
 
 @contextmanager
-def opened(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Opened]:
+def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Opened]:
     """Give the committed runs, ascending, and a connection with the tables of their fold.
 
     What does not fit into memory lies in a folder that goes with the context. Raises

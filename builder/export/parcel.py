@@ -32,7 +32,7 @@ def parcel(
             if name != DOCUMENTS or digest is not None:
                 place = key.run(run.tist) + name
                 yield place, content.parts(store, place, digest)
-        for place, digest in obi_objects.stored(connection, run.tist):
+        for place, digest in obi_objects.stored_keys(connection, run.tist):
             yield place, content.parts(store, place, digest)
 
     return Bag(f"run-{run.tist}", info, payload, (key.run(run.tist) + COMMIT, run.digest))

@@ -28,14 +28,14 @@ def beside(target: Path) -> Iterator[Path]:
     where the disk does not take what is written.
     """
     folder = target.parent / f".{target.name}.sheaf"
-    with written(target):
+    with wrap_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and target.stat().st_dev != target.parent.stat().st_dev:
             raise UsageError(
                 f"{target} is a disk of its own, and what is written is first made beside it: "
                 "name a folder on that disk"
             )
-        with _locked(folder, target):
+        with _lock(folder, target):
             try:
                 _empty(folder)
                 yield folder
@@ -44,7 +44,7 @@ def beside(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def written(target: Path) -> Iterator[None]:
+def wrap_errors(target: Path) -> Iterator[None]:
     """Turn the errors of the operating system into one line about `target`."""
     try:
         yield
@@ -90,7 +90,7 @@ def sync() -> None:
 
 
 @contextmanager
-def _locked(folder: Path, target: Path) -> Iterator[BinaryIO]:
+def _lock(folder: Path, target: Path) -> Iterator[BinaryIO]:
     for _ in range(_TRIES):
         folder.mkdir(exist_ok=True)
         try:

@@ -16,7 +16,7 @@ from functools import partial
 
 from builder.filesets.strategies import replicate as filesets
 from builder.obi import key as obi
-from builder.obi.replicate import Carriage
+from builder.obi.replicate import ObiReplication
 from builder.runtime import Advance, Progress, Surroundings
 from builder.snapshot import consistency, identity, recovery, views
 from builder.snapshot.expiry import completed, retire, snapshots
@@ -46,7 +46,7 @@ class ForeignTarget(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class CopyResult:
     """What an export did: the snapshots of the copy, and objects and bytes that were copied.
 
     `there` counts the objects that the target had; `retired` are snapshots that the source has
@@ -67,7 +67,7 @@ def export(
     *,
     newest_only: bool = False,
     progress: Progress = lambda total: nullcontext(lambda count: None),
-) -> Exported:
+) -> CopyResult:
     """Copy the kept snapshots of `source`, or just the newest one, to `target`.
 
     `progress` is given how many bytes there are to copy. What the target holds beside the copy in
@@ -78,7 +78,7 @@ def export(
     if source.address == target.address:
         raise ForeignTarget(f"{target.address} is the store itself: name another place")
     for _ in range(_TRIES):
-        pointer, now = settled(source, outside)
+        pointer, now = settle(source, outside)
         try:
             return _Copy(source, target, outside, (pointer, now), newest_only)(progress)
         except MissingObject as error:
@@ -90,7 +90,7 @@ def export(
     raise Conflict(f"the stores were changed {_TRIES} times meanwhile; run again")
 
 
-def settled(store: Writer, outside: Surroundings) -> tuple[Pointer, datetime]:
+def settle(store: Writer, outside: Surroundings) -> tuple[Pointer, datetime]:
     """Return the pointer once its newest snapshot took effect in time, and when the store had it.
 
     Raises NothingPublished, and StoreError where a publish died before it knew.
@@ -144,14 +144,14 @@ class _Copy:
         self._expected = set(kept)
         self._objects = self._bytes = 0
 
-    def __call__(self, progress: Progress) -> Exported:
+    def __call__(self, progress: Progress) -> CopyResult:
         """Copy. Raises MissingObject where the source was expired, Conflict if the target moved."""
         earlier, tag = completed(self._target, self._outside)
         if tag is not None:
             recovery.check(self._target, earlier, tag)
         kept = self._earlier(earlier)
         both = (self._source, self._target)
-        carriages = (Carriage(*both), filesets.Carriage(*both))
+        carriages = (ObiReplication(*both), filesets.Carriage(*both))
         manifests = [self._catalogue.manifest(number) for number in self._numbers]
         leaves = {r.key for m in manifests for some in m.tables.values() for r in some}
         files = {
@@ -174,7 +174,7 @@ class _Copy:
         for number in self._numbers:
             self._put_views(number)
             self._create(layout.manifest_key(number))
-        final = self._moved(kept)
+        final = self._move_pointer(kept)
         if final.store:
             identity.prepare(self._target, final.store, earlier)
         if final != earlier:
@@ -188,7 +188,7 @@ class _Copy:
         retired = retire(self._target, self._outside, kept - self._expected).snapshots
         count = len(files) + len(leaves) + 2 * len(self._numbers) + len(marks)
         count += sum(c.objects + c.there for c in carriages)
-        return Exported(
+        return CopyResult(
             tuple(sorted(kept.union(self._numbers) - set(retired))),
             self._objects,
             self._bytes,
@@ -227,7 +227,7 @@ class _Copy:
         skipped = earlier.snapshot in self._newest.skipped
         return not skipped and not list(consistency.succession(earlier, self._newest))
 
-    def _moved(self, kept: set[int]) -> Pointer:
+    def _move_pointer(self, kept: set[int]) -> Pointer:
         """Return the target's pointer; what it does not hold counts as retired."""
         holds = kept.union(self._numbers, self._newest.skipped)
         absent = [n for n in range(1, self._newest.snapshot) if n not in holds]

@@ -18,7 +18,7 @@ from warcio.warcwriter import WARCWriter
 
 from builder.errors import UsageError
 from builder.export import staging
-from builder.export.obi_objects import Noted
+from builder.export.obi_objects import LoggedObject
 from builder.obi import content
 from builder.obi.row import Version
 from builder.runtime import Advance
@@ -31,11 +31,11 @@ _HTTP = "application/http"  # means that the block begins with a header, whateve
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FetchedFile:
     """A run that found files: its tist, and the files as `holding.sightings` gives them."""
 
     tist: int
-    files: Callable[[], Iterable[Noted]]
+    files: Callable[[], Iterable[LoggedObject]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def is_file(target: Path) -> bool:
     return target.name.endswith((".warc", ".warc.gz"))
 
 
-def export(store: Reader, runs: Sequence[Found], target: Path, advance: Advance) -> Recorded:
+def export(store: Reader, runs: Sequence[FetchedFile], target: Path, advance: Advance) -> Recorded:
     """Write one WARC file of all `runs` or, into a folder, one for each run that has none yet.
 
     A file has its name only once it is whole and on disk. `advance` is told of runs. Raises
@@ -103,7 +103,7 @@ class _Records:
         record.rec_headers.replace_header("WARC-Date", _date(last))
         self._writer.write_record(record)
 
-    def add(self, run: Found) -> None:
+    def add(self, run: FetchedFile) -> None:
         """Write a record for each file that the run found."""
         for noted in run.files():
             if noted.tist == run.tist:
@@ -113,7 +113,7 @@ class _Records:
                 self._revisit(run.tist, noted)
                 self.revisits += 1
 
-    def _resource(self, noted: Noted) -> None:
+    def _resource(self, noted: LoggedObject) -> None:
         version = noted.version
         digest = _digest(version)
         headers = {
@@ -133,7 +133,7 @@ class _Records:
             )
             self._writer.write_record(record)
 
-    def _revisit(self, tist: int, noted: Noted) -> None:
+    def _revisit(self, tist: int, noted: LoggedObject) -> None:
         identifier = noted.version.id
         headers = {
             "WARC-Record-ID": _name(tist, identifier),

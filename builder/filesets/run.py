@@ -44,7 +44,7 @@ class Results:
             self._count += 1
         return found
 
-    def commit(self) -> intake.Run | None:
+    def commit(self) -> intake.IntakeRun | None:
         """Put into the store what was added since the last time, as one run; None without any.
 
         What comes after that goes into another run. Raises StoreError; then it may be tried again.
@@ -57,7 +57,7 @@ class Results:
                 self._writer = None
             if not self._parts:
                 return None
-            run = intake.Run(self._name, (), self._count)
+            run = intake.IntakeRun(self._name, (), self._count)
             intake.commit(self._store, run, folder)
             shutil.rmtree(folder, ignore_errors=True)
             self._parts = self._count = 0

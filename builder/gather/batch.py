@@ -16,7 +16,7 @@ from builder.gather.state import State, Wanted
 from builder.http.fetch import Known, Means
 from builder.http.response import Content, Fetched, Hop
 from builder.obi.row import Row
-from builder.obi.run import Committed, Run
+from builder.obi.run import Committed, ObiRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Pace:
 class Batch:
     """What a batch has so far."""
 
-    run: Run
+    run: ObiRun
     state: State
     means: Means
     pace: Pace

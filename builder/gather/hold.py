@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from builder.errors import UsageError
 from builder.intake.intake import writing
-from builder.obi.history import LOG, Opened, is_open, standing
+from builder.obi.history import LOG, OpenedRun, is_open, standing
 from builder.obi.run import Outside, abandon
 from functions.snapshot.store import Writer
 
@@ -53,10 +53,10 @@ class Hold:
         token = path.read_text() if path.exists() else None
         for tist, members in standing(store).items():
             if token and is_open(members) and LOG not in members:
-                opened = Opened.read(store, tist)
+                opened = OpenedRun.read(store, tist)
                 if opened.asked == token:
                     abandon(store, tist, "it was cut off", outside)
-                    outside.say(f"abandoned the run {opened.named()}, which was cut off")
+                    outside.say(f"abandoned the run {opened.name()}, which was cut off")
 
 
 @contextmanager

@@ -17,11 +17,11 @@ from builder.obi.row import (
     CHANGE,
     DELETION,
     FILE,
-    Failure,
+    FailureRow,
     Incidence,
     Redirect,
     Row,
-    Seen,
+    SeenRow,
     Version,
 )
 
@@ -148,7 +148,9 @@ class Verdict:
         etag, last_modified = final.etag, final.last_modified
         if isinstance(final, Unchanged):  # a 304 need not say again what was said before
             etag, last_modified = etag or known.etag, last_modified or known.last_modified
-        yield Seen(id=url, kind=FILE, status=final.status, etag=etag, last_modified=last_modified)
+        yield SeenRow(
+            id=url, kind=FILE, status=final.status, etag=etag, last_modified=last_modified
+        )
 
     def _version(self, url: str, content: Content, known: Before, as_pdf: bool) -> Version:
         text = self.texts.get(content.sha256)
@@ -177,7 +179,9 @@ class Verdict:
         outcome = OUTCOMES[failure.code]
         lost = outcome.loss
         if not (lost and known.present):
-            yield Failure(id=url, code=failure.code, status=failure.status, detail=failure.detail)
+            yield FailureRow(
+                id=url, code=failure.code, status=failure.status, detail=failure.detail
+            )
         if outcome.unreachable and known.since is not None:
             often = known.unreached + 1 >= LOST_RUNS
             lost = often and self.tist - known.since >= LOST_SECONDS
@@ -190,7 +194,7 @@ def _where(rows: Iterable[Row], known: Before) -> str | None:
     for row in rows:
         if isinstance(row, Version):
             return row.key
-        if isinstance(row, Failure) or (isinstance(row, Incidence) and row.what == DELETION):
+        if isinstance(row, FailureRow) or (isinstance(row, Incidence) and row.what == DELETION):
             return None
     return known.key
 

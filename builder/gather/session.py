@@ -12,8 +12,8 @@ from builder.gather.batch import Batch, Pace
 from builder.gather.hold import Hold
 from builder.gather.state import Choice, Left, State, Wanted
 from builder.http.fetch import Means
-from builder.obi.row import CHANGE, DELETION, Failure, Incidence, Redirect, Row, Seen, Version
-from builder.obi.run import Committed, Outside, Purpose, Run, claim, history
+from builder.obi.row import CHANGE, DELETION, FailureRow, Incidence, Redirect, Row, SeenRow, Version
+from builder.obi.run import Committed, ObiRun, Outside, Purpose, claim, history
 from builder.terminal import visible
 from functions.snapshot.errors import SheafError
 from functions.snapshot.store import Writer
@@ -60,9 +60,9 @@ class Account:
                 self.bytes += row.bytes
             elif isinstance(row, Incidence):
                 self.counts[_named(row)] += 1
-            elif isinstance(row, Failure):
+            elif isinstance(row, FailureRow):
                 self.failures[row.code] += 1
-            elif isinstance(row, Seen):
+            elif isinstance(row, SeenRow):
                 self.counts["seen"] += 1
             elif isinstance(row, Redirect):
                 self.counts["redirects"] += 1
@@ -153,7 +153,7 @@ class Session:
         return self.interrupted is None
 
     def _carried_out(
-        self, run: Run, state: State, wanted: list[Wanted], until: float
+        self, run: ObiRun, state: State, wanted: list[Wanted], until: float
     ) -> tuple[Committed, list[Row]] | None:
         """Fetch within a run and commit it; None where there was nothing to commit."""
         pace = Pace(until, self.order.threads, self.order.pdf_text)

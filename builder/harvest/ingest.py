@@ -21,7 +21,7 @@ from builder.harvest.origin import Origin, is_provenance, is_uri, origins
 from builder.harvest.row import Harvested
 from builder.harvest.state import State
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.parquet.writer import RowWriter
 from builder.sources.event import Fault
 from functions.snapshot import identifier, setspec
@@ -104,7 +104,7 @@ def ingest(
     with intake.writing(scratch):
         rows = RowWriter(intake.part_path(scratch, "harvested", "000000"), INTAKE)
         names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
-        faults = Part(scratch, "000000")
+        faults = IntakeWriter(scratch, "000000")
         for place in places:
             harvest = opened(place)
             gathered.harvests += 1
@@ -116,13 +116,13 @@ def ingest(
                 names.append((spec, called))
         for writer in (rows, names, faults):
             writer.close()
-    run = intake.Run(name, (), harvested=gathered.records)
+    run = intake.IntakeRun(name, (), harvested=gathered.records)
     intake.commit(store, run, scratch)
     return gathered
 
 
 def _add(
-    harvest: Harvest, namespace: str, rows: RowWriter, faults: Part, gathered: Gathered
+    harvest: Harvest, namespace: str, rows: RowWriter, faults: IntakeWriter, gathered: Gathered
 ) -> None:
     """Write the rows of a harvest, and what of it cannot be read."""
     state_ = harvest.state

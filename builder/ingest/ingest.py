@@ -16,12 +16,12 @@ from typing import Protocol
 
 from builder.errors import UsageError
 from builder.ingest import joining, pool, splits
-from builder.ingest.split_reader import Reading, Task
-from builder.ingest.splits import File, Stretch
+from builder.ingest.split_reader import SplitResult, Task
+from builder.ingest.splits import ArchiveFile, Split
 from builder.ingest.workdir import Work
 from builder.intake import intake, rows
 from builder.sources import domain
-from builder.sources.event import Rules
+from builder.sources.event import DocumentRules
 from builder.sources.fault import HARMLESS
 from functions.database import engine
 from functions.snapshot import layout, setspec
@@ -36,7 +36,7 @@ _VERSION = 3  # of what lies in a work folder
 class Watch(Protocol):
     """Sees how it goes."""
 
-    def resumed(self, read: int, captures: int, files: int) -> None:
+    def resume(self, read: int, captures: int, files: int) -> None:
         """Told of what an earlier process had done."""
         ...
 
@@ -46,19 +46,19 @@ class Watch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class IngestJob:
     """What is to be ingested: files, the sets that all of it is in, and what is published of it."""
 
-    files: tuple[File, ...]
+    files: tuple[ArchiveFile, ...]
     sets: tuple[str, ...]
-    rules: Rules
+    rules: DocumentRules
 
     @property
     def bytes(self) -> int:
         """Bytes of all files."""
         return sum(file.bytes for file in self.files)
 
-    def asked(self, sources: Sequence[str], store: str) -> str:
+    def fingerprint(self, sources: Sequence[str], store: str) -> str:
         """Return a text that is the same whenever the same is asked for, whatever files hold.
 
         Another version of what reads them is another thing to ask for.
@@ -70,7 +70,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class IngestRuntime:
     """How it is done: processes, how to tell of the work, bytes of a range where they are given."""
 
     watch: Watch
@@ -81,10 +81,10 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
-class Ingested:
+class IngestResult:
     """A committed run, and the files that could not be read in ranges, though they are large."""
 
-    run: intake.Run
+    run: intake.IntakeRun
     whole: tuple[str, ...]
 
 
@@ -102,42 +102,46 @@ def collection_sets(collections: Sequence[str]) -> tuple[str, ...]:
     return setspec.most_specific(specs)
 
 
-def ingest(store: Writer, order: Order, work: Work, means: Means, name: str) -> Ingested:
+def ingest(
+    store: Writer, order: IngestJob, work: Work, means: IngestRuntime, name: str
+) -> IngestResult:
     """Read the archive files and commit what they gave as one run of intake, `name`.
 
     What the work holds of them already is not read again; a run that was begun keeps its name.
     The run is committed whatever the files are, so that their faults are published.
     """
-    begun = work.begun(run=name, split=means.split or splits.size(order.bytes, means.jobs))
+    begun = work.begin(run=name, split=means.split or splits.size(order.bytes, means.jobs))
     with (
         work.scratch() as scratch,
-        closing(_connected(scratch, means.jobs)) as connection,
+        closing(_connect(scratch, means.jobs)) as connection,
     ):
         doing = _Ingest(order, work, means, connection)
         doing.resume(int(begun["split"]))
         doing.read()
         sources = tuple(doing.source(file) for file in order.files)
         for file, source in zip(order.files, sources, strict=True):
-            if "unreadable" not in source.codes and file.changed():
+            if "unreadable" not in source.codes and file.has_changed():
                 means.say(
                     f"{file.label} changed while it was read: ingest it again once it is whole"
                 )
-        run = intake.Run(str(begun["run"]), sources)
+        run = intake.IntakeRun(str(begun["run"]), sources)
         committed = False
         if run.name != name:
-            run, committed = _resumed(store, run, name)
+            run, committed = _find_resumable(store, run, name)
         if not committed:
             intake.commit(store, run, work.folder, doing.rows())
     work.remove()
-    return Ingested(run, tuple(doing.whole))
+    return IngestResult(run, tuple(doing.whole))
 
 
-def _connected(scratch: Path, jobs: int) -> engine.Connection:
+def _connect(scratch: Path, jobs: int) -> engine.Connection:
     with engine.reading(str(scratch)):
         return engine.connect(threads=jobs, memory_megabytes=_MEMORY, scratch=scratch)
 
 
-def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, bool]:
+def _find_resumable(
+    store: Writer, run: intake.IntakeRun, name: str
+) -> tuple[intake.IntakeRun, bool]:
     """Return a run that was begun by the name that it is to have, and whether it is committed.
 
     Of what an earlier process moved of it nothing stays, for files may have changed since.
@@ -149,10 +153,10 @@ def _resumed(store: Writer, run: intake.Run, name: str) -> tuple[intake.Run, boo
     except MissingObject:
         store.remove(*list(store.keys(prefix)))
         return run, False
-    return intake.Run(name, run.sources), False
+    return intake.IntakeRun(name, run.sources), False
 
 
-def _is_failed(file: File, source: intake.Source) -> bool:
+def _is_failed(file: ArchiveFile, source: intake.IntakeSource) -> bool:
     """Tell whether captures were expected of a file, and it gave none or could not be read.
 
     They are expected of a file that the user named, and of an archive by its name or content. One
@@ -168,16 +172,16 @@ def _is_failed(file: File, source: intake.Source) -> bool:
 class _Ingest:
     """One ingest: what its files are read by, and what was read of them."""
 
-    order: Order
+    order: IngestJob
     work: Work
-    means: Means
+    means: IngestRuntime
     connection: engine.Connection
     whole: list[str] = field(default_factory=list)
     _split: int = splits.MOST
-    _ranges: dict[File, tuple[Stretch, ...]] = field(default_factory=dict)
-    _done: dict[Stretch, Reading] = field(default_factory=dict)
+    _ranges: dict[ArchiveFile, tuple[Split, ...]] = field(default_factory=dict)
+    _done: dict[Split, SplitResult] = field(default_factory=dict)
     _renamed: set[Path] = field(default_factory=set)
-    _left: Counter[File] = field(default_factory=Counter)
+    _left: Counter[ArchiveFile] = field(default_factory=Counter)
 
     def resume(self, split: int) -> None:
         """Cut the files up, and find out what earlier processes have read of them."""
@@ -188,16 +192,16 @@ class _Ingest:
         }
         for file in self.order.files:
             ranges = splits.ranges(file, split)
-            if Stretch(file) not in self._done:
+            if Split(file) not in self._done:
                 self._ranges[file] = ranges
             elif ranges:
                 self.whole.append(file.label)
-        known = [s for file in self.order.files for s in self._wanted(file) if s in self._done]
-        files = sum(all(s in self._done for s in self._wanted(f)) for f in self.order.files)
+        known = [s for file in self.order.files for s in self._plan_splits(file) if s in self._done]
+        files = sum(all(s in self._done for s in self._plan_splits(f)) for f in self.order.files)
         read = sum(s.bytes for s in known)
         if not (files or read):
             return  # but a digest, of which nobody is told
-        self.means.watch.resumed(read, sum(self._done[s].source.captures for s in known), files)
+        self.means.watch.resume(read, sum(self._done[s].source.captures for s in known), files)
         self.means.say(
             f"going on: {files:,} of {len(self.order.files):,} files were read before, "
             f"{read / 1e6:,.1f} of {self.order.bytes / 1e6:,.1f} MB"
@@ -205,22 +209,22 @@ class _Ingest:
 
     def read(self) -> None:
         """Read what is not read yet."""
-        self._carry_out([s for file in self.order.files for s in self._wanted(file)])
+        self._carry_out([s for file in self.order.files for s in self._plan_splits(file)])
         torn = [file for file in self.order.files if not self._is_sewn(file)]
         odd = [file for file in torn if not self._is_lost(file)]
         for file in odd:
             self.means.say(f"{file.label}: its ranges do not meet, so it is read in one piece")
         for file in torn:
             self._ranges[file] = ()
-        self._carry_out([Stretch(file) for file in torn], again=True)
+        self._carry_out([Split(file) for file in torn], again=True)
         self.whole += [file.label for file in odd if not self._is_lost(file)]
 
-    def source(self, file: File) -> intake.Source:
+    def source(self, file: ArchiveFile) -> intake.IntakeSource:
         """Return what a file gave."""
         pieces = self._pieces(file)
         source = pieces[0].source
         if len(pieces) > 1:
-            source = joining.joined(pieces, self._done[splits.digest(file)].source.digest)
+            source = joining.join(pieces, self._done[splits.digest(file)].source.digest)
         return replace(source, failed=_is_failed(file, source))
 
     def rows(self) -> Iterator[Path]:
@@ -232,38 +236,40 @@ class _Ingest:
             ("faults", "faults_at", "faults"),
         ):
             some = (
-                rows.Rows(one.path(table), getattr(one, at), getattr(one.source, count))
+                rows.RowSpan(one.path(table), getattr(one, at), getattr(one.source, count))
                 for one in pieces
             )
-            yield from rows.gathered(self.connection, some, table, self.work.folder, self._renamed)
-        yield from rows.linked(
+            yield from rows.gather_rows(
+                self.connection, some, table, self.work.folder, self._renamed
+            )
+        yield from rows.link_files(
             (one.part / name for one in every for name in one.own), self.work.folder
         )
 
-    def _wanted(self, file: File) -> tuple[Stretch, ...]:
+    def _plan_splits(self, file: ArchiveFile) -> tuple[Split, ...]:
         """Return what a file is read by: its digest before its ranges, which are then at hand."""
         ranges = self._ranges.get(file, ())
-        return (splits.digest(file), *ranges) if ranges else (Stretch(file),)
+        return (splits.digest(file), *ranges) if ranges else (Split(file),)
 
-    def _pieces(self, file: File) -> list[Reading]:
-        return [self._done[s] for s in self._ranges.get(file) or (Stretch(file),)]
+    def _pieces(self, file: ArchiveFile) -> list[SplitResult]:
+        return [self._done[s] for s in self._ranges.get(file) or (Split(file),)]
 
-    def _is_sewn(self, file: File) -> bool:
+    def _is_sewn(self, file: ArchiveFile) -> bool:
         """Tell whether a file's ranges meet; captures that several of them have are renumbered."""
         pieces = self._pieces(file)
         if len(pieces) == 1:
             return True
         if self._is_lost(file):
             return False
-        renamed = joining.renumbered(self.connection, pieces) if joining.meet(pieces) else None
+        renamed = joining.renumber(self.connection, pieces) if joining.meet(pieces) else None
         self._renamed |= renamed or set()
         return renamed is not None
 
-    def _is_lost(self, file: File) -> bool:
+    def _is_lost(self, file: ArchiveFile) -> bool:
         """Tell whether some of what a file is read by could not be read: a fault says so."""
-        return any("unreadable" in self._done[s].source.codes for s in self._wanted(file))
+        return any("unreadable" in self._done[s].source.codes for s in self._plan_splits(file))
 
-    def _carry_out(self, wanted: Sequence[Stretch], *, again: bool = False) -> None:
+    def _carry_out(self, wanted: Sequence[Split], *, again: bool = False) -> None:
         left = [one for one in wanted if one not in self._done]
         self._left = Counter(one.file for one in left)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import UsageError
-from builder.ingest.splits import File
+from builder.ingest.splits import ArchiveFile
 from functions.snapshot import address
 from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
@@ -25,7 +25,7 @@ _BUFFER = 1 << 20  # bytes
 _NO_KEY = "its key has an empty part, . or .. as one, or a control character: copy it to another"
 
 
-def find(source: str, connection: Connection, environment: Mapping[str, str]) -> list[File]:
+def find(source: str, connection: Connection, environment: Mapping[str, str]) -> list[ArchiveFile]:
     """Return the object that the address names, else all below it, but those with a hidden part.
 
     Raises UsageError where there is none or the address cannot be one, and StoreError.
@@ -46,7 +46,7 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
     below = f"{at.prefix}/" if at.prefix else ""
     found = [
         _file(client, one.key, one.bytes, int(one.modified.timestamp() * 1e6) * 1000)
-        for one in sorted(_listed(client, below), key=lambda one: one.key.encode())
+        for one in sorted(_list(client, below), key=lambda one: one.key.encode())
         if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(client, one)
     ]
     if not found:
@@ -54,7 +54,9 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
     return found
 
 
-def opened(file: File, connection: Connection, environment: Mapping[str, str]) -> io.BufferedReader:
+def open_object(
+    file: ArchiveFile, connection: Connection, environment: Mapping[str, str]
+) -> io.BufferedReader:
     """Return an object as a stream that can seek.
 
     Raises OSError for one that is gone or cannot be had, StoreError where none can be.
@@ -64,20 +66,20 @@ def opened(file: File, connection: Connection, environment: Mapping[str, str]) -
     # A key that was listed may be no prefix that a person could name: it is not judged again.
     bucket, _, key = file.address.removeprefix(address.SCHEME).partition("/")
     client = _client(bucket, connection, tuple(sorted(environment.items())))
-    with _gone():
-        return io.BufferedReader(_Archive(client, key), _BUFFER)
+    with _wrap_changes():
+        return io.BufferedReader(_RemoteFile(client, key), _BUFFER)
 
 
-class _Archive(ObjectStream):
+class _RemoteFile(ObjectStream):
     """An object whose loss is what the loss of a file is: one file that cannot be read."""
 
     def readinto(self, buffer: Any) -> int:
-        with _gone():
+        with _wrap_changes():
             return super().readinto(buffer)
 
 
 @contextmanager
-def _gone() -> Iterator[None]:
+def _wrap_changes() -> Iterator[None]:
     try:
         yield
     except (MissingObject, Conflict) as error:
@@ -88,7 +90,7 @@ def _gone() -> Iterator[None]:
         raise
 
 
-def _listed(client: Client, below: str) -> list[Listed]:
+def _list(client: Client, below: str) -> list[Listed]:
     try:
         return client.list(below)
     except StoreError as error:
@@ -97,10 +99,10 @@ def _listed(client: Client, below: str) -> list[Listed]:
         return plain.listed(client, below)
 
 
-def _file(client: Client, key: str, size: int, modified: int) -> File:
+def _file(client: Client, key: str, size: int, modified: int) -> ArchiveFile:
     where = client.where(key)
     flaw = "" if plain.is_askable(key) else _NO_KEY
-    return File(Path(key), where, size, modified, where, flaw)
+    return ArchiveFile(Path(key), where, size, modified, where, flaw)
 
 
 def _number(tag: str) -> int:

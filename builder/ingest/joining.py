@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from builder.ingest.cdx import columns as index_columns
-from builder.ingest.split_reader import Reading
+from builder.ingest.split_reader import SplitResult
 from builder.intake import intake
 from builder.sources.event import Crawl
 from functions.database import engine
@@ -62,7 +62,7 @@ _RENAMED = "INSERT INTO renamed " + _identities(
 _FILES = "SELECT DISTINCT file FROM alike WHERE ordinal != within"
 
 
-def meet(pieces: Sequence[Reading]) -> bool:
+def meet(pieces: Sequence[SplitResult]) -> bool:
     """Tell whether each range begins with the very record at which the one before it ended."""
     if any(sum(code in piece.source.codes for piece in pieces) > 1 for code in _ONCE):
         return False
@@ -73,7 +73,7 @@ def meet(pieces: Sequence[Reading]) -> bool:
     )
 
 
-def renumbered(connection: engine.Connection, pieces: Sequence[Reading]) -> set[Path] | None:
+def renumber(connection: engine.Connection, pieces: Sequence[SplitResult]) -> set[Path] | None:
     """Count captures that are alike over all ranges of a file; return which files this changes.
 
     New identities go into the table `renamed`: Parquet file of captures, number of the row in it,
@@ -94,7 +94,7 @@ def renumbered(connection: engine.Connection, pieces: Sequence[Reading]) -> set[
         return {Path(file) for (file,) in connection.execute(_FILES).fetchall()}
 
 
-def joined(pieces: Sequence[Reading], digest: str) -> intake.Source:
+def join(pieces: Sequence[SplitResult], digest: str) -> intake.IntakeSource:
     """Return what a file gave by what its ranges gave, in order."""
     first = pieces[0].source
     skips: Counter[str] = Counter()
@@ -103,7 +103,7 @@ def joined(pieces: Sequence[Reading], digest: str) -> intake.Source:
     for source in (piece.source for piece in pieces):
         skips.update(source.skips)
         codes.update(source.codes)
-        crawl = crawl.filled(
+        crawl = crawl.fill_from(
             Crawl(source.software, source.operator, source.part_of, source.description)
         )
     return replace(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from queue import Empty
 from typing import Any, TypeVar
 
-from builder.ingest.split_reader import Advance, Reading, Task, carry_out
+from builder.ingest.split_reader import Advance, SplitResult, Task, carry_out
 from functions.snapshot.errors import StoreError
 
 T = TypeVar("T")
@@ -23,12 +23,12 @@ _ENDS = (signal.SIGTERM, signal.SIGINT)
 _reports: Any = None  # in a worker process: where it reports its progress
 
 
-def carried_out(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[list[Reading]]:
+def carried_out(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[list[SplitResult]]:
     """Carry the tasks out, up to `jobs` of them side by side; yield what each gave, in order."""
-    return given(_read, tasks, jobs, advance)
+    return map_tasks(_read, tasks, jobs, advance)
 
 
-def given(
+def map_tasks(
     work: Callable[[T, Advance], R], tasks: Sequence[T], jobs: int, advance: Advance
 ) -> Iterator[R]:
     """Do the work on each task, up to `jobs` of them side by side; yield what it gave, in order.
@@ -51,8 +51,8 @@ def _side_by_side(
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(jobs, context, initializer=_begin, initargs=(reports,))
     try:
-        with uninterrupted():  # which workers inherit: their parent ends them
-            futures = [pool.submit(_done, work, task) for task in tasks]
+        with defer_interrupts():  # which workers inherit: their parent ends them
+            futures = [pool.submit(_work, work, task) for task in tasks]
         for future in futures:
             while not future.done() or not reports.empty():
                 try:
@@ -74,7 +74,7 @@ def _side_by_side(
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Put an interrupt or a request to end off until the context ends.
 
     Both are blocked, and what begins meanwhile has them blocked for good. But another thread may
@@ -112,9 +112,9 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _read(task: Task, advance: Advance) -> list[Reading]:
+def _read(task: Task, advance: Advance) -> list[SplitResult]:
     return carry_out(task, advance)
 
 
-def _done(work: Callable[[T, Advance], R], task: T) -> R:
+def _work(work: Callable[[T, Advance], R], task: T) -> R:
     return work(task, lambda *report: _reports.put(report))

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from builder.ingest.cdx import reader
-from builder.ingest.cdx.block import Index
+from builder.ingest.cdx.block import IndexFile
 from builder.ingest.measured import Measured
-from builder.ingest.splits import File, Stretch
+from builder.ingest.splits import ArchiveFile, Split
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.sources import recognise
-from builder.sources.event import Capture, Crawl, Edge, Event, Fault, Rules
+from builder.sources.event import Capture, Crawl, DocumentRules, Edge, Event, Fault
 from builder.sources.webarchive import read
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
@@ -45,17 +45,17 @@ class Task:
     `threads` may read one index side by side.
     """
 
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[Split, ...]
     folder: Path
     sets: tuple[str, ...]
-    rules: Rules
+    rules: DocumentRules
     threads: int = 1
     connection: Connection | None = None
     """How buckets are reached; their credentials are in the environment."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SplitResult:
     """What one stretch gave: counts, and which rows of its part's captures and faults are its own.
 
     An index has files of its `own` in the part instead, by their names.
@@ -63,8 +63,8 @@ class Reading:
     of ARC): by them neighbouring ranges prove that nothing lies between them.
     """
 
-    stretch: Stretch
-    source: intake.Source
+    stretch: Split
+    source: intake.IntakeSource
     part: Path
     captures_at: int = 0
     faults_at: int = 0
@@ -77,14 +77,14 @@ class Reading:
         return intake.part_path(self.part, table, PART)
 
     @staticmethod
-    def all_of(part: Path) -> "tuple[Reading, ...]":
+    def all_of(part: Path) -> "tuple[SplitResult, ...]":
         """Return what was written down in a part.
 
         Raises OSError, ValueError, KeyError and TypeError for one that is damaged.
         """
         return tuple(
-            Reading(
-                Stretch(**{**one.pop("stretch"), "file": _file(one.pop("file"))}),
+            SplitResult(
+                Split(**{**one.pop("stretch"), "file": _file(one.pop("file"))}),
                 _source(one.pop("source")),
                 part,
                 first=_edge(one.pop("first")),
@@ -111,26 +111,26 @@ class Reading:
         }
 
 
-def _file(document: dict[str, Any]) -> File:
-    return File(**{**document, "path": Path(document["path"])})
+def _file(document: dict[str, Any]) -> ArchiveFile:
+    return ArchiveFile(**{**document, "path": Path(document["path"])})
 
 
 def _edge(document: dict[str, Any] | None) -> Edge | None:
     return None if document is None else Edge(**document)
 
 
-def _source(document: dict[str, Any]) -> intake.Source:
-    return intake.Source(**{**document, "collections": tuple(document["collections"])})
+def _source(document: dict[str, Any]) -> intake.IntakeSource:
+    return intake.IntakeSource(**{**document, "collections": tuple(document["collections"])})
 
 
-def carry_out(task: Task, advance: Advance) -> list[Reading]:
+def carry_out(task: Task, advance: Advance) -> list[SplitResult]:
     """Read the task's stretches into a part, and return what they gave. Raises StoreError."""
     part = task.folder / secrets.token_hex(8)
     draft = task.folder / f".{part.name}"
     with intake.writing(draft):
         draft.mkdir()
         try:
-            rows = Part(draft, PART)
+            rows = IntakeWriter(draft, PART)
             try:
                 found = [
                     _Stretch(task, number, rows, part).read(advance)
@@ -154,7 +154,7 @@ def carry_out(task: Task, advance: Advance) -> list[Reading]:
 class _Stretch:
     """What one stretch gives: rows written as they come, and counts."""
 
-    def __init__(self, task: Task, number: int, rows: Part, part: Path) -> None:
+    def __init__(self, task: Task, number: int, rows: IntakeWriter, part: Path) -> None:
         stretch = task.stretches[number]
         self._task = task
         self._number = number
@@ -172,11 +172,11 @@ class _Stretch:
         self._own: tuple[str, ...] = ()
         self._own_captures = self._own_faults = 0
 
-    def read(self, advance: Advance) -> Reading:
+    def read(self, advance: Advance) -> SplitResult:
         """Read it, writing its captures and faults; a file that cannot be read is a fault."""
         digest = form = ""
         try:
-            with self._opened() as file:
+            with self._open() as file:
                 form, digest = self._read(file, advance)
         except OSError as error:
             detail = error.strerror or str(error)
@@ -184,7 +184,7 @@ class _Stretch:
         captures = self._own_captures + self._rows.captured - self._at[0]
         self._tell(advance, self._stretch.bytes)
         of = self._stretch.file
-        source = intake.Source(
+        source = intake.IntakeSource(
             source=self._name,
             digest=digest,
             path=_text(of.recorded or of.label),
@@ -198,16 +198,16 @@ class _Stretch:
             collections=tuple(s for s in self._task.sets if s.startswith("collection:")),
             **asdict(self._crawl),
         )
-        return Reading(self._stretch, source, self._part, *self._at, *self._edges, self._own)
+        return SplitResult(self._stretch, source, self._part, *self._at, *self._edges, self._own)
 
-    def _opened(self) -> BufferedReader:
+    def _open(self) -> BufferedReader:
         file = self._stretch.file
         if file.flaw:
             raise OSError(file.flaw)
         if file.address:
             from builder.ingest import inputs  # a tenth of a second, which files need not cost
 
-            return inputs.opened(file, self._task.connection or Connection(), os.environ)
+            return inputs.open_object(file, self._task.connection or Connection(), os.environ)
         return file.path.open("rb")
 
     def _read(self, file: BufferedReader, advance: Advance) -> tuple[str, str]:
@@ -217,7 +217,7 @@ class _Stretch:
         whole = self._stretch.kind == "whole"
         head = recognise.beginning(file)
         file.seek(0)
-        if whole and (listed := reader.recognised(head)):
+        if whole and (listed := reader.find_form(head)):
             return listed, self._read_index(file, listed, advance)
         if whole and reader.is_secondary(head):
             self._skips["secondary-index"] += 1
@@ -242,8 +242,10 @@ class _Stretch:
         """Write an index's captures and faults as files of their own; return its digest."""
         stream = Measured(file)
         draft = self._part.with_name(f".{self._part.name}")
-        what = Index(self._name, draft, f"own-{self._number:06}", self._task.rules, self._task.sets)
-        tell = self._advanced(advance)
+        what = IndexFile(
+            self._name, draft, f"own-{self._number:06}", self._task.rules, self._task.sets
+        )
+        tell = self._scale_progress(advance)
         given = reader.read(cast(BinaryIO, stream), what, form, self._task.threads, tell)
         digest = stream.finish()
         self._skips, self._codes = given.skips, given.codes
@@ -251,7 +253,7 @@ class _Stretch:
         self._own_faults = given.faults
         return digest
 
-    def _advanced(self, advance: Advance) -> Advance:
+    def _scale_progress(self, advance: Advance) -> Advance:
         def tell(read: int, captures: int) -> None:
             self._told += read
             self._counted += captures
@@ -267,7 +269,7 @@ class _Stretch:
             elif isinstance(event, Fault):
                 self._fault(event)
             elif isinstance(event, Crawl):
-                self._crawl = self._crawl.filled(event)
+                self._crawl = self._crawl.fill_from(event)
             else:
                 self._skips[event.reason] += 1
             if number % _REPORT_EVERY == 0:

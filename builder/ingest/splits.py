@@ -34,7 +34,7 @@ _RANGED = frozenset({"arc", "warc", "arc.gz", "warc.gz", "arc.zst", "warc.zst"})
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ArchiveFile:
     """An archive file as it was when it was found; `label` is how it is named to people.
 
     `address` is that of an object in a bucket, of which `path` is but the key.
@@ -65,7 +65,7 @@ class File:
         """Tell whether it is searched for an archive behind its first bytes."""
         return self.is_expected or self.among
 
-    def seen_from(self, folder: Path) -> "File":
+    def seen_from(self, folder: Path) -> "ArchiveFile":
         """Return the same, recorded as seen from `folder`, where its label is a relative path.
 
         There it is looked for when its bytes are asked for, whichever folder that is done in.
@@ -75,7 +75,7 @@ class File:
         return replace(self, recorded=os.path.relpath(self.path, folder.absolute()))
 
     @staticmethod
-    def of(path: Path, label: str = "") -> "File":
+    def of(path: Path, label: str = "") -> "ArchiveFile":
         """Return the file as it is now; one that is gone, or no regular file, has a flaw."""
         name = label or str(path)
         try:
@@ -84,13 +84,13 @@ class File:
             flaw = error.strerror or str(error)
             if error.errno in (errno.ENOENT, errno.ELOOP) and path.is_symlink():
                 flaw = f"a link that leads nowhere: {flaw}"
-            return File(path.absolute(), name, 0, 0, flaw=flaw)
+            return ArchiveFile(path.absolute(), name, 0, 0, flaw=flaw)
         if not stat.S_ISREG(status.st_mode):
             flaw = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
-            return File(path.absolute(), name, 0, status.st_mtime_ns, flaw=flaw)
-        return File(path.absolute(), name, status.st_size, status.st_mtime_ns)
+            return ArchiveFile(path.absolute(), name, 0, status.st_mtime_ns, flaw=flaw)
+        return ArchiveFile(path.absolute(), name, status.st_size, status.st_mtime_ns)
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Tell whether it is another one by now, or gone; an object's readers see to that."""
         if self.address or self.flaw:
             return False
@@ -102,12 +102,12 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class Split:
     """A file as a whole (kind "whole"), records that begin in a range of it ("range"; `end` is
     None for the last one), or the digest of all its bytes ("digest"), which no range can tell.
     """
 
-    file: File
+    file: ArchiveFile
     kind: str = "whole"
     start: int = 0
     end: int | None = None
@@ -190,7 +190,7 @@ def size(total: int, jobs: int) -> int:
     return min(max(total // (jobs * SHARES), LEAST), MOST)
 
 
-def ranges(file: File, most: int) -> tuple[Stretch, ...]:
+def ranges(file: ArchiveFile, most: int) -> tuple[Split, ...]:
     """Return ranges of at most `most` bytes that are the file together, in order.
 
     None for a file that is not larger, or of which only a whole can be read. An object is read as
@@ -201,19 +201,17 @@ def ranges(file: File, most: int) -> tuple[Stretch, ...]:
         return ()
     places = [number * file.bytes // count for number in range(count)]
     ends = [*places[1:], None]
-    return tuple(
-        Stretch(file, "range", start, end) for start, end in zip(places, ends, strict=True)
-    )
+    return tuple(Split(file, "range", start, end) for start, end in zip(places, ends, strict=True))
 
 
-def digest(file: File) -> Stretch:
+def digest(file: ArchiveFile) -> Split:
     """Return what gives the digest of a file that is read in ranges."""
-    return Stretch(file, "digest")
+    return Split(file, "digest")
 
 
-def together(stretches: Sequence[Stretch], most: int) -> Iterator[tuple[Stretch, ...]]:
+def together(stretches: Sequence[Split], most: int) -> Iterator[tuple[Split, ...]]:
     """Yield the stretches by what is to be read in one go: whole files up to `most` bytes."""
-    held: list[Stretch] = []
+    held: list[Split] = []
     for stretch in stretches:
         alone = stretch.kind != "whole"
         full = sum(s.bytes for s in held) + stretch.bytes > most or len(held) == TOGETHER
@@ -228,7 +226,7 @@ def together(stretches: Sequence[Stretch], most: int) -> Iterator[tuple[Stretch,
         yield tuple(held)
 
 
-def _is_ranged(file: File) -> bool:
+def _is_ranged(file: ArchiveFile) -> bool:
     """Tell whether records can be found from anywhere within the file; False if it is unreadable.
 
     What cannot be read is told of by whoever reads it as a whole.

@@ -6,15 +6,15 @@ from dataclasses import asdict
 from typing import Any
 
 from builder.display import tally
-from builder.ingest.ingest import Ingested
-from builder.intake.intake import Source
+from builder.ingest.ingest import IngestResult
+from builder.intake.intake import IntakeSource
 from builder.sources.document import SETTINGS
 from builder.sources.fault import CODES
 
 _LISTED = 20  # failed files
 
 
-def text(done: Ingested) -> str:
+def text(done: IngestResult) -> str:
     """Return the summary as lines."""
     run = done.run
     skips: Counter[str] = Counter()
@@ -51,7 +51,7 @@ def text(done: Ingested) -> str:
     return "\n".join(lines)
 
 
-def document(done: Ingested) -> dict[str, Any]:
+def document(done: IngestResult) -> dict[str, Any]:
     """Return the summary as --json prints it."""
     return {
         "run": done.run.name,
@@ -61,7 +61,7 @@ def document(done: Ingested) -> dict[str, Any]:
     }
 
 
-def _failures(failed: Sequence[Source]) -> list[str]:
+def _failures(failed: Sequence[IntakeSource]) -> list[str]:
     if not failed:
         return []
     files = tally(len(failed), "file")

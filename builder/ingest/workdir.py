@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.errors import UsageError
-from builder.ingest.split_reader import Reading
+from builder.ingest.split_reader import SplitResult
 from builder.intake.intake import writing
 from builder.store.durable import sync
 
@@ -51,7 +51,7 @@ class Work:
         self.parts = folder / _PARTS
         self._lock = lock
 
-    def begun(self, **said: str | int) -> Mapping[str, str | int]:
+    def begin(self, **said: str | int) -> Mapping[str, str | int]:
         """Return what was written down when this work was begun; now, where that is now."""
         path = self.folder / _BEGUN
         with writing(self.folder), contextlib.suppress(FileNotFoundError, ValueError):
@@ -66,13 +66,13 @@ class Work:
             sync(self.folder)
         return said
 
-    def readings(self) -> Iterator[Reading]:
+    def readings(self) -> Iterator[SplitResult]:
         """Yield what earlier processes finished; what they did not finish is removed."""
         with writing(self.folder):
             self.parts.mkdir(exist_ok=True)
             for part in sorted(self.parts.iterdir()):
                 try:
-                    found = () if part.name.startswith(".") else Reading.all_of(part)
+                    found = () if part.name.startswith(".") else SplitResult.all_of(part)
                 except (OSError, ValueError, KeyError, TypeError):
                     found = ()  # damaged: it is read once more
                 if not found:
@@ -103,14 +103,14 @@ class Work:
 
 
 @contextmanager
-def opened(folder: Path, clock: Callable[[], float] = time.time) -> Iterator[Work]:
+def open_workdir(folder: Path, clock: Callable[[], float] = time.time) -> Iterator[Work]:
     """Give the work that lies in `folder`, begun or gone on with; old ones beside it are removed.
 
     Raises UsageError if another process is at it, StoreError where nothing can be written.
     """
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = _locked(folder)
+        lock = _lock(folder)
         _sweep(folder, clock() - KEPT)
         (folder / _PARTS).mkdir(exist_ok=True)
         for path in (folder, folder.parent):
@@ -122,7 +122,7 @@ def opened(folder: Path, clock: Callable[[], float] = time.time) -> Iterator[Wor
         work.leave()
 
 
-def _locked(folder: Path) -> BinaryIO:
+def _lock(folder: Path) -> BinaryIO:
     while True:
         with contextlib.suppress(FileNotFoundError):  # swept before it was locked
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -130,7 +130,7 @@ def _locked(folder: Path) -> BinaryIO:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise UsageError(_taken(lock)) from None
+                raise UsageError(_refusal(lock)) from None
             if os.fstat(lock.fileno()).st_nlink:
                 lock.truncate(0)
                 lock.write(str(os.getpid()).encode())
@@ -139,7 +139,7 @@ def _locked(folder: Path) -> BinaryIO:
             lock.close()
 
 
-def _taken(lock: BinaryIO) -> str:
+def _refusal(lock: BinaryIO) -> str:
     with lock:
         lock.seek(0)
         process = lock.read().decode("ascii", "replace") or "another"

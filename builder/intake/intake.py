@@ -49,7 +49,7 @@ TABLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class IntakeSource:
     """What one archive file gave: the columns of schema.SOURCE; `skips` counts by reason.
 
     `faults` counts rows, `codes` what was found, by code: an index may find more than it lists.
@@ -75,14 +75,14 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class IntakeRun:
     """A finished run of `sheaf ingest`, or of `sheaf fileset`: then it has results of requests.
 
     `harvested` are the records that came from other repositories.
     """
 
     name: str
-    sources: tuple[Source, ...]
+    sources: tuple[IntakeSource, ...]
     results: int = 0
     harvested: int = 0
 
@@ -97,7 +97,9 @@ def part_path(folder: Path, table: str, name: str) -> Path:
     return folder / f"{table}-{name}.parquet"
 
 
-def commit(store: Writer, run: Run, folder: Path, parts: Iterable[Path] | None = None) -> None:
+def commit(
+    store: Writer, run: IntakeRun, folder: Path, parts: Iterable[Path] | None = None
+) -> None:
     """Move a run's files into the store; its summary makes it count.
 
     They are those in `folder`, or `parts`, which are made there one by one as they are asked for,
@@ -130,7 +132,7 @@ def _move(store: Writer, key: str, path: Path, *, keep: bool) -> None:
         path.unlink()
 
 
-def _sources(run: Run, folder: Path) -> Path:
+def _sources(run: IntakeRun, folder: Path) -> Path:
     path = folder / "sources.parquet"
     with writing(folder):
         writer = PlainWriter(path, schema.SOURCE)
@@ -140,7 +142,7 @@ def _sources(run: Run, folder: Path) -> Path:
     return path
 
 
-def summary(run: Run) -> bytes:
+def summary(run: IntakeRun) -> bytes:
     """Return the document that makes a run count."""
     document = {"schema": VERSION, "sources": [asdict(s) for s in run.sources]}
     if run.results:
@@ -176,7 +178,7 @@ def _full(folder: Path) -> StoreError:
     )
 
 
-def runs(store: Writer) -> Iterator[Run]:
+def runs(store: Writer) -> Iterator[IntakeRun]:
     """Yield the finished runs in the order of their names.
 
     Raises DamagedStore, NewerSchema or OlderSchemaError.
@@ -191,9 +193,9 @@ def runs(store: Writer) -> Iterator[Run]:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
             try:
                 check_version(document["schema"])
-                known = {f.name for f in fields(Source)}
+                known = {f.name for f in fields(IntakeSource)}
                 sources = tuple(
-                    Source(**{k: v for k, v in s.items() if k in known})
+                    IntakeSource(**{k: v for k, v in s.items() if k in known})
                     for s in document["sources"]
                 )
                 results = int(document.get("results", 0))
@@ -205,21 +207,21 @@ def runs(store: Writer) -> Iterator[Run]:
                 ) from error
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 raise DamagedStore(f"{key} is damaged: {error!r}; remove that run") from error
-            yield Run(key.split("/")[1], sources, results, records)
+            yield IntakeRun(key.split("/")[1], sources, results, records)
 
 
-def held(store: Writer, some: Iterable[Run]) -> list[str]:
+def keys_of(store: Writer, some: Iterable[IntakeRun]) -> list[str]:
     """Return the keys of all that the runs hold: fewer once somebody begins to discard them."""
     return [key for run in some for key in store.keys(layout.run_prefix(run.name))]
 
 
-def files(store: Writer, run: Run, table: str) -> list[str]:
+def files(store: Writer, run: IntakeRun, table: str) -> list[str]:
     """Return this machine's paths of the run's Parquet files of `table`."""
     keys = store.keys(f"{layout.run_prefix(run.name)}{table}")
     return [str(store.local(key)) for key in keys]
 
 
-def discard(store: Writer, run: Run) -> None:
+def discard(store: Writer, run: IntakeRun) -> None:
     """Remove a run that was published. Its summary goes last, so that nothing of it is forgotten.
 
     What is left of a run whose removal was cut short is found unchanged by the next publish.

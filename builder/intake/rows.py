@@ -19,7 +19,7 @@ _values = attrgetter(*(column.name for column in CAPTURES[2:]))
 _FAULT = tuple(column.name for column in schema.FAULT)
 
 
-class Part:
+class IntakeWriter:
     """Writes captures and faults into a folder on this machine; of what there is none, no file."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -52,7 +52,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowSpan:
     """Some rows of a Parquet file: `count` of them from the one numbered `at` on."""
 
     path: Path
@@ -60,9 +60,9 @@ class Rows:
     count: int
 
 
-def gathered(
+def gather_rows(
     connection: engine.Connection,
-    some: Iterable[Rows],
+    some: Iterable[RowSpan],
     table: str,
     folder: Path,
     renamed: Collection[Path] = (),
@@ -72,16 +72,16 @@ def gathered(
     Some rows of the files `renamed` get another identity, by the connection's table `renamed`
     (builder.ingest.joining). Raises StoreError.
     """
-    for number, rows in enumerate(_filled(_united(some))):
+    for number, rows in enumerate(_group(_join_neighbours(some))):
         target = part_path(folder, table, f"{number:06}")
         with writing(folder), engine.reading("what was read"):
             changed = any(one.path in renamed for one in rows)
-            sql = _selected(rows, table, changed=changed)
+            sql = _select(rows, table, changed=changed)
             write_rows(engine.stream(connection, sql), TABLES[table], target, GROUP_ROWS)
         yield target
 
 
-def linked(paths: Iterable[Path], folder: Path) -> Iterator[Path]:
+def link_files(paths: Iterable[Path], folder: Path) -> Iterator[Path]:
     """Give files that are filled well as they are further names in `folder`, one by one."""
     for number, path in enumerate(paths):
         table = path.name.partition("-")[0]
@@ -94,12 +94,12 @@ def linked(paths: Iterable[Path], folder: Path) -> Iterator[Path]:
         yield target
 
 
-def _united(some: Iterable[Rows]) -> Iterator[Rows]:
+def _join_neighbours(some: Iterable[RowSpan]) -> Iterator[RowSpan]:
     """Yield the same with those made one that are neighbours in a file."""
-    held: Rows | None = None
+    held: RowSpan | None = None
     for rows in some:
         if held and (held.path, held.at + held.count) == (rows.path, rows.at):
-            held = Rows(held.path, held.at, held.count + rows.count)
+            held = RowSpan(held.path, held.at, held.count + rows.count)
             continue
         if held:
             yield held
@@ -108,15 +108,15 @@ def _united(some: Iterable[Rows]) -> Iterator[Rows]:
         yield held
 
 
-def _filled(some: Iterable[Rows]) -> Iterator[list[Rows]]:
+def _group(some: Iterable[RowSpan]) -> Iterator[list[RowSpan]]:
     """Yield what goes into each file."""
-    held: list[Rows] = []
+    held: list[RowSpan] = []
     room = FILE_ROWS
     for rows in some:
         at, left = rows.at, rows.count
         while left:
             count = min(left, room)
-            held.append(Rows(rows.path, at, count))
+            held.append(RowSpan(rows.path, at, count))
             at, left, room = at + count, left - count, room - count
             if not room:
                 yield held
@@ -125,14 +125,14 @@ def _filled(some: Iterable[Rows]) -> Iterator[list[Rows]]:
         yield held
 
 
-def _selected(rows: Sequence[Rows], table: str, *, changed: bool) -> str:
+def _select(rows: Sequence[RowSpan], table: str, *, changed: bool) -> str:
     """Return the statement that gives the rows; UNION ALL and WHERE keep their order."""
     names = ", ".join(column.name for column in TABLES[table])
     if changed:
         names = f"{names}, file_row_number"
     arms = " UNION ALL ".join(
-        f"SELECT {f'{arm} AS arm, {_quoted(one.path)} AS file, ' if changed else ''}{names} "
-        f"FROM read_parquet({_quoted(one.path)}, file_row_number = true, "
+        f"SELECT {f'{arm} AS arm, {_quote(one.path)} AS file, ' if changed else ''}{names} "
+        f"FROM read_parquet({_quote(one.path)}, file_row_number = true, "
         f"hive_partitioning = false) "
         f"WHERE file_row_number >= {one.at} AND file_row_number < {one.at + one.count}"
         for arm, one in enumerate(rows)
@@ -147,6 +147,6 @@ def _selected(rows: Sequence[Rows], table: str, *, changed: bool) -> str:
     )
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     text = str(path).replace("'", "''")
     return f"'{text}'"

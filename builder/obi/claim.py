@@ -14,9 +14,9 @@ from builder.obi.history import (
     COMMIT,
     LOG,
     OPEN,
-    Opened,
+    OpenedRun,
     abandonment,
-    ended,
+    find_ended,
     is_open,
     standing,
 )
@@ -52,7 +52,7 @@ class Outside:
     say: Callable[[str], None]
 
 
-def claimed(store: Writer, purpose: Purpose, outside: Outside, tist: int | None) -> Opened:
+def claim_run(store: Writer, purpose: Purpose, outside: Outside, tist: int | None) -> OpenedRun:
     """Return the run that goes on or was opened; one that lacks its commit alone is completed.
 
     Raises StoreError for a time that no run can have, and for a disk that folds case.
@@ -72,41 +72,41 @@ def claimed(store: Writer, purpose: Purpose, outside: Outside, tist: int | None)
             _disown(store, run, tist, outside)
             continue
         if run is None:
-            run = _opened(store, runs, purpose, outside, tist)
-        if run is not None and not _overtaken(store, run, outside):
+            run = _open_run(store, runs, purpose, outside, tist)
+        if run is not None and not _is_overtaken(store, run, outside):
             return run
     raise Conflict(f"{store.address}: others opened runs {_TRIES} times meanwhile; run again")
 
 
 def _cut_off(
     store: Writer, runs: Mapping[int, frozenset[str]], purpose: Purpose, tist: int | None
-) -> Opened | None:
+) -> OpenedRun | None:
     """Return an open run for which the same was asked."""
     for number, members in runs.items():
         if is_open(members) and tist in (None, number):
-            run = Opened.read(store, number)
+            run = OpenedRun.read(store, number)
             if (run.kind, run.asked) == (purpose.kind, purpose.asked):
                 return run
     return None
 
 
-def _disown(store: Writer, run: Opened, tist: int | None, outside: Outside) -> None:
+def _disown(store: Writer, run: OpenedRun, tist: int | None, outside: Outside) -> None:
     """Abandon a run whose source has changed: what it holds now was not there at that time."""
     if tist is not None:
         raise StoreError(
-            f"the run {run.named()} was cut off, and its source has changed since; "
+            f"the run {run.name()} was cut off, and its source has changed since; "
             f"end it with `sheaf obi --abandon {tist}`, then give a later time"
         )
     give_up(store, run.tist, "its source has changed since it was begun", outside.clock())
 
 
-def _opened(
+def _open_run(
     store: Writer,
     runs: Mapping[int, frozenset[str]],
     purpose: Purpose,
     outside: Outside,
     tist: int | None,
-) -> Opened | None:
+) -> OpenedRun | None:
     """Open a run and return it; None if somebody else took its time just before."""
     now = outside.clock()
     last = next(_counting(store, runs), None)
@@ -114,7 +114,9 @@ def _opened(
     while tist is None and number in runs:
         number += 1  # of an abandoned one
     after = max((other for other in runs if other < number), default=None)
-    run = Opened(number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after)
+    run = OpenedRun(
+        number, purpose.kind, purpose.source, purpose.asked, purpose.content, now, after
+    )
     try:
         store.create(key.run(number) + OPEN, run.document())
     except Conflict:
@@ -130,7 +132,7 @@ def _opened(
 def _counting(store: Writer, runs: Mapping[int, frozenset[str]]) -> Iterator[int]:
     """Yield the times of runs that were not abandoned, the last one first."""
     for number in sorted(runs, reverse=True):
-        if is_open(runs[number]) or ended(store, number) is not None:
+        if is_open(runs[number]) or find_ended(store, number) is not None:
             yield number
 
 
@@ -154,11 +156,11 @@ def _time(last: int | None, now: int, tist: int | None) -> int:
     return tist
 
 
-def _overtaken(store: Writer, run: Opened, outside: Outside) -> bool:
+def _is_overtaken(store: Writer, run: OpenedRun, outside: Outside) -> bool:
     """Tell whether a later run was opened by who could not know of this one; abandon it then."""
     runs = standing(store)
     for number in _counting(store, {n: m for n, m in runs.items() if n > run.tist}):
-        after = Opened.read(store, number).after
+        after = OpenedRun.read(store, number).after
         if after is None or after < run.tist:
             give_up(store, run.tist, f"the run {number} was opened meanwhile", outside.clock())
             return True
@@ -172,7 +174,7 @@ def give_up(store: Writer, tist: int, why: str, now: datetime) -> None:
     try:
         store.create(key.run(tist) + COMMIT, abandonment(tist, why, now))
     except Conflict:
-        if ended(store, tist) is not None:
+        if find_ended(store, tist) is not None:
             raise StoreError(f"the run {tist} is committed and cannot be abandoned") from None
 
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from builder.obi import content, key, log
-from builder.obi.history import COMMIT, DOCUMENTS, LOG, Committed, Opened, ended, history
+from builder.obi.history import COMMIT, DOCUMENTS, LOG, Committed, OpenedRun, find_ended, history
 from functions.snapshot.errors import Conflict, DamagedStore, MissingObject, StoreError
 from functions.snapshot.store import Writer
 
 
 def finish(
     store: Writer,
-    opened: Opened,
-    said: log.Written,
+    opened: OpenedRun,
+    said: log.WrittenLog,
     documents: str | None,
     before: Sequence[Committed],
     now: datetime,
@@ -42,13 +42,13 @@ def finish(
     try:
         store.create(key.run(run.tist) + COMMIT, data)
     except Conflict:
-        found = ended(store, run.tist)
+        found = find_ended(store, run.tist)
         if found is None:
             raise StoreError(
-                f"the run {opened.named()} was abandoned meanwhile; run again"
+                f"the run {opened.name()} was abandoned meanwhile; run again"
             ) from None
         if found.log != run.log:
-            raise Conflict(f"somebody else committed the run {opened.named()}") from None
+            raise Conflict(f"somebody else committed the run {opened.name()}") from None
         return found
     found = Committed.of(run.tist, data)
     assert found is not None
@@ -70,8 +70,8 @@ def complete(store: Writer, tist: int, now: datetime) -> None:
     except MissingObject:
         documents = None
     before = [run for run in history(store) if run.tist < tist]
-    said = log.Written(digest, size, counts)
-    finish(store, Opened.read(store, tist), said, documents, before, now)
+    said = log.WrittenLog(digest, size, counts)
+    finish(store, OpenedRun.read(store, tist), said, documents, before, now)
 
 
 def _name(line: bytes, where: str) -> str:

@@ -16,7 +16,7 @@ def read(store: Reader, version: Version) -> bytes:
     """Return the bytes. Raises MissingObject, and DamagedStore if they are others."""
     data = store.read(version.key)
     if hashlib.sha256(data).hexdigest() != version.sha256:
-        raise _altered(version.key)
+        raise _damage(version.key)
     return data
 
 
@@ -49,7 +49,7 @@ def parts(store: Reader, key: str, sha256: str | None = None) -> Iterator[bytes]
                 found.update(chunk)
             yield chunk
     if sha256 not in (None, found.hexdigest()):
-        raise _altered(key)
+        raise _damage(key)
 
 
 class _Checked(io.RawIOBase):
@@ -64,7 +64,7 @@ class _Checked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._source.read(len(buffer))
         if not data and self._digest.hexdigest() != self._version.sha256:
-            raise _altered(self._version.key)
+            raise _damage(self._version.key)
         self._digest.update(data)
         buffer[: len(data)] = data
         return len(data)
@@ -74,5 +74,5 @@ class _Checked(io.RawIOBase):
         super().close()
 
 
-def _altered(key: str) -> DamagedStore:
+def _damage(key: str) -> DamagedStore:
     return DamagedStore(f"{key} is damaged: it has not the bytes that were stored there")

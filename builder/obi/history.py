@@ -92,7 +92,7 @@ class Committed:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedRun:
     """What open.json says of a run.
 
     `content` is a digest of what its source held, or empty; `after` the highest tist that was
@@ -108,12 +108,12 @@ class Opened:
     after: int | None
 
     @staticmethod
-    def read(store: Writer, tist: int) -> "Opened":
+    def read(store: Writer, tist: int) -> "OpenedRun":
         """Read it. Raises DamagedStore, and MissingObject where there is none."""
         where = key.run(tist) + OPEN
         try:
             told: dict[str, Any] = json.loads(store.read(where))
-            return Opened(
+            return OpenedRun(
                 int(told["tist"]),
                 str(told["kind"]),
                 str(told["source"]),
@@ -139,7 +139,7 @@ class Opened:
             }
         )
 
-    def named(self) -> str:
+    def name(self) -> str:
         """Return how it is named to a person."""
         return f"{self.tist} ({self.kind} of {self.source}, begun {instant.to_text(self.begun)})"
 
@@ -164,7 +164,7 @@ def is_open(members: frozenset[str]) -> bool:
     return COMMIT not in members
 
 
-def ended(store: Writer, tist: int) -> Committed | None:
+def find_ended(store: Writer, tist: int) -> Committed | None:
     """Return the run, which has ended; None if it was abandoned. Raises DamagedStore."""
     try:
         return Committed.of(tist, store.read(key.run(tist) + COMMIT))
@@ -179,7 +179,9 @@ def history(store: Writer) -> tuple[Committed, ...]:
     """
     tists = [tist for tist, members in standing(store).items() if not is_open(members)]
     with ThreadPoolExecutor(_THREADS) as pool:
-        runs = tuple(run for run in pool.map(lambda t: ended(store, t), tists) if run is not None)
+        runs = tuple(
+            run for run in pool.map(lambda t: find_ended(store, t), tists) if run is not None
+        )
     for before, run in zip((None, *runs), runs, strict=False):
         if run.previous != (before and before.digest):
             raise DamagedStore(

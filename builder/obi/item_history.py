@@ -13,7 +13,7 @@ from builder.obi.row import (
     Incidence,
     Refipo,
     Row,
-    Seen,
+    SeenRow,
     Version,
 )
 from functions.database import engine
@@ -24,7 +24,7 @@ _RANK = {Version: 0, Incidence: 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class ItemHistory:
     """All rows of logs that name an object, each with the time of its run, in their order."""
 
     id: str
@@ -41,7 +41,7 @@ class Life:
 
     def events(self) -> list[tuple[int, Row]]:
         """Return what happened to it: all rows but sightings and file blocks."""
-        own = [(t, r) for t, r in self.rows if not isinstance(r, Seen | Refipo)]
+        own = [(t, r) for t, r in self.rows if not isinstance(r, SeenRow | Refipo)]
         return [(t, r) for t, r in own if not isinstance(r, Version) or r.id == self.id]
 
     def blocks(self) -> list[tuple[int, Refipo]]:
@@ -72,7 +72,7 @@ def read(
     runs: Sequence[Committed],
     scratch: Path,
     identifier: str,
-) -> Life:
+) -> ItemHistory:
     """Return the life of an object by the logs of `runs`. Raises DamagedStore and StoreError."""
     connection.execute("DROP TABLE IF EXISTS logged")
     replay.read(connection, store, runs, scratch, _ABOUT, {"id": identifier})
@@ -80,7 +80,7 @@ def read(
     names = [column[0] for column in found.description]
     rows = [_row(dict(zip(names, row, strict=True))) for row in found.fetchall()]
     rows.sort(key=lambda one: (one[0], _RANK.get(type(one[1]), 2), repr(one[1])))
-    return Life(identifier, tuple(rows))
+    return ItemHistory(identifier, tuple(rows))
 
 
 def _row(found: dict[str, object]) -> tuple[int, Row]:

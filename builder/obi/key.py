@@ -29,7 +29,7 @@ class BadTist(SheafError):
     """A time that no run can have."""
 
 
-def escaped(identifier: str) -> str:
+def escape(identifier: str) -> str:
     """Return an id with all but A-Z a-z 0-9 - . _ ~ as %XX of its UTF-8 form (RFC 3986).
 
     It is what uri_escape_utf8 of Perl's URI::Escape gives, but for the ids `.` and `..`, whose dots
@@ -40,7 +40,7 @@ def escaped(identifier: str) -> str:
 
 def name(identifier: str) -> str:
     """Return the name of an id: it escaped or, where that is too long, its beginning and digest."""
-    text = escaped(identifier)
+    text = escape(identifier)
     if len(text) <= LONGEST:
         return text
     start = text[:_SHORTENED]
@@ -81,7 +81,7 @@ def run_of(key: str) -> int | None:
     return _tist(turned)
 
 
-def parsed(key: str) -> tuple[int, str | None] | None:
+def parse(key: str) -> tuple[int, str | None] | None:
     """Return the tist and the id that a key of content was made of; None for any other key.
 
     The id is None where the name is a shortened one: the log of the run has it whole.
@@ -93,7 +93,7 @@ def parsed(key: str) -> tuple[int, str | None] | None:
         digest = text.rpartition(_MARK)[2]
         return (tist, None) if len(digest) == 64 and text.count(_MARK) == 1 else None
     identifier = unquote(text, errors="strict") if _is_utf8(text) else ""
-    return (tist, identifier) if escaped(identifier) == text else None
+    return (tist, identifier) if escape(identifier) == text else None
 
 
 def tist_of(key: str) -> int | None:
@@ -106,7 +106,7 @@ def tist_of(key: str) -> int | None:
 
 def is_redirect(key: str) -> bool:
     """Tell whether the key is that of a redirect."""
-    return key.endswith(REDIRECT) and parsed(key.removesuffix(REDIRECT)) is not None
+    return key.endswith(REDIRECT) and parse(key.removesuffix(REDIRECT)) is not None
 
 
 def _tist(turned: str) -> int | None:

@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_left
 
 
-class Marks:
+class KeySet:
     """A set of texts that can be asked, and compared with another, but not read."""
 
     def __init__(self) -> None:
@@ -22,15 +22,15 @@ class Marks:
         self._sorted = False
 
     def __contains__(self, text: str) -> bool:
-        mark, found = _mark(text), self._ordered()
+        mark, found = _mark(text), self._sort()
         at = bisect_left(found, mark)
         return at < len(found) and found[at] == mark
 
-    def same(self, other: "Marks") -> bool:
+    def same(self, other: "KeySet") -> bool:
         """Tell whether both have the same texts, each as often."""
-        return self._ordered() == other._ordered()
+        return self._sort() == other._sort()
 
-    def _ordered(self) -> "array[int]":
+    def _sort(self) -> "array[int]":
         if not self._sorted:
             self._marks = array("Q", sorted(self._marks))
             self._sorted = True

@@ -21,7 +21,7 @@ _INFLATED = 1 << 20  # bytes of a log that are in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenLog:
     """A file of lines, gzipped: SHA-256 and size as it lies there, and its lines by name."""
 
     digest: str
@@ -29,19 +29,19 @@ class Written:
     counts: Mapping[str, int]
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> Written:
+def write_rows(path: Path, rows: Iterable[Row]) -> WrittenLog:
     """Write rows as they come; the same rows give the same bytes. Raises OSError."""
     return _write(path, ((row.row, line(row)) for row in rows))
 
 
 def write_documents(
     path: Path, documents: Iterable[tuple[str, Sequence[str], Mapping[str, Any]]]
-) -> Written:
+) -> WrittenLog:
     """Write documents (handle, sets, document) as they come. Raises OSError."""
     return _write(path, (("document", _document(*one)) for one in documents))
 
 
-def _write(path: Path, lines: Iterable[tuple[str, bytes]]) -> Written:
+def _write(path: Path, lines: Iterable[tuple[str, bytes]]) -> WrittenLog:
     counts: Counter[str] = Counter()
     with (
         path.open("wb") as out,
@@ -52,7 +52,7 @@ def _write(path: Path, lines: Iterable[tuple[str, bytes]]) -> Written:
             counts[name] += 1
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
-    return Written(found, path.stat().st_size, counts)
+    return WrittenLog(found, path.stat().st_size, counts)
 
 
 def _document(identifier: str, sets: Sequence[str], document: Mapping[str, Any]) -> bytes:
@@ -109,12 +109,12 @@ def row(data: bytes, where: str) -> Row:
     return found
 
 
-def identified(store: Reader, run: Committed, name: str) -> tuple[int, str] | None:
+def identify(store: Reader, run: Committed, name: str) -> tuple[int, str] | None:
     """Return the tist and the id whose bytes, or whose redirect, lie at a key of `run`.
 
     Read from the key where that has the id whole, else from the log; None for a key of nothing.
     """
-    found = key.parsed(name.removesuffix(key.REDIRECT))
+    found = key.parse(name.removesuffix(key.REDIRECT))
     if found is None or found[0] != run.tist:
         return None
     if found[1] is not None:

@@ -169,11 +169,10 @@ def read(
     for start in range(0, len(runs), _AT_ONCE):
         some = runs[start : start + _AT_ONCE]
         paths = [
-            fetched(store, key.run(r.tist) + LOG, r.log, scratch / f"{r.tist}.jsonl.gz")
-            for r in some
+            fetch(store, key.run(r.tist) + LOG, r.log, scratch / f"{r.tist}.jsonl.gz") for r in some
         ]
         try:
-            with engine.reading(_named(some)):
+            with engine.reading(_name_runs(some)):
                 given = {"files": [str(path) for path in paths], **(values or {})}
                 connection.execute(f"{_READ} WHERE {condition}", given)
         finally:
@@ -216,12 +215,12 @@ def _naive(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def _named(runs: Sequence[Committed]) -> str:
+def _name_runs(runs: Sequence[Committed]) -> str:
     first, last = runs[0].tist, runs[-1].tist
     return f"the log of run {first}" if first == last else f"a log of the runs {first} to {last}"
 
 
-def fetched(store: Reader, where: str, digest: str | None, path: Path) -> Path:
+def fetch(store: Reader, where: str, digest: str | None, path: Path) -> Path:
     """Copy what lies at `where` to `path`. Raises DamagedStore where it has another SHA-256."""
     found = hashlib.sha256()
     try:

@@ -25,7 +25,7 @@ from builder.obi.history import (
     is_open,
     standing,
 )
-from builder.obi.keyset import Marks
+from builder.obi.keyset import KeySet
 from builder.obi.row import Redirect, Version
 from builder.runtime import Advance
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
@@ -63,11 +63,11 @@ class _Missing:
         return sum(entry.bytes for some in self.stages for entry in some)
 
 
-class _Known:
+class _LoggedBytes:
     """Which bytes some keys are to have; of others anything goes."""
 
     def __init__(self) -> None:
-        self._keys, self._digests = Marks(), Marks()
+        self._keys, self._digests = KeySet(), KeySet()
 
     def add(self, where: str, digest: str) -> None:
         """Say what an object is to be, by its SHA-256."""
@@ -79,7 +79,7 @@ class _Known:
         return where not in self._keys or f"{where} {digest}" in self._digests
 
 
-class Carriage:
+class ObiReplication:
     """What there is to copy of the runs that have ended."""
 
     def __init__(self, source: Writer, target: Writer) -> None:
@@ -115,9 +115,9 @@ class Carriage:
     def __call__(self, advance: Advance) -> None:
         """Copy. Raises DamagedStore where the source has other bytes than its logs say."""
         for tist, run in self._missing.items():
-            one, known = self._planned(tist), _Known()
+            one, known = self._plan(tist), _LoggedBytes()
             if run is not None:
-                known = self._known(run)
+                known = self._read_known(run)
             self._target.remove(*one.damaged)
             for stage in one.stages:
                 self._copy(stage, known, advance)
@@ -138,10 +138,10 @@ class Carriage:
                     )
 
     def _counts(self, tist: int) -> tuple[int, int, int]:
-        one = self._planned(tist)
+        one = self._plan(tist)
         return one.objects, one.bytes, one.there
 
-    def _planned(self, tist: int) -> _Missing:
+    def _plan(self, tist: int) -> _Missing:
         prefix, place = key.run(tist), key.ROOT + key.folder(tist)
         own = {entry.key: entry for entry in self._source.entries(prefix)}
         stages = [[own[prefix + name]] for name in MEMBERS if prefix + name in own]
@@ -154,9 +154,9 @@ class Carriage:
             sum(map(len, stages)) - sum(map(len, lacking)),
         )
 
-    def _known(self, run: Committed) -> "_Known":
+    def _read_known(self, run: Committed) -> "_LoggedBytes":
         """Return what a log says of bytes. Raises DamagedStore for what is not there."""
-        held, known = Marks(), _Known()
+        held, known = KeySet(), _LoggedBytes()
         for entry in self._source.entries(key.ROOT + key.folder(run.tist)):
             held.add(entry.key)
         own = key.ROOT + key.folder(run.tist)
@@ -175,9 +175,9 @@ class Carriage:
             known.add(prefix + DOCUMENTS, run.documents)
         return known
 
-    def _copy(self, entries: Sequence[Entry], known: _Known, advance: Advance) -> None:
+    def _copy(self, entries: Sequence[Entry], known: _LoggedBytes, advance: Advance) -> None:
         def fetched() -> Iterator[tuple[str, bytes]]:
-            for entry, data in self._fetched([e for e in entries if e.bytes <= _SMALL]):
+            for entry, data in self._fetch([e for e in entries if e.bytes <= _SMALL]):
                 self._check(entry, hashlib.sha256(data).hexdigest(), known)
                 advance(len(data))
                 sent.append((entry.key, data))
@@ -192,7 +192,7 @@ class Carriage:
             if entry.bytes > _SMALL:
                 self._copy_large(entry, known, advance)
 
-    def _copy_large(self, entry: Entry, known: _Known, advance: Advance) -> None:
+    def _copy_large(self, entry: Entry, known: _LoggedBytes, advance: Advance) -> None:
         with tempfile.TemporaryDirectory(prefix="sheaf-copy-") as folder:
             path, digest = Path(folder) / "object", hashlib.sha256()
             with writing(path.parent), path.open("wb") as out:
@@ -207,7 +207,7 @@ class Carriage:
                 if content.digest(self._target, entry.key)[0] != digest.hexdigest():
                     raise self._other(entry.key) from None
 
-    def _fetched(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
+    def _fetch(self, entries: Sequence[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """Yield what lies there, in order; of a bucket some objects are asked for at once."""
         pending: deque[tuple[Entry, Future[bytes]]] = deque()
         pool = ThreadPoolExecutor(_THREADS)
@@ -222,7 +222,7 @@ class Carriage:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _check(self, entry: Entry, digest: str, known: _Known) -> None:
+    def _check(self, entry: Entry, digest: str, known: _LoggedBytes) -> None:
         if not known.allows(entry.key, digest):
             raise DamagedStore(
                 f"{entry.key} of {self._source.address} has not the bytes that were stored there: "

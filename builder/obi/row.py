@@ -88,7 +88,7 @@ class Refipo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SeenRow:
     """An object was there and as before: a file that was fetched, a template that stands elsewhere.
 
     `status` is a file's HTTP status. `home`, `source` and `place` are given where they changed.
@@ -129,7 +129,7 @@ class Redirect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class FailureRow:
     """A file could not be had, which is no loss of it; `code` is one of builder.http.outcomes."""
 
     row: ClassVar[str] = "failure"
@@ -140,7 +140,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
+class ArchiveRow:
     """An archive's folder was read: whether all of it was, and what is missing there.
 
     `held` counts templates that vanished and are not taken for lost until that is accepted.
@@ -155,7 +155,7 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class FaultRow:
     """What was wrong in the source: the columns of schema.FAULT."""
 
     row: ClassVar[str] = "fault"
@@ -167,10 +167,11 @@ class Fault:
     done: str
 
 
-Row = Version | Incidence | Refipo | Seen | Redirect | Failure | Archive | Fault
+Row = Version | Incidence | Refipo | SeenRow | Redirect | FailureRow | ArchiveRow | FaultRow
 
 ROWS: Mapping[str, type[Any]] = {
-    kind.row: kind for kind in (Version, Incidence, Refipo, Seen, Redirect, Failure, Archive, Fault)
+    kind.row: kind
+    for kind in (Version, Incidence, Refipo, SeenRow, Redirect, FailureRow, ArchiveRow, FaultRow)
 }
 """What the member `row` of a line may be, with what the line then is."""
 

@@ -14,14 +14,14 @@ from typing import Any
 
 from builder.intake.intake import writing
 from builder.obi import content, key, log
-from builder.obi.claim import Outside, Purpose, claimed, give_up
+from builder.obi.claim import Outside, Purpose, claim_run, give_up
 from builder.obi.commit import complete, finish
-from builder.obi.history import DOCUMENTS, LOG, Committed, Opened, history, is_open, standing
+from builder.obi.history import DOCUMENTS, LOG, Committed, OpenedRun, history, is_open, standing
 from builder.obi.row import Redirect, Row
 from functions.snapshot.errors import Conflict, StoreError
 from functions.snapshot.store import Writer
 
-__all__ = ["Committed", "Outside", "Purpose", "Run", "abandon", "claim", "history"]
+__all__ = ["Committed", "ObiRun", "Outside", "Purpose", "abandon", "claim", "history"]
 
 _POLL = 1.0  # seconds
 _COPY = 1 << 20  # bytes
@@ -34,14 +34,14 @@ def claim(
     *,
     tist: int | None = None,
     wait: float = 1200,
-) -> "Run":
+) -> "ObiRun":
     """Return a run of a time of its own: `tist`, or now, or a second after the last one.
 
     An open one for which the same was asked goes on. `wait` is for how many seconds it waits for
     its turn. Raises StoreError for a time that it cannot have, a clock that is wrong and a disk
     that cannot hold the store.
     """
-    return Run(store, claimed(store, purpose, outside, tist), outside, wait)
+    return ObiRun(store, claim_run(store, purpose, outside, tist), outside, wait)
 
 
 def abandon(store: Writer, tist: int, why: str, outside: Outside) -> None:
@@ -52,12 +52,12 @@ def abandon(store: Writer, tist: int, why: str, outside: Outside) -> None:
     give_up(store, tist, why, outside.clock())
 
 
-class Run:
+class ObiRun:
     """A run that was opened. Its methods raise Conflict where another one of its writers differs,
     and StoreError.
     """
 
-    def __init__(self, store: Writer, opened: Opened, outside: Outside, wait: float) -> None:
+    def __init__(self, store: Writer, opened: OpenedRun, outside: Outside, wait: float) -> None:
         self.tist = opened.tist
         self._store = store
         self._opened = opened
@@ -73,7 +73,7 @@ class Run:
             if runs and runs[-1].tist > self.tist:
                 self.abandon(f"the run {runs[-1].tist} was committed before it")
                 raise Conflict(
-                    f"the run {self._opened.named()} came too late for its time; run again"
+                    f"the run {self._opened.name()} came too late for its time; run again"
                 )
             self._before = tuple(run for run in runs if run.tist < self.tist)
         return self._before
@@ -124,7 +124,7 @@ class Run:
         self.turn()
         with tempfile.TemporaryDirectory(prefix="sheaf-run-") as name:
             folder = Path(name)
-            told: log.Written | None = None
+            told: log.WrittenLog | None = None
             with writing(folder):
                 said = log.write_rows(folder / LOG, rows)
                 if documents is not None:
@@ -145,7 +145,7 @@ class Run:
         end = self._outside.clock() + timedelta(seconds=self._wait)
         told = False
         while before := list(self._open()):
-            named = Opened.read(self._store, before[0]).named()
+            named = OpenedRun.read(self._store, before[0]).name()
             if self._outside.clock() >= end:
                 raise StoreError(
                     f"the run {named} has no end yet, and what comes after it waits: let it end, "
@@ -183,6 +183,6 @@ class Run:
     def _check(self, where: str, same: bool) -> None:
         if not same:
             raise Conflict(
-                f"{where} is there with other bytes, from when the run {self._opened.named()} was "
+                f"{where} is there with other bytes, from when the run {self._opened.name()} was "
                 f"begun; end that with `sheaf obi --abandon {self.tist}`, then run again"
             )

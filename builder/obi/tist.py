@@ -11,7 +11,7 @@ FIRST, LAST = "00:00:00", "23:59:59"
 """The second of a day for which that day stands."""
 
 
-def named(text: str, option: str, second: str) -> int:
+def parse_option(text: str, option: str, second: str) -> int:
     """Return the time that an option names; a day stands for its `second`. Raises UsageError."""
     if _SECONDS.fullmatch(text):
         return int(text)

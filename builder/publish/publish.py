@@ -109,7 +109,7 @@ class _Intake:
         self._configuration = configuration
         self._digests = formats
         self._outside = outside
-        self._runs: list[intake.Run] = []
+        self._runs: list[intake.IntakeRun] = []
 
     def build(self, base: Base) -> Built:
         """Build on the newest snapshot out of the runs that are there now."""
@@ -120,11 +120,11 @@ class _Intake:
             raise NothingToPublish("nothing to publish: run `sheaf ingest` first")
         if not self._runs and not news:
             return self._renewed(base)
-        held = intake.held(self._store, self._runs)
+        held = intake.keys_of(self._store, self._runs)
         try:
             return self._built(base, news)
         except StoreError as error:
-            if held != intake.held(self._store, self._runs):
+            if held != intake.keys_of(self._store, self._runs):
                 raise Conflict("the intake was published by somebody else") from error
             raise
 
@@ -145,7 +145,7 @@ class _Intake:
             self._outside.say("indexing the URLs of what was published before there was an index")
             url_index.build(connection, draft, manifest)
 
-    def done(self) -> None:
+    def clean_up(self) -> None:
         """Discard the runs that were published."""
         try:
             for run in self._runs:

@@ -173,7 +173,7 @@ def meet(
     by_tist = {run.tist: run for run in runs}
     for (tist,) in noted:
         place, digest = key.run(tist) + DOCUMENTS, by_tist[tist].documents
-        path = replay.fetched(store, place, digest, scratch / "documents.jsonl.gz")
+        path = replay.fetch(store, place, digest, scratch / "documents.jsonl.gz")
         try:
             with engine.reading(f"the documents of the run {tist}"):
                 connection.execute(_READ, {"file": str(path), "tist": tist})

@@ -45,7 +45,7 @@ _NAMED = 10  # archives of which a line is told
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class RedifReport:
     """What one run read and did. `held` and `incomplete` are templates that are not there any more
     and not taken for lost, by archive: too many, and such of archives that were not read whole.
     """
@@ -81,7 +81,7 @@ class Account:
     codes: Mapping[str, int] = field(default_factory=dict)
     digest: str = ""
 
-    def having(self, done: Committed, codes: Mapping[str, int]) -> "Account":
+    def having(self, done: Committed, codes: Mapping[str, int]) -> "RedifReport":
         """Return the same with the run that was committed, and the faults of its log by code."""
         return replace(self, codes=dict(codes), digest=done.digest)
 
@@ -122,16 +122,16 @@ class Account:
             f"{tally(self.changes, 'change')}, {tally(self.deletions, 'deletion')}, "
             f"{self.unchanged:,} unchanged",
         ]
-        lines += _listed(
+        lines += _list_archives(
             self.held,
             "  {many} of RePEc:{home} vanished at once, and are not taken for lost: "
             "--accept-loss{name} says that they are",
         )
-        lines += _listed(
+        lines += _list_archives(
             {one: many for one, many in self.incomplete.items() if one not in self.acceptable},
             "  RePEc:{home} was not read whole: nothing of it is taken for lost ({many} not seen)",
         )
-        lines += _listed(
+        lines += _list_archives(
             {one: many for one, many in self.incomplete.items() if one in self.acceptable},
             "  RePEc:{home} has no archive's template in {home}arch.rdf: nothing of it is taken "
             "for lost ({many} not seen)",
@@ -161,7 +161,7 @@ class Account:
             return []
         many = tally(len(self.absent), "archive is", "archives are")
         names = [
-            f"RePEc:{_shown(home)} ({tally(count, 'template')})"
+            f"RePEc:{_show(home)} ({tally(count, 'template')})"
             for home, count in list(self.absent.items())[:_NAMED]
         ]
         if len(self.absent) > _NAMED:
@@ -175,7 +175,7 @@ class Account:
         return [line]
 
 
-def accounted(connection: engine.Connection, tist: int, source: str) -> Account:
+def build_report(connection: engine.Connection, tist: int, source: str) -> RedifReport:
     """Return what was read and what becomes of it. The tables of comparison.compare are there."""
     with engine.reading("what was read"):
         files, size = _row(connection, _FILES)
@@ -189,7 +189,7 @@ def accounted(connection: engine.Connection, tist: int, source: str) -> Account:
         absent = _counts(connection, _ABSENT)
         acceptable = [str(home) for (home,) in connection.execute(_ACCEPTABLE).fetchall()]
     stored = sum(became.get(one, 0) for one in STORED)
-    return Account(
+    return RedifReport(
         tist=tist,
         source=source,
         files=files,
@@ -224,17 +224,17 @@ def _counts(connection: engine.Connection, sql: str) -> dict[str, int]:
     return {str(name): int(many) for name, many in connection.execute(sql).fetchall()}
 
 
-def _listed(archives: Mapping[str, int], form: str, remedy: str = "") -> list[str]:
+def _list_archives(archives: Mapping[str, int], form: str, remedy: str = "") -> list[str]:
     """Return a line for each archive, with the remedy only where the option can name it."""
     lines = []
     for home, many in list(archives.items())[:_NAMED]:
         line = form + remedy if can_be_named(home) else form
         name = f" {home}" if can_be_named(home) else ""
-        lines.append(line.format(home=_shown(home), name=name, many=tally(many, "template")))
+        lines.append(line.format(home=_show(home), name=name, many=tally(many, "template")))
     more = len(archives) - _NAMED
     return lines if more <= 0 else [*lines, f"  and {more:,} more such archives"]
 
 
-def _shown(name: str) -> str:
+def _show(name: str) -> str:
     """Return a folder's name without what a terminal would obey."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)

@@ -16,7 +16,7 @@ _MEMORY = 256 << 20  # bytes that xz may ask for: its window is as large as its 
 _CHUNK = 1 << 17
 
 
-class Unpacked:
+class DecompressedTarball:
     """What a stream that can seek holds, unpacked by its first bytes; or as it is, if plain."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -30,7 +30,7 @@ class Unpacked:
             return self._read(size)
         except EOFError as error:
             raise OSError("it ends too early") from error
-        except (zlib.error, lzma.LZMAError, zstd.Undecodable, ValueError) as error:
+        except (zlib.error, lzma.LZMAError, zstd.ZstdError, ValueError) as error:
             raise OSError(str(error)) from error
 
 

@@ -16,12 +16,12 @@ from builder.obi.row import (
     DELETION,
     SOURCE,
     TEMPLATE,
-    Archive,
-    Fault,
+    ArchiveRow,
+    FaultRow,
     Incidence,
     Refipo,
     Row,
-    Seen,
+    SeenRow,
     Version,
 )
 from builder.redif.comparison import BACK, BACK_CHANGED, CHANGED, NEW, SAME, STORED
@@ -29,8 +29,8 @@ from builder.redif.fault import KEPT, LEFT_OUT
 from builder.redif.parent import Parents
 from builder.redif.spool import ALONE
 from builder.redif.texts import Stretches
-from builder.sources.redif.block import Block
-from builder.sources.redif.document import Account
+from builder.sources.redif.block import FileBlock
+from builder.sources.redif.document import DocumentReport
 from functions.database import engine
 
 _STORED = "became IN ({})".format(", ".join(f"'{became}'" for became in STORED))
@@ -87,7 +87,7 @@ FROM step WHERE {_STORED} ORDER BY handle
 """
 
 
-class Entries:
+class LogEntries:
     """What a run of `tist` has to store and to tell. The tables of comparison.compare are there.
 
     Each iterator has the connection for itself until it is at its end. All raise StoreError.
@@ -108,9 +108,11 @@ class Entries:
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the log: archives, faults, files, templates, and what is lost."""
         for home, complete, files, templates, held in self._rows(_ARCHIVES):
-            yield Archive(home=home, complete=complete, files=files, templates=templates, held=held)
+            yield ArchiveRow(
+                home=home, complete=complete, files=files, templates=templates, held=held
+            )
         for source, place, code, field, detail, done in self._rows(_FAULTS):
-            yield Fault(
+            yield FaultRow(
                 source=source, place=place, code=code, field=field, detail=detail, done=done
             )
         for identifier, home, size, md5, sha256, modified in self._rows(_FILES):
@@ -130,7 +132,7 @@ class Entries:
             data = self._texts.read(f"texts-{segment:06}", start, size + more)
             fields = json.loads(data[size:].partition(b"\n")[2])
             text = data[: size - 1].decode()
-            account = Account(handle, written, kind, kind_written, valid, text, fields)
+            account = DocumentReport(handle, written, kind, kind_written, valid, text, fields)
             document = account.document(self._tist, source, *parents.of(handle))
             yield handle, account.sets(), document
 
@@ -150,7 +152,7 @@ class Entries:
                 handle=of["handle_written"],
             )  # fmt: skip
         elif of["moved"]:
-            yield Seen(
+            yield SeenRow(
                 id=handle, kind=TEMPLATE, home=of["home"], source=of["rel"], place=of["place"]
             )
         if became != SAME:
@@ -166,7 +168,7 @@ class Entries:
 
     def _files(self, of: Mapping[str, Any]) -> Iterator[Row]:
         data = self._texts.read(f"texts-{of['segment']:06}", of["start"] + of["bytes"], of["more"])
-        for block in map(Block._make, json.loads(data.partition(b"\n")[0])):
+        for block in map(FileBlock._make, json.loads(data.partition(b"\n")[0])):
             url = normalised(block.url)
             yield Refipo(
                 handle=of["handle"], position=block.position, url=block.url, id=url.id,
@@ -174,7 +176,7 @@ class Entries:
                 restriction=block.restriction,
             )  # fmt: skip
             if url.fault is not None:
-                yield Fault(
+                yield FaultRow(
                     source=of["rel"], place=of["place"], code=url.fault, field="File-URL",
                     detail=block.url[:200], done=KEPT,
                 )  # fmt: skip

@@ -17,18 +17,18 @@ from builder.ingest import pool
 from builder.ingest.workdir import Work
 from builder.intake.intake import writing
 from builder.obi.replay import fold
-from builder.obi.row import Fault, Row, Version
-from builder.obi.run import Outside, Purpose, Run, claim, history
+from builder.obi.row import FaultRow, Row, Version
+from builder.obi.run import ObiRun, Outside, Purpose, claim, history
 from builder.redif import tarball, tree
-from builder.redif.account import Account, accounted
+from builder.redif.account import RedifReport, build_report
 from builder.redif.comparison import Acceptance, compare
-from builder.redif.entry import Entries
+from builder.redif.entry import LogEntries
 from builder.redif.fault import Flaw
-from builder.redif.member import LARGEST, Member
+from builder.redif.member import LARGEST, RedifFile
 from builder.redif.parent import Parents
 from builder.redif.parse import parse
 from builder.redif.spool import Segment, Spool
-from builder.redif.staging import Origin, stage
+from builder.redif.staging import FileOrigin, stage
 from builder.redif.texts import stretches
 from functions.database import engine
 from functions.snapshot.errors import Conflict, StoreError
@@ -45,10 +45,10 @@ Bar = Callable[[str, int | None, str], AbstractContextManager[Callable[[int], No
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RedifJob:
     """What is to be ingested as one run: sources, its time where it is given, accepted losses."""
 
-    origins: tuple[Origin, ...]
+    origins: tuple[FileOrigin, ...]
     tist: int | None = None
     accepted: Acceptance = field(default_factory=Acceptance)
 
@@ -57,14 +57,14 @@ class Order:
         """The sources for people."""
         return ", ".join(origin.label for origin in self.origins)
 
-    def asked(self) -> str:
+    def fingerprint(self) -> str:
         """Return a text that is the same whenever the same is asked for, whatever files hold."""
         places = [str(origin.path.absolute()) for origin in self.origins]
         return json.dumps([_VERSION, places, self.tist])
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class RedifRuntime:
     """How it is done: processes, bytes of a file at most, the time outside, and bars."""
 
     outside: Outside
@@ -73,7 +73,7 @@ class Means:
     largest: int = LARGEST
 
 
-def is_done(store: Writer, order: Order) -> bool:
+def is_done(store: Writer, order: RedifJob) -> bool:
     """Tell whether the one source was ingested as of the order's time. Raises DamagedStore."""
     if order.tist is None or len(order.origins) != 1:
         return False
@@ -84,16 +84,16 @@ def is_done(store: Writer, order: Order) -> bool:
     )
 
 
-def ingest(store: Writer, order: Order, work: Work, means: Means) -> Account | None:
+def ingest(store: Writer, order: RedifJob, work: Work, means: RedifRuntime) -> RedifReport | None:
     """Ingest the sources and return what came of it once it is committed.
 
     A run that was cut off goes on. If it lacked its commit alone, that is made and there is no more
     to say: None. Raises UsageError where there is nothing of ReDIF, and StoreError.
     """
     with work.scratch() as folder:
-        doing = _Ingest(store, order, means, folder)
+        doing = _RedifIngest(store, order, means, folder)
         content = doing.read()
-        purpose = Purpose(_KIND, order.label, order.asked(), content)
+        purpose = Purpose(_KIND, order.label, order.fingerprint(), content)
         while True:
             try:
                 run = claim(store, purpose, means.outside, tist=order.tist)
@@ -102,7 +102,7 @@ def ingest(store: Writer, order: Order, work: Work, means: Means) -> Account | N
                     return None
                 raise
             try:
-                return doing.committed(run)
+                return doing.commit(run)
             except Conflict:
                 # It was begun before, of files that have changed since. A given time is but once.
                 if order.tist is not None or doing.conflicts:
@@ -111,8 +111,8 @@ def ingest(store: Writer, order: Order, work: Work, means: Means) -> Account | N
                 run.abandon("its sources have changed since it was begun")
 
 
-class _Ingest:
-    def __init__(self, store: Writer, order: Order, means: Means, folder: Path) -> None:
+class _RedifIngest:
+    def __init__(self, store: Writer, order: RedifJob, means: RedifRuntime, folder: Path) -> None:
         self._store, self._order, self._means, self._folder = store, order, means, folder
         self._segments: list[Segment] = []
         self._flaws: list[tuple[int, Flaw]] = []
@@ -135,7 +135,7 @@ class _Ingest:
             raise UsageError(f"{self._order.label} holds no ReDIF file that can be read{why}")
         with self._means.bar("parsing", spool.bytes, "B") as bar:
             told: Callable[[int, int], None] = lambda read, templates: bar(read)  # noqa: E731
-            for _ in pool.given(parse, self._segments, self._means.jobs, told):
+            for _ in pool.map_tasks(parse, self._segments, self._means.jobs, told):
                 pass
         return spool.digest()
 
@@ -148,7 +148,7 @@ class _Ingest:
                 for number in range(len(self._order.origins))
             ]
 
-    def committed(self, run: Run) -> Account:
+    def commit(self, run: ObiRun) -> RedifReport:
         """Compare with what came before the run, write what is new, and commit it."""
         before = run.turn()
         place = self._folder / f"database-{self.conflicts}"
@@ -156,24 +156,24 @@ class _Ingest:
             place.mkdir()
         with (
             stretches(self._folder) as texts,
-            closing(self._connected(place)) as connection,
+            closing(self._connect(place)) as connection,
         ):
             with self._means.bar("comparing", len(before), " runs") as bar:
                 stage(connection, self._segments, self._order.origins, self._flaws)
                 fold(connection, self._store, before, place)
                 compare(connection, self._order.accepted)
                 bar(len(before))
-            entries = Entries(connection.cursor(), texts, run.tist)
-            account = accounted(connection, run.tist, self._order.label)
+            entries = LogEntries(connection.cursor(), texts, run.tist)
+            account = build_report(connection, run.tist, self._order.label)
             self._put(run, entries, account)
             parents = Parents(connection, texts, self._store)
             codes: Counter[str] = Counter()
             with self._means.bar("writing", account.objects + account.documents, " rows") as bar:
-                rows = _watched(entries.rows(), bar, codes)
-                done = run.commit(rows, _counted(entries.documents(parents), bar))
+                rows = _watch(entries.rows(), bar, codes)
+                done = run.commit(rows, _count(entries.documents(parents), bar))
         return account.having(done, codes)
 
-    def _put(self, run: Run, entries: Entries, account: Account) -> None:
+    def _put(self, run: ObiRun, entries: LogEntries, account: RedifReport) -> None:
         with self._means.bar("storing", account.objects, " objects") as bar:
             for _ in run.put_all(entries.objects()):
                 bar(1)
@@ -187,29 +187,29 @@ class _Ingest:
                         run.put(identifier, data.read(size))
                 bar(1)
 
-    def _connected(self, place: Path) -> engine.Connection:
+    def _connect(self, place: Path) -> engine.Connection:
         with engine.reading(str(place)):
             return engine.connect(threads=self._means.jobs, memory_megabytes=_MEMORY, scratch=place)
 
 
-def _members(origin: Origin) -> Iterator[Member | Flaw]:
+def _members(origin: FileOrigin) -> Iterator[RedifFile | Flaw]:
     try:
         yield from (tree if origin.is_tree else tarball).members(origin.path)
     except OSError as error:
         raise UsageError(f"{origin.label} cannot be read: {error.strerror}") from error
 
 
-def _counted(found: Iterable[T], bar: Callable[[int], None]) -> Iterator[T]:
+def _count(found: Iterable[T], bar: Callable[[int], None]) -> Iterator[T]:
     for one in found:
         yield one
         bar(1)
 
 
-def _watched(rows: Iterable[Row], bar: Callable[[int], None], codes: Counter[str]) -> Iterator[Row]:
+def _watch(rows: Iterable[Row], bar: Callable[[int], None], codes: Counter[str]) -> Iterator[Row]:
     """Pass the rows on; versions are told to the bar, and faults are counted."""
     for row in rows:
         yield row
         if isinstance(row, Version):
             bar(1)
-        elif isinstance(row, Fault):
+        elif isinstance(row, FaultRow):
             codes[row.code] += 1

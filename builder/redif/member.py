@@ -12,7 +12,7 @@ _SUFFIX = re.compile(r"(?:.*/)?[^/]+\.(?:rdf|redif)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RedifFile:
     """A file: its path in the source, and how it is opened, for once."""
 
     path: str

@@ -47,7 +47,7 @@ class Parents:
                 for row in connection.execute(_STORED, values).fetchall()
             }
         self._texts, self._store = texts, store
-        self._of = lru_cache(1 << 12)(self._found)
+        self._of = lru_cache(1 << 12)(self._find)
 
     def of(self, handle: str) -> tuple[Inheritable, Inheritable]:
         """Return what a template inherits of its series and of its archive, not being one itself.
@@ -60,7 +60,7 @@ class Parents:
             self._of(archive) if archive not in (None, handle) else NOTHING,
         )
 
-    def _found(self, handle: str) -> Inheritable:
+    def _find(self, handle: str) -> Inheritable:
         if handle in self._read:
             segment, start, size, more = self._read[handle]
             data = self._texts.read(f"texts-{segment:06}", start + size, more)

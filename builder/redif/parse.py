@@ -17,11 +17,11 @@ from builder.parquet.writer import RowWriter
 from builder.redif.fault import KEPT
 from builder.redif.spool import ALONE, Segment, Spooled
 from builder.sources.redif import template
-from builder.sources.redif.block import Block, blocks
+from builder.sources.redif.block import FileBlock, blocks
 from builder.sources.redif.cluster import Structure
 from builder.sources.redif.diagnostic import Diagnostic
 from builder.sources.redif.document import ARCHIVE
-from builder.sources.redif.specification import meant
+from builder.sources.redif.specification import guess_type
 from builder.sources.redif.template import Template
 from functions.snapshot.schema import Column
 
@@ -84,7 +84,7 @@ def path(folder: Path, table: str, number: int) -> Path:
     return folder / f"{table}-{number:06}.parquet"
 
 
-def extra(fields: Structure, found: list[Block]) -> bytes:
+def extra(fields: Structure, found: list[FileBlock]) -> bytes:
     """Return what of a template is kept behind its text: JSON of its blocks, LF, of its fields."""
     blocks_ = json.dumps(found, ensure_ascii=False).encode()  # without a line's end
     return blocks_ + b"\n" + json.dumps(fields, ensure_ascii=False).encode()
@@ -112,7 +112,7 @@ class _Parsing:
         for event in template.read(stream, file.path):
             if isinstance(event, Template):
                 templates += 1
-                archives += (event.type or _meant(event.type_written)) == ARCHIVE
+                archives += (event.type or _likely_type(event.type_written)) == ARCHIVE
                 self._template(file, event)
             else:
                 if event.code in ("html", "empty-file", "no-template"):
@@ -169,6 +169,6 @@ class _Parsing:
             self._told = (self._read, self._templates)
 
 
-def _meant(written: str) -> str | None:
-    likely = meant(written)
+def _likely_type(written: str) -> str | None:
+    likely = guess_type(written)
     return likely.type if likely else None

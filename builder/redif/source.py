@@ -8,9 +8,9 @@ from pathlib import Path
 from builder.errors import UsageError
 from builder.ingest import inputs, splits
 from builder.ingest.cdx import reader
-from builder.ingest.splits import File
+from builder.ingest.splits import ArchiveFile
 from builder.redif import tarball, tree
-from builder.redif.staging import Origin
+from builder.redif.staging import FileOrigin
 from builder.sources import recognise, search
 from functions.snapshot.address import SCHEME
 from functions.store.connection import Connection
@@ -24,8 +24,8 @@ class Sources:
     once, but standard input; and which sources these are of.
     """
 
-    redif: tuple[Origin, ...]
-    files: tuple[File, ...]
+    redif: tuple[FileOrigin, ...]
+    files: tuple[ArchiveFile, ...]
     archives: tuple[str, ...]
 
 
@@ -36,8 +36,8 @@ def told_apart(
 
     Raises UsageError where there is no such thing, and StoreError for a bucket out of reach.
     """
-    origins: list[Origin] = []
-    files: list[File] = []
+    origins: list[FileOrigin] = []
+    files: list[ArchiveFile] = []
     archives: list[str] = []
     for source in dict.fromkeys(sources):
         if source == STDIN:
@@ -50,14 +50,14 @@ def told_apart(
             found = _beside(origin)
         else:
             is_named = not Path(source).is_dir()
-            found = [replace(File.of(p), named=is_named) for p in splits.find([source])]
+            found = [replace(ArchiveFile.of(p), named=is_named) for p in splits.find([source])]
         if found:
             archives.append(source)
             files += found
     return Sources(tuple(origins), _distinct(files), tuple(archives))
 
 
-def _distinct(files: Sequence[File]) -> tuple[File, ...]:
+def _distinct(files: Sequence[ArchiveFile]) -> tuple[ArchiveFile, ...]:
     """Return each file once, with what is known of it by all sources and by its neighbours."""
     named = {file for file in files if file.named}
     folders = {_folder(file) for file in files if search.names_archive(file.path.name)}
@@ -67,16 +67,16 @@ def _distinct(files: Sequence[File]) -> tuple[File, ...]:
     )
 
 
-def _folder(file: File) -> str:
+def _folder(file: ArchiveFile) -> str:
     return file.address.rpartition("/")[0] or str(file.path.parent)
 
 
-def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[Origin, int]]:
+def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[FileOrigin, int]]:
     """Return tarballs with the times that they are of, ascending; `tist` is that of a single one.
 
     Raises UsageError for what is no tarball of ReDIF, and where a time is missing.
     """
-    found: list[tuple[Origin, int]] = []
+    found: list[tuple[FileOrigin, int]] = []
     for name in dict.fromkeys(paths):
         path = Path(name)
         if not path.is_file():
@@ -88,7 +88,7 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[Origin, int]]
             )
         if not (tarball.is_tar(path) and tarball.holds_redif(path)):
             raise UsageError(f"{name} is no tarball with .rdf or .redif files")
-        found.append((Origin(path, name, False), own))
+        found.append((FileOrigin(path, name, False), own))
     found.sort(key=lambda each: (each[1], each[0].label))
     for (one, at), (other, then) in pairwise(found):
         if at == then:
@@ -98,16 +98,16 @@ def tarballs(paths: Sequence[str], tist: int | None) -> list[tuple[Origin, int]]
     return found
 
 
-def _origin(source: str) -> Origin | None:
+def _origin(source: str) -> FileOrigin | None:
     path = Path(source)
     if path.is_dir():
-        return Origin(path, source, True) if tree.holds_redif(path) else None
+        return FileOrigin(path, source, True) if tree.holds_redif(path) else None
     if path.is_file() and tarball.is_tar(path) and tarball.holds_redif(path):
-        return Origin(path, source, False)
+        return FileOrigin(path, source, False)
     return None
 
 
-def _beside(origin: Origin) -> list[File]:
+def _beside(origin: FileOrigin) -> list[ArchiveFile]:
     """Return what else a folder of ReDIF holds, if any of it is a web archive or an index.
 
     What is named as one counts too: its first bytes may be damaged.
@@ -115,7 +115,7 @@ def _beside(origin: Origin) -> list[File]:
     if not origin.is_tree:
         return []
     others = sorted(tree.others(origin.path))
-    return [File.of(path) for path in others] if any(map(_is_archive, others)) else []
+    return [ArchiveFile.of(path) for path in others] if any(map(_is_archive, others)) else []
 
 
 def _is_archive(path: Path) -> bool:
@@ -128,5 +128,5 @@ def _is_archive(path: Path) -> bool:
             head = recognise.beginning(stream)
     except OSError:
         return False
-    found = recognise.recognise(head) or reader.recognised(head)
+    found = recognise.recognise(head) or reader.find_form(head)
     return bool(found) or reader.is_secondary(head)

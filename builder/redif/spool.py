@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from builder.intake.intake import writing
 from builder.redif.fault import Flaw
-from builder.redif.member import LARGEST, Member
+from builder.redif.member import LARGEST, RedifFile
 
 SEGMENT = 32 << 20
 """Bytes of a segment of small files, about."""
@@ -78,7 +78,7 @@ class Spool:
         self._index: BinaryIO
         self._at = 0
 
-    def take(self, source: int, member: Member) -> Flaw | None:
+    def take(self, source: int, member: RedifFile) -> Flaw | None:
         """Copy a file; return what is wrong with it, if it is left out for that."""
         if member.bytes > self._largest:
             return self._too_large(member.path)

@@ -71,7 +71,7 @@ WHERE string_split(lower(path), '/')[-1] IN (
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class FileOrigin:
     """A source: a folder or a tarball, by the name that it has among people."""
 
     path: Path
@@ -82,7 +82,7 @@ class Origin:
 def stage(
     connection: engine.Connection,
     segments: Sequence[Segment],
-    origins: Sequence[Origin],
+    origins: Sequence[FileOrigin],
     flaws: Sequence[tuple[int, Flaw]],
 ) -> None:
     """Make the tables of what was read; there is at least one segment. Raises StoreError.
@@ -120,7 +120,9 @@ def _paths(segments: Sequence[Segment], table: str) -> list[str]:
     return [str(path(segment.folder, table, segment.number)) for segment in segments]
 
 
-def _root(connection: engine.Connection, files: Sequence[str], source: int, origin: Origin) -> str:
+def _root(
+    connection: engine.Connection, files: Sequence[str], source: int, origin: FileOrigin
+) -> str:
     """Return what the paths of a source begin with up to the archives' folders."""
     rows = connection.execute(_CANDIDATES, {"files": list(files)}).fetchall()
     above = [path.split("/")[:-2] for number, path in rows if number == source]

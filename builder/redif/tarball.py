@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from builder.errors import UsageError
-from builder.redif.decompress import Unpacked
+from builder.redif.decompress import DecompressedTarball
 from builder.redif.fault import Flaw
-from builder.redif.member import Member, is_hidden, is_redif, text_of
+from builder.redif.member import RedifFile, is_hidden, is_redif, text_of
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _DAMAGE = (
@@ -59,7 +59,7 @@ class _Info(tarfile.TarInfo):
             raise
 
 
-def members(path: Path) -> Iterator[Member | Flaw]:
+def members(path: Path) -> Iterator[RedifFile | Flaw]:
     """Yield the ReDIF files of a tarball as they come; each is to be read before the next.
 
     Raises OSError where the tarball cannot be opened.
@@ -72,7 +72,7 @@ def is_tar(path: Path) -> bool:
     """Tell whether a file is a tar, packed or not, by its first header."""
     try:
         with path.open("rb") as stream:
-            first = Unpacked(stream).read(_CHECKED)
+            first = DecompressedTarball(stream).read(_CHECKED)
             tarfile.TarInfo.frombuf(first, "utf-8", "surrogateescape")
     except (tarfile.TarError, OSError, ValueError):
         return False
@@ -83,7 +83,7 @@ def holds_redif(path: Path) -> bool:
     """Tell whether a tarball holds a ReDIF file."""
     try:
         with closing(members(path)) as found:  # type: ignore[type-var]
-            return any(isinstance(one, Member) for one in found)
+            return any(isinstance(one, RedifFile) for one in found)
     except OSError:
         return False
 
@@ -100,10 +100,10 @@ def tist_of(name: str) -> int | None:
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
 
 
-def _members(stream: BinaryIO, name: str) -> Iterator[Member | Flaw]:
+def _members(stream: BinaryIO, name: str) -> Iterator[RedifFile | Flaw]:
     try:
         tar = _Tar.open(
-            fileobj=cast(Any, Unpacked(stream)), mode="r|", tarinfo=_Info,
+            fileobj=cast(Any, DecompressedTarball(stream)), mode="r|", tarinfo=_Info,
             encoding="utf-8", errors="surrogateescape",
         )  # fmt: skip
         with tar:
@@ -117,7 +117,7 @@ def _members(stream: BinaryIO, name: str) -> Iterator[Member | Flaw]:
         yield Flaw("", "tarball-damaged", f"{name}: {error}", True)
 
 
-def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[Member | Flaw]:
+def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[RedifFile | Flaw]:
     parts = [part for part in info.name.split("/") if part not in ("", ".")]
     path = "/" * info.name.startswith("/") + "/".join(parts)
     if info.isdir() or (is_hidden(path) and ".." not in parts):
@@ -134,10 +134,10 @@ def _member(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Iterator[Member | Fl
     elif not info.isfile() or info.issparse():
         yield Flaw(text_of(path), "not-a-file", "", True)
     else:
-        yield Member(text_of(path), info.size, _seconds(info.mtime), partial(_opened, tar, info))
+        yield RedifFile(text_of(path), info.size, _seconds(info.mtime), partial(_open, tar, info))
 
 
-class _Content(io.RawIOBase):
+class _MemberContent(io.RawIOBase):
     """A member's bytes; whatever is wrong is an OSError."""
 
     def __init__(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
@@ -150,9 +150,9 @@ class _Content(io.RawIOBase):
             raise OSError(str(error)) from error
 
 
-def _opened(tar: tarfile.TarFile, info: tarfile.TarInfo) -> AbstractContextManager[BinaryIO]:
+def _open(tar: tarfile.TarFile, info: tarfile.TarInfo) -> AbstractContextManager[BinaryIO]:
     try:
-        return cast("AbstractContextManager[BinaryIO]", _Content(tar, info))
+        return cast("AbstractContextManager[BinaryIO]", _MemberContent(tar, info))
     except _DAMAGE as error:
         raise OSError(str(error)) from error
 

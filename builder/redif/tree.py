@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.redif.fault import Flaw
-from builder.redif.member import Member, is_redif, text_of
+from builder.redif.member import RedifFile, is_redif, text_of
 
 
-def members(folder: Path) -> Iterator[Member | Flaw]:
+def members(folder: Path) -> Iterator[RedifFile | Flaw]:
     """Yield the files by their paths from the folder's parent on. Hidden ones are none.
 
     What cannot be read is a Flaw.
@@ -27,7 +27,7 @@ def members(folder: Path) -> Iterator[Member | Flaw]:
 
 def holds_redif(folder: Path) -> bool:
     """Tell whether any ReDIF file lies below the folder."""
-    return any(isinstance(found, Member) for found in members(folder))
+    return any(isinstance(found, RedifFile) for found in members(folder))
 
 
 def others(folder: Path) -> Iterator[Path]:
@@ -39,7 +39,7 @@ def others(folder: Path) -> Iterator[Path]:
                 yield Path(below) / name
 
 
-def _below(folder: Path, name: str, root: Path) -> Iterator[Member | Flaw]:
+def _below(folder: Path, name: str, root: Path) -> Iterator[RedifFile | Flaw]:
     try:
         with os.scandir(folder) as entries:
             inside = [entry for entry in entries if not entry.name.startswith(".")]
@@ -50,14 +50,14 @@ def _below(folder: Path, name: str, root: Path) -> Iterator[Member | Flaw]:
     for entry in sorted(inside, key=lambda e: e.name + "/" * e.is_dir(follow_symlinks=False)):
         path = f"{name}/{entry.name}"
         if entry.is_symlink():
-            yield from _linked(Path(entry.path), path, root)
+            yield from _follow_link(Path(entry.path), path, root)
         elif entry.is_dir(follow_symlinks=False):
             yield from _below(Path(entry.path), path, root)
         elif is_redif(entry.name):
             yield from _file(Path(entry.path), path)
 
 
-def _linked(link: Path, path: str, root: Path) -> Iterator[Member | Flaw]:
+def _follow_link(link: Path, path: str, root: Path) -> Iterator[RedifFile | Flaw]:
     try:
         target = link.resolve(strict=True)
         is_folder = target.is_dir()
@@ -72,7 +72,7 @@ def _linked(link: Path, path: str, root: Path) -> Iterator[Member | Flaw]:
         yield from _file(target, path)
 
 
-def _file(file: Path, path: str) -> Iterator[Member | Flaw]:
+def _file(file: Path, path: str) -> Iterator[RedifFile | Flaw]:
     try:
         status = file.lstat()
     except OSError as error:
@@ -81,10 +81,10 @@ def _file(file: Path, path: str) -> Iterator[Member | Flaw]:
     if not stat.S_ISREG(status.st_mode):
         yield Flaw(text_of(path), "not-a-file", "", True)
         return
-    yield Member(text_of(path), status.st_size, int(status.st_mtime), partial(_opened, file))
+    yield RedifFile(text_of(path), status.st_size, int(status.st_mtime), partial(_open, file))
 
 
-def _opened(file: Path) -> AbstractContextManager[BinaryIO]:
+def _open(file: Path) -> AbstractContextManager[BinaryIO]:
     # What became a link or a pipe meanwhile is not followed, nor waited for.
     number = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     return os.fdopen(number, "rb")

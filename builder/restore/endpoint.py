@@ -17,7 +17,7 @@ from builder.restore.errors import Missing, RebuildError
 from builder.restore.protocols import Bytes, Choice, Held
 from functions.archive import coding
 from functions.archive import digest as digests
-from functions.archive.coding import Undecodable
+from functions.archive.coding import ContentCodingError
 from functions.content import stream
 from functions.content.errors import STATUSES, ContentError
 from functions.content.scope import Scope
@@ -86,8 +86,8 @@ class EndpointSource:
         source = stream.verified(pieces, declared, identifier, chunked=chunked)
         codings = [name for name in bears if name != "chunked"]
         try:
-            plain = coding.decoded(source, codings, chunked=chunked) if bears else source
-        except Undecodable as error:
+            plain = coding.decode_codings(source, codings, chunked=chunked) if bears else source
+        except ContentCodingError as error:
             raise ContentError("undecodable", str(error)) from error
         size = None if bears else _size(answer)
         return Bytes(stream.proven(plain, source), size, _archived(answer.headers))

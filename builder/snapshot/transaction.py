@@ -116,7 +116,7 @@ class Change(Protocol):
         """Build on the newest snapshot. Raises Conflict to start over, and SheafError."""
         ...
 
-    def done(self) -> None:
+    def clean_up(self) -> None:
         """Clear away what is published now."""
         ...
 
@@ -150,7 +150,7 @@ def _attempt(
         if store.tag(layout.POINTER) == tag:
             raise
         raise Conflict("somebody else changed the store meanwhile") from error
-    change.done()
+    change.clean_up()
     return built
 
 

@@ -23,7 +23,7 @@ class Host:
 
 
 @dataclass(slots=True)
-class Address:
+class CaptureAddress:
     """A URL's text, its bytes where they differ, its host, and where its path begins; unchanged."""
 
     url: str
@@ -37,7 +37,7 @@ class Address:
         return surt.key(self.url, self.host.surt if self.host else None, self.path_at)
 
 
-def parse(raw: bytes) -> Address:
+def parse(raw: bytes) -> CaptureAddress:
     """Return the address that the bytes of a URL are, whatever they hold."""
     url = text(raw)
     end = url.find("/", _SHORTEST)
@@ -45,7 +45,7 @@ def parse(raw: bytes) -> Address:
         host, path_at = _authority(url[:end])
     else:
         host, path_at = _authority.__wrapped__(url)
-    return Address(url, None if len(url) == len(raw) else raw, host, path_at)
+    return CaptureAddress(url, None if len(url) == len(raw) else raw, host, path_at)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -67,7 +67,7 @@ def host_of(scheme: str, netloc: str) -> Host | None:
     name = found.name
     if found.is_ip:
         return Host(name, found.surt, None, setspec.join("domain", "ip", name))
-    parts = domain.divided(name)
+    parts = domain.split_suffix(name)
     if parts is None:
         return Host(name, found.surt, None, setspec.join("domain", name))
     suffix, before = parts

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import BinaryIO, cast
 
-from builder.sources.capture import Captures, Draft, settle_flaw
+from builder.sources.capture import CaptureDraft, Captures, settle_flaw
 from builder.sources.event import Event, Fault
-from builder.sources.request import Request
-from functions.archive.stream import Tape
+from builder.sources.request import CaptureRequest
+from functions.archive.stream import RecordStream
 from functions.snapshot.errors import NO_SPACE, StoreError
 
 _IN_MEMORY = 1 << 22  # bytes
@@ -25,14 +25,14 @@ _IN_MEMORY = 1 << 22  # bytes
 class Pending:
     """A draft, the faults of its record, and the first and last of the members that hold it."""
 
-    draft: Draft
+    draft: CaptureDraft
     faults: list[Fault]
     first: int
     last: int
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class NotedDamage:
     """The event of a record with its named fields; `request` is what a request record asked.
 
     `first` and `last` are the members that hold a request record which waits in a backlog.
@@ -40,7 +40,7 @@ class Noted:
 
     event: Event | Pending
     fields: Mapping[bytes, bytes]
-    request: Request | None
+    request: CaptureRequest | None
     first: int = 0
     last: int = 0
 
@@ -55,7 +55,7 @@ class Backlog:
     def __len__(self) -> int:
         return self._count
 
-    def append(self, event: Event | Pending | Noted) -> None:
+    def append(self, event: Event | Pending | NotedDamage) -> None:
         """Keep an event. Raises StoreError."""
         with _scratch():
             if self._file is None:
@@ -64,7 +64,7 @@ class Backlog:
             pickle.dump(event, self._file, pickle.HIGHEST_PROTOCOL)
         self._count += 1
 
-    def release(self, tape: Tape, captures: Captures) -> Iterator[Event | Noted]:
+    def release(self, tape: RecordStream, captures: Captures) -> Iterator[Event | NotedDamage]:
         """Yield the events and forget them, captures marked where a member of theirs failed.
 
         A request of which a member failed is not told. Raises StoreError.
@@ -79,14 +79,14 @@ class Backlog:
             for _ in range(count):
                 with _scratch():
                     given = pickle.load(file)
-                event = given.event if isinstance(given, Noted) else given
+                event = given.event if isinstance(given, NotedDamage) else given
                 if event is not given and given.request and tape.damage(given.first, given.last):
                     given = event
                 if not isinstance(event, Pending):
                     yield given
                     continue
                 capture, *faults = _settle(event, tape, captures)
-                yield replace(given, event=capture) if isinstance(given, Noted) else capture
+                yield replace(given, event=capture) if isinstance(given, NotedDamage) else capture
                 yield from faults
 
 
@@ -101,7 +101,7 @@ def _scratch() -> Iterator[None]:
         raise StoreError(f"scratch files cannot be used: {error.strerror}") from error
 
 
-def _settle(pending: Pending, tape: Tape, captures: Captures) -> Iterator[Event]:
+def _settle(pending: Pending, tape: RecordStream, captures: Captures) -> Iterator[Event]:
     damage = tape.damage(pending.first, pending.last)
     yield captures.settle(pending.draft, damage)
     for fault in pending.faults:

@@ -9,12 +9,12 @@ from builder.sources import address, charset, html, mime
 from builder.sources import date as instant
 from builder.sources.charset import Charset
 from builder.sources.document import REDIRECTS, status_of
-from builder.sources.event import Capture, Fault, Rules
+from builder.sources.event import Capture, DocumentRules, Fault
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload
 from functions.archive.digest import Declared
-from functions.archive.message import Message, charset_of
-from functions.archive.record import Block, Flaw, Record
+from functions.archive.message import HttpHead, charset_of
+from functions.archive.record import Block, Flaw, RecordHeader
 from functions.archive.section import CUT
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
@@ -28,11 +28,11 @@ _TOKEN = re.compile(r"[a-z][a-z0-9\-]{0,30}")
 
 
 @dataclass(slots=True)
-class Found:
+class DocumentRecord:
     """What was read of one document: header, HTTP head, payload, and where it lies."""
 
-    record: Record
-    message: Message | None
+    record: RecordHeader
+    message: HttpHead | None
     payload: Payload | None
     declared: Declared | None
     offset: int | None
@@ -41,7 +41,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Draft:
+class CaptureDraft:
     """A capture that has no identity yet: whether its bytes are damaged is known later.
 
     `url` and `second` go into its identity. `declared` is the digest that its record declares,
@@ -57,7 +57,7 @@ class Draft:
 
 
 @dataclass(slots=True)
-class _Content:
+class _PayloadFacts:
     declared: str | None = None
     detected: str | None = None
     charset: Charset | None = None
@@ -65,7 +65,7 @@ class _Content:
     title: str | None = None
 
 
-def cut_back(swallowed: int, block: Block, found: Found | None, flaws: list[Flaw]) -> None:
+def cut_back(swallowed: int, block: Block, found: DocumentRecord | None, flaws: list[Flaw]) -> None:
     """Take the bytes back that a record's length had taken of others."""
     missing = block.missing + swallowed
     flaws[:] = [flaw for flaw in flaws if flaw[0] not in ("payload-short", "digest-mismatch")]
@@ -82,14 +82,18 @@ def cut_back(swallowed: int, block: Block, found: Found | None, flaws: list[Flaw
 class Captures:
     """Makes the captures of one file; those that are alike get an ordinal."""
 
-    def __init__(self, name: str, rules: Rules, ordinals: Ordinals) -> None:
+    def __init__(self, name: str, rules: DocumentRules, ordinals: Ordinals) -> None:
         """`name` is the file's, without its folder."""
         self._name = name
         self._rules = rules
         self._ordinals = ordinals
 
-    def made(
-        self, found: Found, length: int | None, flaws: list[Flaw], damage: str | None = None
+    def build(
+        self,
+        found: DocumentRecord,
+        length: int | None,
+        flaws: list[Flaw],
+        damage: str | None = None,
     ) -> Capture:
         """Return the capture of one document; what is wrong with what it says goes to `flaws`.
 
@@ -100,7 +104,7 @@ class Captures:
             flaws[:] = [(*flaw[:3], settle_flaw(flaw[0], flaw[3])) for flaw in flaws]
         return self.settle(draft, damage)
 
-    def settle(self, draft: Draft, damage: str | None) -> Capture:
+    def settle(self, draft: CaptureDraft, damage: str | None) -> Capture:
         """Return the capture of a draft, once it is known what failed in its member.
 
         Of damaged bytes neither the digest nor the identity is made. The declared digest stands
@@ -119,7 +123,7 @@ class Captures:
         capture.identity = self._identity(draft.url, draft.second, status, capture.content_digest)
         return capture
 
-    def draft(self, found: Found, length: int | None, flaws: list[Flaw]) -> Draft:
+    def draft(self, found: DocumentRecord, length: int | None, flaws: list[Flaw]) -> CaptureDraft:
         """Return the capture of one document without its identity; see `made`."""
         record, payload = found.record, found.payload
         when, bad_date = (instant.from_arc if record.is_arc else instant.from_warc)(record.date)
@@ -149,19 +153,19 @@ class Captures:
             content_charset=content.charset.name if content.charset else None,
             content_charset_source=content.charset.source if content.charset else None,
             content_languages=content.languages,
-            content_truncated=_truncated(found),
+            content_truncated=_truncation(found),
             title=content.title,
             refers_to_url=address.text(refers_to.strip(b"<>")) or None if refers_to else None,
-            refers_to_date=instant.referred(record.fields.get(b"warc-refers-to-date", b"")),
+            refers_to_date=instant.parse_refers_to(record.fields.get(b"warc-refers-to-date", b"")),
             warc_record_type=record.type,
             warc_filename=self._name,
             warc_record_offset=found.offset,
             warc_record_length=length,
-            content_digest_declared=_declared(found),
+            content_digest_declared=_declared_digest(found),
         )
         declared = found.declared.text() if found.declared else None
         proven = payload is not None and payload.agrees
-        return Draft(capture, record.url, when.second, declared, proven, found.missing > 0)
+        return CaptureDraft(capture, record.url, when.second, declared, proven, found.missing > 0)
 
     def _identity(
         self, url: bytes, date: str | None, status: int | None, digest: str | None
@@ -170,7 +174,7 @@ class Captures:
         ordinal = self._ordinals.next(identity)
         return capture_identity(url, date, status, digest, ordinal) if ordinal else identity
 
-    def _sets(self, where: address.Address, content: _Content) -> tuple[str, ...]:
+    def _sets(self, where: address.CaptureAddress, content: _PayloadFacts) -> tuple[str, ...]:
         media_type = content.declared or content.detected
         specs: list[str] = []  # a domain sorts before a media type
         if self._rules.domain_sets and where.host:
@@ -201,7 +205,7 @@ def settle_flaw(code: str, done: str) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def _charset(content_type: bytes) -> str | None:
-    return charset.named(charset_of(content_type))
+    return charset.whatwg_name(charset_of(content_type))
 
 
 @lru_cache(maxsize=1 << 12)
@@ -214,13 +218,13 @@ def _mime_set(media_type: str) -> str:
     return setspec.join("mime", *media_type.split("/", 1))
 
 
-def _digest(found: Found) -> str | None:
+def _digest(found: DocumentRecord) -> str | None:
     if found.payload:
         return found.payload.digest or None
     return found.declared.text() if found.declared else None
 
 
-def _declared(found: Found) -> str | None:
+def _declared_digest(found: DocumentRecord) -> str | None:
     """Return the digest that an original declares, in which revisits may name it, if it is another.
 
     That of a SHA-1 differs where a crawler took it of other bytes, such as the de-chunked ones.
@@ -231,7 +235,7 @@ def _declared(found: Found) -> str | None:
     return None if declared == found.payload.digest else declared
 
 
-def _truncated(found: Found) -> str | None:
+def _truncation(found: DocumentRecord) -> str | None:
     """Return why the payload is not whole (ISO 28500, 5.13)."""
     declared = found.record.fields.get(b"warc-truncated")
     if declared and _TOKEN.fullmatch(said := declared.decode("latin-1").lower()):
@@ -240,25 +244,27 @@ def _truncated(found: Found) -> str | None:
     return "unspecified" if cut else None
 
 
-def _redirect(found: Found, status: int | None) -> str | None:
+def _redirect(found: DocumentRecord, status: int | None) -> str | None:
     if status not in REDIRECTS:
         return None
     location = found.message.fields.get(b"location") if found.message else None
     return address.text(location or found.record.location) or None
 
 
-def _declared_type(record: Record, fields: Mapping[bytes, bytes]) -> str | None:
+def _declared_type(record: RecordHeader, fields: Mapping[bytes, bytes]) -> str | None:
     declared = mime.essence(fields.get(b"content-type", b""))
     if declared is None and (record.is_arc or record.type == "resource"):
         declared = mime.essence(record.mime)
     return declared
 
 
-def _content(found: Found, host: str | None, titles: bool) -> tuple[_Content, Flaw | None]:
+def _content(
+    found: DocumentRecord, host: str | None, titles: bool
+) -> tuple[_PayloadFacts, Flaw | None]:
     """Return what a payload's first bytes and its header say of it, and what is wrong."""
     fields = found.message.fields if found.message else {}
     head = found.payload.head if found.payload else b""
-    content = _Content(_declared_type(found.record, fields), mime.detected(head))
+    content = _PayloadFacts(_declared_type(found.record, fields), mime.detect(head))
     shown = content.detected
     kind = content.declared if shown in (None, "text/plain") else shown
     is_html = kind in _HTML

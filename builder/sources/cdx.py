@@ -8,8 +8,8 @@ known to be written so.
 import re
 from dataclasses import dataclass
 
-from builder.sources.entry import Entry
-from functions.archive.record import Flaw, shown
+from builder.sources.entry import IndexEntry
+from functions.archive.record import Flaw, show
 
 LETTERS: dict[str, str] = {
     "A": "canonized url",
@@ -142,7 +142,7 @@ def further(legend: Legend) -> int:
     return _FURTHER if str(legend) == FORMS[0] else 0
 
 
-def guessed(line: bytes) -> Legend | None:
+def guess_legend(line: bytes) -> Legend | None:
     """Return the legend of a file without a header whose first line this is, None if none fits."""
     line = line.rstrip(b"\r")
     for separator in (b" ", b"\t"):
@@ -161,27 +161,27 @@ def guessed(line: bytes) -> Legend | None:
 def begins(head: bytes) -> bool:
     """Tell whether a file that begins with `head` is a CDX index."""
     line = head.partition(b"\n")[0]
-    return header(line) is not None or guessed(line) is not None
+    return header(line) is not None or guess_legend(line) is not None
 
 
-def read(line: bytes, legend: Legend) -> tuple[Entry | None, list[Flaw]]:
+def read(line: bytes, legend: Legend) -> tuple[IndexEntry | None, list[Flaw]]:
     """Return what a line below `legend` says, None where it has not the legend's fields."""
     values = line.rstrip(b"\r").split(legend.separator)
     more = len(values) - len(legend.letters)
     places = legend.places()
-    if more > 0 and (more != further(legend) or not _unshifted(values, legend)):
+    if more > 0 and (more != further(legend) or not _fits_legend(values, legend)):
         at = places["url"]  # which may hold spaces that were not escaped
         values[at : at + more + 1] = [legend.separator.join(values[at : at + more + 1])]
-        more = 0 if _unshifted(values, legend) else -1
+        more = 0 if _fits_legend(values, legend) else -1
     if more < 0:
         count = len(line.split(legend.separator))
-        detail = f"{count} fields, {len(legend.letters)} expected: {shown(line)}"
+        detail = f"{count} fields, {len(legend.letters)} expected: {show(line)}"
         return None, [("index-line-invalid", None, detail, "left out")]
     given = {field: values[at] for field, at in places.items()}
-    return Entry(**{f: b"" if v == b"-" else v for f, v in given.items()}), []
+    return IndexEntry(**{f: b"" if v == b"-" else v for f, v in given.items()}), []
 
 
-def _unshifted(values: list[bytes], legend: Legend) -> bool:
+def _fits_legend(values: list[bytes], legend: Legend) -> bool:
     """Tell whether fields are what the legend says, as behind a shift they are not."""
     pairs = zip(legend.letters, values, strict=False)
     return all(_fits(letter, value) for letter, value in pairs if letter in "bskSVv")

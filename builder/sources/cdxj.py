@@ -9,8 +9,8 @@ import json
 import re
 from typing import Any
 
-from builder.sources.entry import Entry
-from functions.archive.record import Flaw, shown
+from builder.sources.entry import IndexEntry
+from functions.archive.record import Flaw, show
 
 KEYS: dict[str, tuple[str, ...]] = {
     # field of Entry: its names in JSON, the first that is there counts
@@ -45,28 +45,28 @@ def begins(head: bytes) -> bool:
     return _HEAD.match(head) is not None
 
 
-def read(line: bytes) -> tuple[Entry | None, list[Flaw]]:
+def read(line: bytes) -> tuple[IndexEntry | None, list[Flaw]]:
     """Return what a line says, None where it is none, and what is wrong with it."""
     match = _LINE.fullmatch(line)
     if not match:
-        return None, [("index-line-invalid", None, shown(line), "left out")]
+        return None, [("index-line-invalid", None, show(line), "left out")]
     key, date, first, second, text = match.groups()
     flaws: list[Flaw] = []
     try:
         said = _DECODER.decode(text.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
-        return None, [("index-line-invalid", "JSON", shown(text), "left out")]
+        return None, [("index-line-invalid", "JSON", show(text), "left out")]
     values = {field: _value(said, names, flaws) for field, names in KEYS.items()}
     words = [word for word in (first, second) if word]
     kind = words.pop() if words and _RECORD_TYPE.fullmatch(words[-1]) else b""
     if words and not values["digest"]:
-        values["digest"] = _known(words[0])
+        values["digest"] = _drop_dash(words[0])
     reference = _value(said, ("ref",), flaws)
     if reference and not values["filename"]:
         place = _PLACE.fullmatch(reference)
         values["filename"], offset = place.groups() if place else (b"", None)
         values["offset"] = values["offset"] or offset or b""
-    return Entry(date=date, kind=kind, key=key, **values), flaws
+    return IndexEntry(date=date, kind=kind, key=key, **values), flaws
 
 
 class _Number(str):
@@ -92,13 +92,13 @@ def _value(said: dict[str, Any], names: tuple[str, ...], flaws: list[Flaw]) -> b
     if isinstance(value, str) and (name in _NUMBERS or not isinstance(value, _Number)):
         try:
             # Bytes that are no UTF-8, as they were or as Python wrote them (\udce1), come back.
-            return _known(value.encode("utf-8", "surrogateescape"))
+            return _drop_dash(value.encode("utf-8", "surrogateescape"))
         except UnicodeEncodeError:
             pass
-    detail = shown(ascii(value).encode())
+    detail = show(ascii(value).encode())
     flaws.append(("index-value-invalid", name, detail, "taken as missing"))
     return b""
 
 
-def _known(value: bytes) -> bytes:
+def _drop_dash(value: bytes) -> bytes:
     return b"" if value == b"-" else value

@@ -42,7 +42,7 @@ class Charset(NamedTuple):
     source: str
 
 
-def named(label: str | None) -> str | None:
+def whatwg_name(label: str | None) -> str | None:
     """Return the WHATWG name of the encoding with this label, None if there is none such."""
     if not label:
         return None
@@ -92,7 +92,7 @@ def detect(head: bytes, host: str | None) -> Charset:
     # It is not told of the end: a payload that was cut off may end within a character.
     detector.feed(head[start : high.start() + _DETECTED], last=False)
     guess, is_better = detector.guess_assess(tld=_top_level(host), allow_utf8=True)
-    name = _NAMES.get(guess) or named(guess) or "windows-1252"
+    name = _NAMES.get(guess) or whatwg_name(guess) or "windows-1252"
     return Charset(name, "detected" if is_better else "assumed")
 
 
@@ -110,7 +110,7 @@ def _top_level(host: str | None) -> bytes | None:
 
 def _readable(label: str) -> str | None:
     """Return the encoding with a label that was read as ASCII, so that it is none of UTF-16."""
-    name = named(label)
+    name = whatwg_name(label)
     if name in ("utf-16le", "utf-16be"):
         return "utf-8"
     return "windows-1252" if name == "x-user-defined" else name

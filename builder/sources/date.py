@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 
-from functions.archive.record import Flaw, shown
+from functions.archive.record import Flaw, show
 
 _W3CDTF = re.compile(
     rb"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9})\d*)?)?"
@@ -61,18 +61,18 @@ def _from_warc(date: bytes) -> tuple[Instant, Flaw | None]:
     year, month, day, hour, minute, second, fraction, zone, rest = match.groups()
     parts = [p for p in (year, month, day, hour, minute, second) if p]
     if rest and (second is None or not zone):
-        return NEVER, ("date-invalid", "WARC-Date", shown(date), "published without a date")
+        return NEVER, ("date-invalid", "WARC-Date", show(date), "published without a date")
     offset = _offset(zone)
     instant = _instant(parts, (fraction or b"").decode(), offset)
     if instant is NEVER:
-        return NEVER, ("date-invalid", "WARC-Date", shown(date), "published without a date")
+        return NEVER, ("date-invalid", "WARC-Date", show(date), "published without a date")
     flaw = None
     if rest:
-        flaw = ("date-junk", "WARC-Date", shown(date), f"taken as {instant.text}")
+        flaw = ("date-junk", "WARC-Date", show(date), f"taken as {instant.text}")
     elif second is None:
-        flaw = ("date-partial", "WARC-Date", shown(date), f"published as {instant.text}")
+        flaw = ("date-partial", "WARC-Date", show(date), f"published as {instant.text}")
     elif not zone or offset:
-        flaw = ("date-zone", "WARC-Date", shown(date), f"taken as {instant.text}")
+        flaw = ("date-zone", "WARC-Date", show(date), f"taken as {instant.text}")
     return instant, flaw
 
 
@@ -86,14 +86,14 @@ def from_arc(date: bytes, field: str = "Archive-date") -> tuple[Instant, Flaw | 
     parts = [digits[a:b] for a, b in cuts if b <= exact]
     instant = _instant(parts, "", timedelta()) if parts and not (rest and exact < 14) else NEVER
     if instant is NEVER:
-        return NEVER, ("date-invalid", field, shown(date), "published without a date")
+        return NEVER, ("date-invalid", field, show(date), "published without a date")
     if exact == 14 and len(date) == 14:
         return instant, None
     code = "date-partial" if exact < 14 else "date-junk"
-    return instant, (code, field, shown(date), f"published as {instant.text}")
+    return instant, (code, field, show(date), f"published as {instant.text}")
 
 
-def referred(date: bytes) -> str | None:
+def parse_refers_to(date: bytes) -> str | None:
     """Return a WARC-Refers-To-Date as text, None if it cannot be read."""
     return from_warc(date)[0].text if date else None
 

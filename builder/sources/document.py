@@ -1,8 +1,8 @@
 """Documents: which records of an archive are published, by their HTTP status and media type."""
 
-from builder.sources.event import Rules
-from functions.archive.message import Message
-from functions.archive.record import Record, left_out_by_type
+from builder.sources.event import DocumentRules
+from functions.archive.message import HttpHead
+from functions.archive.record import RecordHeader, left_out_by_type
 
 REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
 """HTTP statuses that lead elsewhere."""
@@ -11,7 +11,7 @@ SETTINGS = {"redirect": "documents.redirects", "error": "documents.errors"}
 """The setting that publishes what `refused` leaves out, by the reason that it gives."""
 
 
-def refused(record: Record, status: int | None, rules: Rules) -> str | None:
+def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRules) -> str | None:
     """Return why a document is left out by its HTTP status, None if it is published.
 
     One that has no status, and is no revisit, is left out if its media type is that of no document.
@@ -25,6 +25,6 @@ def refused(record: Record, status: int | None, rules: Rules) -> str | None:
     return None if rules.errors else "error"
 
 
-def status_of(record: Record, message: Message | None) -> int | None:
+def status_of(record: RecordHeader, message: HttpHead | None) -> int | None:
     """Return a document's HTTP status: its message's, else that of an ARC version 2 header."""
     return message.status if message and message.status is not None else record.status

@@ -13,7 +13,7 @@ def _list() -> publicsuffixlist.PublicSuffixList:
     return publicsuffixlist.PublicSuffixList(accept_unknown=False, only_icann=True)
 
 
-def divided(host: str) -> tuple[str, str] | None:
+def split_suffix(host: str) -> tuple[str, str] | None:
     """Return the public suffix of a host and what stands before it; None without known suffix.
 
     `host` is lower case, an internationalized one in punycode.

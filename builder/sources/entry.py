@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from builder.sources import address, mime
 from builder.sources import date as instant
 from builder.sources.date import Instant
-from builder.sources.document import refused
-from builder.sources.event import Capture, Rules, Skipped
+from builder.sources.document import refusal_reason
+from builder.sources.event import Capture, DocumentRules, Skipped
 from builder.sources.request import LONGEST, METHOD, legal
 from functions.archive import digest
-from functions.archive.record import Flaw, Record, left_out, shown
+from functions.archive.record import Flaw, RecordHeader, left_out, show
 from functions.snapshot import setspec
 from functions.snapshot.identifier import capture_identity
 from functions.url import surt
@@ -57,11 +57,11 @@ _NOTHING = frozenset(
     for name in ("md5", "sha1", "sha256", "sha512")
 )
 """Digests of no bytes."""
-_ALL_BUT_REDIRECTS = Rules(errors=True)
+_ALL_BUT_REDIRECTS = DocumentRules(errors=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """What a line of an index says of one record, as bytes; empty where it says nothing."""
 
     url: bytes = b""
@@ -84,7 +84,7 @@ class Entry:
     refers_date: bytes = b""
 
 
-def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
+def build_capture(entry: IndexEntry, rules: DocumentRules) -> tuple[Capture | Skipped, list[Flaw]]:
     """Return what an entry gives, and what is wrong with it.
 
     Its ordinal is 0: which captures of an archive file are alike only the whole index shows.
@@ -95,10 +95,10 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
     kind = kind_of(entry.mime, entry.kind)
     if entry.url[:9].lower() == b"warcinfo:":
         kind = "warcinfo"
-    record = Record(kind, entry.url, entry.date, None, mime=entry.mime)
+    record = RecordHeader(kind, entry.url, entry.date, None, mime=entry.mime)
     is_ftp = entry.url[:4].lower() == b"ftp:" and entry.status in _FTP_REPLIES
     status = None if is_ftp else _status(entry.status, flaws)
-    reason = left_out(record) or refused(record, status, rules)
+    reason = left_out(record) or refusal_reason(record, status, rules)
     if reason is None and _is_request(entry, kind):
         reason = "request"
     if reason:
@@ -108,7 +108,7 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
     where = address.parse(entry.url)
     media_type = mime.essence(entry.mime) if kind != "revisit" else None
     found = digest_of(entry.digest, flaws)
-    is_redirect = refused(record, status, _ALL_BUT_REDIRECTS) == "redirect"
+    is_redirect = refusal_reason(record, status, _ALL_BUT_REDIRECTS) == "redirect"
     said = entry.truncated.lower()
     method, body, key = _request(entry, where.surt, flaws)
     capture = Capture(
@@ -131,7 +131,7 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
         content_mime_type=media_type,
         content_truncated=said.decode() if _TOKEN.fullmatch(said) else None,
         refers_to_url=(address.text(entry.refers_to) or None) if kind == "revisit" else None,
-        refers_to_date=instant.referred(entry.refers_date) if kind == "revisit" else None,
+        refers_to_date=instant.parse_refers_to(entry.refers_date) if kind == "revisit" else None,
         warc_record_type=kind,
         warc_filename=filename(entry.filename),
         warc_record_offset=_number(entry.offset, "offset", flaws),
@@ -140,7 +140,7 @@ def made(entry: Entry, rules: Rules) -> tuple[Capture | Skipped, list[Flaw]]:
     return capture, flaws
 
 
-def _request(entry: Entry, own: str, flaws: list[Flaw]) -> tuple[str | None, str | None, str]:
+def _request(entry: IndexEntry, own: str, flaws: list[Flaw]) -> tuple[str | None, str | None, str]:
     """Return method and query of the request, None for those of a GET, and the SURT with both.
 
     `own` is the SURT of the URL. Where the line has no fields for them, the sort key has what is
@@ -157,14 +157,14 @@ def _request(entry: Entry, own: str, flaws: list[Flaw]) -> tuple[str | None, str
     if not method or method.upper() == b"GET":
         return None, None, own
     if not _METHOD_NAME.fullmatch(method):
-        flaws.append(("index-value-invalid", "method", shown(method), "published without it"))
+        flaws.append(("index-value-invalid", "method", show(method), "published without it"))
         return None, None, own
     name = method.decode("ascii").upper()
     text, more_text = (legal(one.decode("utf-8", "replace")[:LONGEST]) for one in (body, added))
     return name, text or None, surt.of_request(entry.url, name, more_text)
 
 
-def _is_request(entry: Entry, kind: str) -> bool:
+def _is_request(entry: IndexEntry, kind: str) -> bool:
     """Tell whether a line is of a request, as cdxj-indexer lists it with all other records.
 
     It names neither type nor status nor media type, and the digest of the body, of no bytes.
@@ -181,7 +181,9 @@ def kind_of(media_type: bytes, said: bytes = b"") -> str:
     return _KINDS.get(media_type.lower(), "response")
 
 
-def sets(where: address.Address, media_type: str | None, rules: Rules) -> tuple[str, ...]:
+def sets(
+    where: address.CaptureAddress, media_type: str | None, rules: DocumentRules
+) -> tuple[str, ...]:
     """Return the sets of a capture by its domain, its media type and the operator's rules."""
     specs: list[str] = []
     if rules.domain_sets and where.host:
@@ -206,7 +208,7 @@ def digest_of(said: bytes, flaws: list[Flaw]) -> str | None:
     label = b"md5:" if bare and _MD5.fullmatch(said) else _UNLABELLED.get(len(said), b"")
     declared = digest.parse(label + said if bare else said)
     if declared is None:
-        flaws.append(("digest-unreadable", "digest", shown(said), "published without it"))
+        flaws.append(("digest-unreadable", "digest", show(said), "published without it"))
         return None
     return declared.text()
 
@@ -216,7 +218,7 @@ def _instant(date: bytes) -> tuple[Instant, Flaw | None]:
     if exact:
         text = b"%s-%s-%sT%s:%s:%s.%sZ" % exact.groups()
         when, flaw = instant.from_warc(text)
-        return when, flaw and (flaw[0], "date", shown(date), flaw[3])
+        return when, flaw and (flaw[0], "date", show(date), flaw[3])
     when, flaw = instant.from_warc(date) if b"-" in date else instant.from_arc(date)
     return when, flaw and (flaw[0], "date", *flaw[2:])
 
@@ -225,7 +227,7 @@ def _status(said: bytes, flaws: list[Flaw]) -> int | None:
     if _STATUS.fullmatch(said):
         return int(said) or None
     if said not in (b"", b"0"):
-        flaws.append(("index-value-invalid", "status", shown(said), "published without it"))
+        flaws.append(("index-value-invalid", "status", show(said), "published without it"))
     return None
 
 
@@ -233,5 +235,5 @@ def _number(said: bytes, field: str, flaws: list[Flaw]) -> int | None:
     if _NUMBER.fullmatch(said):
         return int(said)
     if said:
-        flaws.append(("index-value-invalid", field, shown(said), "published without it"))
+        flaws.append(("index-value-invalid", field, show(said), "published without it"))
     return None

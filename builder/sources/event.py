@@ -84,7 +84,7 @@ class Crawl:
     part_of: str | None = None
     description: str | None = None
 
-    def filled(self, more: "Crawl") -> "Crawl":
+    def fill_from(self, more: "Crawl") -> "Crawl":
         """Return this with what it lacks from another: a file of several is that of its first."""
         return Crawl(
             self.software or more.software,
@@ -112,7 +112,7 @@ Event = Capture | Skipped | Fault | Crawl
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class DocumentRules:
     """What of an archive is published, in which sets, and what a reader may spend on one record.
 
     `collections` are the sets of the collections that all of it belongs to.

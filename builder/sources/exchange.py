@@ -9,9 +9,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from builder.sources.backlog import Noted, Pending
+from builder.sources.backlog import NotedDamage, Pending
 from builder.sources.event import Capture, Crawl, Event, Fault, Skipped
-from builder.sources.request import Request
+from builder.sources.request import CaptureRequest
 from functions.url import surt
 
 NEAR = 16
@@ -22,7 +22,7 @@ _READ = (_ID, _NAMED, _URL)
 _NONE: Mapping[bytes, bytes] = {}
 
 
-def asked(capture: Capture, request: Request) -> Capture:
+def apply_request(capture: Capture, request: CaptureRequest) -> Capture:
     """Return the capture that answers a request."""
     raw = capture.url_bytes or capture.url.encode("ascii")
     return replace(
@@ -43,10 +43,10 @@ class Exchanges:
 
     def __init__(self) -> None:
         self._held: deque[tuple[int, Event, Mapping[bytes, bytes]]] = deque()
-        self._waiting: list[tuple[int, Request, Mapping[bytes, bytes]]] = []
+        self._waiting: list[tuple[int, CaptureRequest, Mapping[bytes, bytes]]] = []
         self._count = 0  # records
         self._fields = _NONE  # of the record in hand
-        self._request: Request | None = None
+        self._request: CaptureRequest | None = None
         self.is_open_before = False
         self.is_open_behind = False
 
@@ -54,7 +54,7 @@ class Exchanges:
         """Note that the next record is a document, and its named fields."""
         self._fields = fields
 
-    def ask(self, fields: Mapping[bytes, bytes], request: Request | None) -> None:
+    def ask(self, fields: Mapping[bytes, bytes], request: CaptureRequest | None) -> None:
         """Note that the next record is a request, and its named fields; a GET (None) is passed."""
         if request is not None:
             self._fields, self._request = fields, request
@@ -64,21 +64,21 @@ class Exchanges:
         if self._request is not None:
             self._fields, self._request = _NONE, None
 
-    def note(self, event: Event | Pending) -> Noted | None:
+    def note(self, event: Event | Pending) -> NotedDamage | None:
         """Return the event of the record in hand with what was noted of it; None if nothing was."""
         fields, request = self._fields, self._request
         if isinstance(event, Fault | Crawl) or not fields:
             return None
         self._fields, self._request = _NONE, None
-        return Noted(event, {name: fields[name] for name in _READ if name in fields}, request)
+        return NotedDamage(event, {name: fields[name] for name in _READ if name in fields}, request)
 
-    def joined(self, events: Iterator[Event | Noted]) -> Iterator[Event]:
+    def join(self, events: Iterator[Event | NotedDamage]) -> Iterator[Event]:
         """Yield the events in their order, each capture with what is known of its request."""
         held = self._held
         for given in events:
             fields, request = _NONE, None
             event: Event | Pending
-            if isinstance(given, Noted):
+            if isinstance(given, NotedDamage):
                 event, fields, request = given.event, given.fields, given.request
             else:
                 event = given
@@ -86,10 +86,10 @@ class Exchanges:
             if isinstance(event, Capture | Skipped):
                 self._count += 1
                 if request is not None:
-                    self._answered(request, fields)
+                    self._match_request(request, fields)
                     fields = _NONE
                 elif self._waiting:
-                    event = self._awaited(event, fields)
+                    event = self._match_document(event, fields)
                 while held and held[0][0] <= self._count - NEAR:
                     yield held.popleft()[1]
             held.append((self._count, event, fields))
@@ -97,24 +97,24 @@ class Exchanges:
         while held:
             yield held.popleft()[1]
 
-    def _answered(self, request: Request, fields: Mapping[bytes, bytes]) -> None:
+    def _match_request(self, request: CaptureRequest, fields: Mapping[bytes, bytes]) -> None:
         """Give a request to the last document that belongs to it, or have it wait for one."""
         for at in range(len(self._held) - 1, -1, -1):
             number, event, others = self._held[at]
             if number >= self._count - NEAR and _belong(others, fields):
                 if isinstance(event, Capture) and event.fetch_method is None:
-                    self._held[at] = (number, asked(event, request), others)
+                    self._held[at] = (number, apply_request(event, request), others)
                 return
         self._waiting.append((self._count, request, fields))
 
-    def _awaited(self, event: Event, fields: Mapping[bytes, bytes]) -> Event:
+    def _match_document(self, event: Event, fields: Mapping[bytes, bytes]) -> Event:
         """Return a document with the last of the waiting requests that belongs to it."""
         self._forget(self._count)
         for at in range(len(self._waiting) - 1, -1, -1):
             _, request, others = self._waiting[at]
             if _belong(fields, others):
                 del self._waiting[at]
-                return asked(event, request) if isinstance(event, Capture) else event
+                return apply_request(event, request) if isinstance(event, Capture) else event
         return event
 
     def _forget(self, count: int) -> None:

@@ -75,7 +75,7 @@ def _essence(declared: bytes) -> str | None:
     return None if found in _UNKNOWN else found
 
 
-def detected(head: bytes) -> str | None:
+def detect(head: bytes) -> str | None:
     """Return the media type that a payload's first bytes show, None where nothing is decisive."""
     if not head:
         return None

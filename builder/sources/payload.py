@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from builder.sources.content_coding import decode
 from functions.archive.chunked import Chunked
 from functions.archive.digest import Declared, base32, parse
-from functions.archive.message import Message
-from functions.archive.record import Block, Flaw, Held, Record
+from functions.archive.message import HttpHead
+from functions.archive.record import Block, BufferedBlock, Flaw, RecordHeader
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Payload:
     """Whether it has the digest that was declared, which proves it whole."""
 
 
-def read_declared(record: Record, flaws: list[Flaw]) -> Declared | None:
+def read_declared(record: RecordHeader, flaws: list[Flaw]) -> Declared | None:
     """Return the payload digest that a record declares; one that cannot be read is a flaw."""
     text = record.fields.get(b"warc-payload-digest")
     if not text:
@@ -39,7 +39,7 @@ def read_declared(record: Record, flaws: list[Flaw]) -> Declared | None:
 
 
 def read_payload(
-    block: Block, first: bytes, message: Message | None, declared: Declared | None, limit: int
+    block: Block, first: bytes, message: HttpHead | None, declared: Declared | None, limit: int
 ) -> Payload:
     """Read the rest of `block`, whose bytes `first` are already in hand.
 
@@ -48,7 +48,7 @@ def read_payload(
     """
     coded = message is not None and message.is_coded()
     chunked = coded and message is not None and "chunked" in message.tokens(b"transfer-encoding")
-    if isinstance(block, Held) and not first:
+    if isinstance(block, BufferedBlock) and not first:
         data = block.take()
         payload = _of_one_piece(data, declared, chunked)
         data = data[:limit]
@@ -66,7 +66,7 @@ def read_payload(
             piece = block.take()
         payload = Payload(base32(hashes.sha1.digest()), length)
         if not block.missing:
-            payload.flaws += hashes.compared()
+            payload.flaws += hashes.compare()
             payload.agrees = declared is not None and not payload.flaws
         data = b"".join(head)
     if chunked:
@@ -91,7 +91,7 @@ def _of_one_piece(data: bytes, declared: Declared | None, chunked: bool) -> Payl
     if declared:
         hashes = _Hashes(declared, chunked)
         hashes.update(data)
-        payload.flaws += hashes.compared()
+        payload.flaws += hashes.compare()
         payload.agrees = not payload.flaws
     return payload
 
@@ -121,7 +121,7 @@ class _Hashes:
         if self._decoder is not None and self._decoded is not None:
             self._decoded.update(self._decoder.feed(piece))
 
-    def compared(self) -> list[Flaw]:
+    def compare(self) -> list[Flaw]:
         """Return a flaw if the declared digest is that of neither stored nor de-chunked bytes."""
         if self._declared is None:
             return []

@@ -44,7 +44,7 @@ def beginning(stream: BinaryIO) -> bytes:
             break
         head += piece
         if len(head) >= HEAD == size and is_zstd(head):
-            size = zstd.needed(head)
+            size = zstd.bytes_needed(head)
     return head
 
 
@@ -54,10 +54,10 @@ def recognise(head: bytes) -> str | None:
     `head` should be what `beginning` returns.
     """
     if head.startswith(_GZIP):
-        kind = _plain(inflated(head))
+        kind = _plain(inflate_head(head))
         return kind and kind + ".gz"
     if is_zstd(head):
-        kind = _plain(_expanded(head)[0])
+        kind = _plain(_decompress_zstd(head)[0])
         return kind and kind + ".zst"
     if head.startswith(b"PK\x03\x04"):
         return "wacz" if _has_wacz_name(head) else None
@@ -74,10 +74,12 @@ def unread(head: bytes) -> tuple[str, str]:
     if _CDXJ.match(head):
         return "not-an-archive", "a CDXJ index"
     if is_gzip(head):
-        inside = inflated(head)
+        inside = inflate_head(head)
         return "not-an-archive", "gzip of " + (unread(inside)[1] or "nothing known")
     if is_zstd(head):
-        return "not-an-archive", "zstd of " + (unread(_expanded(head)[0])[1] or "nothing known")
+        return "not-an-archive", "zstd of " + (
+            unread(_decompress_zstd(head)[0])[1] or "nothing known"
+        )
     return "not-an-archive", ""
 
 
@@ -93,7 +95,7 @@ def is_zstd(head: bytes) -> bool:
 
 def is_broken_zstd(head: bytes) -> bool:
     """Tell whether a zstd frame within `head` cannot be decoded."""
-    return is_zstd(head) and _expanded(head)[1] is not None
+    return is_zstd(head) and _decompress_zstd(head)[1] is not None
 
 
 def packing(head: bytes) -> str | None:
@@ -113,7 +115,7 @@ def packing(head: bytes) -> str | None:
     for magic, packed in ((_MEMBER, "gz"), (zstd.MAGIC, "zst")):
         at = head.find(magic)
         while at >= 0:
-            if begins_record(unpacked(head[at:])):
+            if begins_record(unpack_head(head[at:])):
                 return packed
             at = head.find(magic, at + 1)
     return "" if _WARC_HEADER.search(head) or _ARC_HEADER.search(head) else None
@@ -143,14 +145,14 @@ def is_broken_gzip(head: bytes) -> bool:
     return False
 
 
-def unpacked(head: bytes) -> bytes:
+def unpack_head(head: bytes) -> bytes:
     """Return the first bytes that a file holds, by its own: uncompressed."""
     if is_gzip(head):
-        return inflated(head)
-    return _expanded(head)[0] if is_zstd(head) else head
+        return inflate_head(head)
+    return _decompress_zstd(head)[0] if is_zstd(head) else head
 
 
-def inflated(head: bytes) -> bytes:
+def inflate_head(head: bytes) -> bytes:
     """Return up to HEAD bytes of the first gzip member in `head` that is not empty."""
     while head.startswith(_GZIP):
         inflater = zlib.decompressobj(31)
@@ -164,11 +166,11 @@ def inflated(head: bytes) -> bytes:
     return b""
 
 
-def _expanded(head: bytes) -> tuple[bytes, str | None]:
+def _decompress_zstd(head: bytes) -> tuple[bytes, str | None]:
     """Return up to HEAD bytes of the zstd frames in `head`, and what is wrong with them."""
     try:
         decoder = zstd.Decoder(zstd.dictionary_of(head))
-    except zstd.Undecodable:
+    except zstd.ZstdError:
         decoder = zstd.Decoder()
     return zstd.expand(head, HEAD, decoder)
 

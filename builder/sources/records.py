@@ -5,17 +5,17 @@ from dataclasses import replace
 from itertools import chain
 
 from builder.sources import request, warcinfo
-from builder.sources.backlog import Backlog, Noted, Pending
-from builder.sources.capture import Captures, Found, cut_back
-from builder.sources.document import refused, status_of
-from builder.sources.event import Crawl, Edge, Event, Fault, Rules, Skipped
+from builder.sources.backlog import Backlog, NotedDamage, Pending
+from builder.sources.capture import Captures, DocumentRecord, cut_back
+from builder.sources.document import refusal_reason, status_of
+from builder.sources.event import Crawl, DocumentRules, Edge, Event, Fault, Skipped
 from builder.sources.exchange import Exchanges
 from builder.sources.ordinal import Ordinals
 from builder.sources.payload import Payload, read_declared, read_payload
 from functions.archive import arc, warc
-from functions.archive.message import Message, read_message
-from functions.archive.record import Block, Flaw, Held, Record, left_out
-from functions.archive.stream import Tape
+from functions.archive.message import HttpHead, read_message
+from functions.archive.record import Block, BufferedBlock, Flaw, RecordHeader, left_out
+from functions.archive.stream import RecordStream
 
 _READ_ON = "left out; read on behind them"
 _TYPE_WITHIN = 1 << 14  # bytes of a payload that are looked at for its type alone
@@ -26,9 +26,9 @@ class Container:
 
     def __init__(
         self,
-        tape: Tape,
+        tape: RecordStream,
         name: str,
-        rules: Rules,
+        rules: DocumentRules,
         version: int = 1,
         ordinals: Ordinals | None = None,
     ) -> None:
@@ -60,14 +60,14 @@ class Container:
         The tape stands at the first of them. A file without any record, which was not recognised
         by its `kind` either, is no archive: `detail` then says what it is.
         """
-        yield from self._exchanges.joined(self._events(kind, start, end, detail))
+        yield from self._exchanges.join(self._events(kind, start, end, detail))
         if self.first and self.next:
             self.first = replace(self.first, open=self._exchanges.is_open_before)
             self.next = replace(self.next, open=self._exchanges.is_open_behind)
 
     def _events(
         self, kind: str | None, start: int, end: int | None, detail: str
-    ) -> Iterator[Event | Noted]:
+    ) -> Iterator[Event | NotedDamage]:
         tape = self._tape
         while tape.next_section():
             opened = self.first is None
@@ -101,13 +101,13 @@ class Container:
         yield from self._take_garbage()
         yield from self._file_faults(end)
 
-    def _section(self, end: int | None, known: bool) -> Iterator[Event | Noted]:
+    def _section(self, end: int | None, known: bool) -> Iterator[Event | NotedDamage]:
         tape = self._tape
         self._garbage_first += self._garbage(tape.place(), tape.settle())
-        if known or not tape.ended():
+        if known or not tape.at_end():
             yield from self._take_garbage()
         first = True
-        while not tape.ended() and (end is None or not self._is_behind(end)):
+        while not tape.at_end() and (end is None or not self._is_behind(end)):
             member = tape.member()
             for event in chain(self._record(first), self._file_faults(end)):
                 noted = self._exchanges.note(event)
@@ -126,7 +126,7 @@ class Container:
 
     def _edge(self) -> Edge:
         tape = self._tape
-        return Edge(None if tape.ended() else tape.place(), self._arc_version)
+        return Edge(None if tape.at_end() else tape.place(), self._arc_version)
 
     def _single(self, data: bytes) -> Event | None:
         """Read the one record that a section is; None if it has to be read as any section."""
@@ -139,7 +139,7 @@ class Container:
             self.form = self.form or "warc"
             self._records += 1
             if passed == "request" and not data.startswith(b"GET ", end + 4):
-                block = Held(data, end + 4, len(data) - end - 8)
+                block = BufferedBlock(data, end + 4, len(data) - end - 8)
                 self._exchanges.ask(fields, request.read(block, place))
             return Skipped(passed, place, self._close(data, place)[0])
         whole = warc.read_whole(fields, data, end)
@@ -155,7 +155,7 @@ class Container:
         length, damage = self._close(data, place)
         if found is None:
             return Skipped(reason or "damaged", place, length)
-        return self._captures.made(found, length, self._flaws, damage)
+        return self._captures.build(found, length, self._flaws, damage)
 
     def _close(self, data: bytes, place: int) -> tuple[int | None, str | None]:
         """Go behind the one record that a section is, `data`.
@@ -203,13 +203,13 @@ class Container:
             cut_back(tape.swallowed, block, found, flaws)
         if found is None or reason is not None:
             yield Skipped(reason or "damaged", offset, length)
-        elif tape.checked and (self._backlog or not tape.ended()):
+        elif tape.checked and (self._backlog or not tape.at_end()):
             draft = self._captures.draft(found, length, flaws)
             faults, flaws = list(self._captures.faults(place, flaws)), []
             yield Pending(draft, faults, member, tape.last_member)
         else:
             damage = tape.damage(member, tape.last_member)
-            yield self._captures.made(found, length, flaws, damage)
+            yield self._captures.build(found, length, flaws, damage)
         if self._crawl is not None:
             yield self._crawl
             self._crawl = None
@@ -217,15 +217,19 @@ class Container:
         yield from self._garbage(end, garbage)
 
     def _body(
-        self, record: Record | None, block: Block | None, flaws: list[Flaw], offset: int | None
-    ) -> tuple[str | None, Found | None]:
+        self,
+        record: RecordHeader | None,
+        block: Block | None,
+        flaws: list[Flaw],
+        offset: int | None,
+    ) -> tuple[str | None, DocumentRecord | None]:
         """Read a record's block; return why it is left out, or what was found."""
         if record is None:
             return "damaged", None
         reason = left_out(record)
         if block is None:
             return reason or "damaged", None
-        found: Found | None = None
+        found: DocumentRecord | None = None
         if reason == "filedesc" and record.is_arc:
             head = warcinfo.read_start(block)
             self._arc_version = arc.announced_version(head[: arc.ANNOUNCEMENT])
@@ -246,17 +250,17 @@ class Container:
         return reason, found
 
     def _document(
-        self, record: Record, block: Block, flaws: list[Flaw], offset: int | None
-    ) -> tuple[str | None, Found | None]:
+        self, record: RecordHeader, block: Block, flaws: list[Flaw], offset: int | None
+    ) -> tuple[str | None, DocumentRecord | None]:
         if not record.url:
             return "no-target-uri", None
         self._exchanges.answer(record.fields)
-        message: Message | None = None
+        message: HttpHead | None = None
         first = b""
         if record.type != "resource" or record.mime[:16].lower() == b"application/http":
             message, first, more = read_message(block)
             flaws += more
-        reason = refused(record, status_of(record, message), self._rules)
+        reason = refusal_reason(record, status_of(record, message), self._rules)
         if reason:
             return reason, None
         declared = read_declared(record, flaws)
@@ -265,7 +269,7 @@ class Container:
             whole = None if b"warc-segment-number" in record.fields else declared
             payload = read_payload(block, first, message, whole, self._head_bytes)
             flaws += payload.flaws
-        return None, Found(record, message, payload, declared, offset)
+        return None, DocumentRecord(record, message, payload, declared, offset)
 
     def _take_garbage(self) -> list[Fault]:
         """Return the garbage that was kept back until a record shows that this is an archive."""

@@ -34,7 +34,7 @@ _FILE = re.compile(rb"[;\s]filename\*?=", re.IGNORECASE)
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Request(NamedTuple):
+class CaptureRequest(NamedTuple):
     """A request that is no GET: its method, its query ("" if it has none), where it lies."""
 
     method: str
@@ -42,12 +42,12 @@ class Request(NamedTuple):
     offset: int | None
 
 
-def read(block: Block, offset: int | None) -> Request | None:
+def read(block: Block, offset: int | None) -> CaptureRequest | None:
     """Read the request that a record's block is; None for a GET and for what is no request."""
-    start = _taken(block, 4)
+    start = _read_bytes(block, 4)
     if start == b"GET ":
         return None
-    data = start + _taken(block, MOST + 1 - len(start))
+    data = start + _read_bytes(block, MOST + 1 - len(start))
     match = _LINE.match(data)
     method = match[1].decode("ascii").upper() if match else "GET"
     if match is None or method == "GET":
@@ -57,10 +57,10 @@ def read(block: Block, offset: int | None) -> Request | None:
     body = data[end.end() :] if end else b""
     is_whole = len(data) <= MOST
     text = _query(fields, body, is_whole) if method in _SENDING else ""
-    return Request(method, legal(text[:LONGEST]), offset)
+    return CaptureRequest(method, legal(text[:LONGEST]), offset)
 
 
-def _taken(block: Block, size: int) -> bytes:
+def _read_bytes(block: Block, size: int) -> bytes:
     data = b""
     while len(data) < size and (piece := block.take(size - len(data))):
         data += piece
@@ -153,10 +153,10 @@ def _values(found: Any, name: str = "") -> Iterator[tuple[str, str]]:
         for value in found:
             yield from _values(value, name)
     elif name:
-        yield name, _written(found)
+        yield name, _write_number(found)
 
 
-def _written(value: Any) -> str:
+def _write_number(value: Any) -> str:
     """Return a value as JavaScript writes it: a number without a fraction that is none."""
     if isinstance(value, float) and math.modf(value)[0] == 0:
         return str(int(value))  # OverflowError for what is too large to be a number

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from builder.sources.recognise import is_other, is_zstd, packing, recognise, unpacked
+from builder.sources.recognise import is_other, is_zstd, packing, recognise, unpack_head
 from functions.archive import zstd
 from functions.archive.start import begins_record
 
@@ -76,13 +76,13 @@ def find_start(
 def _search(head: bytes, stream: BinaryIO, limit: int | None) -> ArchiveStart | None:
     data, base, more = head, 0, True
     while True:
-        data, more = _filled(data, stream, _NEAR + _PIECE)
+        data, more = _fill(data, stream, _NEAR + _PIECE)
         end = len(data) - _NEAR if more else len(data)
         for at in heapq.merge(_magics(data, end), _arc_lines(data, end, not base)):
             near = data[at : at + _NEAR]
             if near.startswith(zstd.DICTIONARY_FRAME):
-                data, more = _filled(data, stream, at + zstd.needed(near))
-                near = data[at : at + zstd.needed(near)]
+                data, more = _fill(data, stream, at + zstd.bytes_needed(near))
+                near = data[at : at + zstd.bytes_needed(near)]
             packed = _packing_of(near)
             if packed is not None:
                 return ArchiveStart(base + at, packed, data[at:])
@@ -109,7 +109,7 @@ def _arc_lines(data: bytes, end: int, first: bool) -> Iterator[int]:
             yield at
 
 
-def _filled(data: bytes, stream: BinaryIO, size: int) -> tuple[bytes, bool]:
+def _fill(data: bytes, stream: BinaryIO, size: int) -> tuple[bytes, bool]:
     """Return `data` with at least `size` bytes, and whether the stream may have more."""
     pieces, held = [data], len(data)
     while held < size:
@@ -124,9 +124,9 @@ def _filled(data: bytes, stream: BinaryIO, size: int) -> tuple[bytes, bool]:
 def _packing_of(near: bytes) -> str | None:
     """Return how the record that begins `near` is packed; None if none begins there."""
     if near.startswith(_MEMBER):
-        return "gz" if begins_record(unpacked(near[: 1 << 12])) else None
+        return "gz" if begins_record(unpack_head(near[: 1 << 12])) else None
     if is_zstd(near):
-        return "zst" if begins_record(unpacked(near)) or _wants_dictionary(near) else None
+        return "zst" if begins_record(unpack_head(near)) or _wants_dictionary(near) else None
     return "" if begins_record(near) else None
 
 
@@ -137,6 +137,6 @@ def _wants_dictionary(near: bytes) -> bool:
     try:
         said = zstd.header(near[: zstd.HEADER])
         zstd.block(near, said.size)
-    except zstd.Undecodable:
+    except zstd.ZstdError:
         return False
     return said.dictionary != 0

@@ -40,7 +40,7 @@ class SetRule:
 
     def fits(
         self,
-        where: address.Address,
+        where: address.CaptureAddress,
         media_type: str | None,
         languages: str | None,
         collections: Sequence[str],
@@ -60,7 +60,7 @@ class SetRule:
             )
         )
 
-    def _at_host(self, where: address.Address) -> bool:
+    def _at_host(self, where: address.CaptureAddress) -> bool:
         name = where.host.name if where.host else ""
         return name in self.hosts or name.endswith(tuple(f".{host}" for host in self.hosts))
 

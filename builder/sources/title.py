@@ -44,22 +44,22 @@ _BREAKING = frozenset(
 """Elements of HTML that end SVG and MathML where they begin."""
 
 
-class Found(NamedTuple):
+class FoundTitle(NamedTuple):
     """The bytes of the title and of the html element's language, as written; None for absent."""
 
     title: bytes | None
     language: bytes | None
 
 
-def find(page: bytes, *, is_xml: bool = False) -> Found:
+def find(page: bytes, *, is_xml: bool = False) -> FoundTitle:
     """Return the title and language of a page whose encoding has ASCII as its own bytes.
 
     With `is_xml` any element can close itself, as in XHTML that is served as such.
     """
-    search = _Search(page, is_xml)
+    search = _TitleSearch(page, is_xml)
     title = search.title()
     languages = search.languages
-    return Found(title, languages.get(b"lang") or languages.get(b"xml:lang"))
+    return FoundTitle(title, languages.get(b"lang") or languages.get(b"xml:lang"))
 
 
 class _Foreign(NamedTuple):
@@ -71,7 +71,7 @@ class _Foreign(NamedTuple):
     is_point: bool
 
 
-class _Search:
+class _TitleSearch:
     """One page's reading, and what of the open elements has to be known."""
 
     def __init__(self, page: bytes, is_xml: bool) -> None:

@@ -10,8 +10,8 @@ from io import RawIOBase
 from typing import BinaryIO
 
 from builder.sources.event import Fault
-from functions.archive.entry import Unpacked, read_entries
-from functions.archive.zip import Entry
+from functions.archive.entry import UnpackedEntry, read_entries
+from functions.archive.zip import ZipEntry
 
 _STEP = 1 << 17
 
@@ -19,8 +19,8 @@ _STEP = 1 << 17
 class Inner(RawIOBase):
     """A file within a zip file, which ends where its bytes cannot be had any more."""
 
-    def __init__(self, stream: BinaryIO, entry: Entry) -> None:
-        self._unpacked = Unpacked(_stored(stream, entry), entry)
+    def __init__(self, stream: BinaryIO, entry: ZipEntry) -> None:
+        self._unpacked = UnpackedEntry(_read_stored(stream, entry), entry)
         self._pieces = self._unpacked.pieces()
         self._rest = b""
 
@@ -56,7 +56,7 @@ def inner_files(stream: BinaryIO, name: str) -> Iterator[tuple[str, Inner] | Fau
         yield from _open(stream, entry, name)
 
 
-def _open(stream: BinaryIO, entry: Entry, name: str) -> Iterator[tuple[str, Inner] | Fault]:
+def _open(stream: BinaryIO, entry: ZipEntry, name: str) -> Iterator[tuple[str, Inner] | Fault]:
     if entry.encrypted:
         detail = f"{entry.name} is encrypted"
         yield Fault(name, entry.header, "wacz-damaged", None, detail, "not read")
@@ -74,7 +74,7 @@ def _open(stream: BinaryIO, entry: Entry, name: str) -> Iterator[tuple[str, Inne
         yield Fault(name, entry.header, "wacz-damaged", None, detail, done)
 
 
-def _stored(stream: BinaryIO, entry: Entry) -> Iterator[bytes]:
+def _read_stored(stream: BinaryIO, entry: ZipEntry) -> Iterator[bytes]:
     """Yield the bytes of a file as they lie in the zip."""
     at, left = entry.start, entry.packed
     while left > 0:

@@ -39,7 +39,7 @@ def read_start(block: Block) -> bytes:
 def read(block: bytes) -> Crawl | None:
     """Return what a warcinfo record's or an ARC version block says; None if it says nothing."""
     found: dict[str, str] = {}
-    for name, value in _said(block):
+    for name, value in _parse_fields(block):
         found.setdefault(name, value)
     values = {
         field: next((found[name] for name in names if name in found), None)
@@ -48,7 +48,7 @@ def read(block: bytes) -> Crawl | None:
     return Crawl(**values) if any(values.values()) else None
 
 
-def _said(block: bytes) -> Iterator[tuple[str, str]]:
+def _parse_fields(block: bytes) -> Iterator[tuple[str, str]]:
     is_xml = b"<arcmetadata" in block
     for name, value in (_ELEMENT if is_xml else _LINE).findall(block):
         text = value.decode("utf-8", "replace")

@@ -10,23 +10,23 @@ from collections.abc import Generator, Iterator
 from io import BytesIO
 from typing import BinaryIO, cast
 
-from builder.sources.event import Edge, Event, Fault, Rules
+from builder.sources.event import DocumentRules, Edge, Event, Fault
 from builder.sources.ordinal import Ordinals
-from builder.sources.recognise import beginning, is_zip, packing, recognise, unpacked, unread
+from builder.sources.recognise import beginning, is_zip, packing, recognise, unpack_head, unread
 from builder.sources.records import Container
 from builder.sources.search import ArchiveStart, find_start
 from builder.sources.wacz import inner_files
 from functions.archive import arc
-from functions.archive.gzip_members import Members
+from functions.archive.gzip_members import GzipMembers
 from functions.archive.record import Block, left_out
-from functions.archive.stream import Tape
-from functions.archive.zstd_frames import Frames
+from functions.archive.stream import RecordStream
+from functions.archive.zstd_frames import ZstdFrames
 
-_TAPES = {"": Tape, "gz": Members, "zst": Frames}
+_TAPES = {"": RecordStream, "gz": GzipMembers, "zst": ZstdFrames}
 _NOWHERE = Edge(None, 1)
 
 
-class Reading(Iterator[Event]):
+class ArchiveReader(Iterator[Event]):
     """The events of a file, or of a range of one, as they are read.
 
     `first` is the edge at the first record that begins in the range or behind it, `next` that at
@@ -46,7 +46,7 @@ class Reading(Iterator[Event]):
         self,
         stream: BinaryIO,
         name: str,
-        rules: Rules,
+        rules: DocumentRules,
         start: int,
         end: int | None,
         ordinals: Ordinals,
@@ -95,7 +95,7 @@ class Reading(Iterator[Event]):
             tape.faults.append((0, code, f"{found.offset} bytes", done))
         if is_later:
             tape.find_record()
-        version = _announced(found.head) if is_later else 1
+        version = _announced_version(found.head) if is_later else 1
         file = Container(tape, self._name, self._rules, version, self.ordinals)
         kind = recognise(found.head)
         detail = unread(head)[1] if packing(head) is None else ""
@@ -108,13 +108,13 @@ class Reading(Iterator[Event]):
 def read(
     stream: BinaryIO,
     name: str,
-    rules: Rules,
+    rules: DocumentRules,
     start: int = 0,
     end: int | None = None,
     ordinals: Ordinals | None = None,
     *,
     further: bool = False,
-) -> Reading:
+) -> ArchiveReader:
     """Read an ARC, WARC or WACZ file, compressed or not: all of it, or a range.
 
     `name` is the file's, without its folder. `start` and `end` are offsets in the file: read are
@@ -126,12 +126,12 @@ def read(
     and StoreError where scratch files cannot be written.
     """
     ordinals = Ordinals() if ordinals is None else ordinals
-    return Reading(stream, name, rules, start, end, ordinals, further)
+    return ArchiveReader(stream, name, rules, start, end, ordinals, further)
 
 
-def _announced(head: bytes) -> int:
+def _announced_version(head: bytes) -> int:
     """Return the version that an ARC file announces, by its first bytes."""
-    tape = Tape(unpacked(head), BytesIO())
+    tape = RecordStream(unpack_head(head), BytesIO())
     tape.next_section()
     tape.settle()
     if tape.peek(5).upper() == b"WARC/":
@@ -143,7 +143,7 @@ def _announced(head: bytes) -> int:
 
 
 def _read_wacz(
-    stream: BinaryIO, name: str, rules: Rules, kind: str | None
+    stream: BinaryIO, name: str, rules: DocumentRules, kind: str | None
 ) -> Generator[Event, None, bool]:
     """Yield the events of the archives within, and return whether the file is a WACZ."""
     if not stream.seekable():

@@ -115,7 +115,7 @@ FROM parquet_metadata($path)
 """
 
 
-class Evidence:
+class DataFileIndex:
     """Collects what files hold; the tables are `held_<table>`, whose `file` is its number."""
 
     def __init__(self, connection: engine.Connection, scratch: Path) -> None:
@@ -146,7 +146,7 @@ class Evidence:
             if foreign is not None:
                 found = [Finding("file-digest", file.key, foreign)]
             else:
-                found = list(self._examined(table, file, keep=keep))
+                found = list(self._examine(table, file, keep=keep))
         except MissingObject:
             found = [Finding("file-missing", file.key, "a kept snapshot names it")]
         except DamagedStore as error:
@@ -170,7 +170,7 @@ class Evidence:
             return f"its {size:,} bytes are not those that it is named by"
         return None
 
-    def _examined(self, table: str, file: DataFile, *, keep: bool) -> Iterator[Finding]:
+    def _examine(self, table: str, file: DataFile, *, keep: bool) -> Iterator[Finding]:
         with engine.reading(file.key):
             for problem in (*self._footer(file), *self._bounds(table, file)):
                 yield Finding("file-wrong", file.key, problem)

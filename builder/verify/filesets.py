@@ -32,7 +32,7 @@ FROM {} WHERE key IS NOT NULL GROUP BY key ORDER BY key
 
 
 @dataclass
-class Audit:
+class FilesetAudit:
     """What was found: `places` with a record, `objects` that these name, `bytes` to be read."""
 
     store: Writer
@@ -46,14 +46,14 @@ class Audit:
     _due: list[Kept] = field(default_factory=list)
 
     @staticmethod
-    def none(store: Writer) -> "Audit":
+    def none(store: Writer) -> "FilesetAudit":
         """Check nothing at all."""
-        return Audit(store, lambda key: False)
+        return FilesetAudit(store, lambda key: False)
 
     @staticmethod
-    def begin(store: Writer, chosen: Callable[[str], bool] = lambda key: True) -> "Audit":
+    def begin(store: Writer, chosen: Callable[[str], bool] = lambda key: True) -> "FilesetAudit":
         """Check all but the bytes of objects; `chosen` tells which of these are to be read."""
-        found = Audit(store, chosen)
+        found = FilesetAudit(store, chosen)
         found._sizes = {entry.key: entry.bytes for entry in store.entries(WARCS)}
         warcs = {*found._sizes}
         for base, entries in groupby(store.entries(FILESETS), key=lambda entry: of(entry.key)):
@@ -80,7 +80,9 @@ class Audit:
             if digest.hexdigest() != kept.sha256:
                 self._find("fileset-altered", kept.key, "it has not the SHA-256 of its record")
 
-    def listed(self, connection: engine.Connection, paths: Iterable[str]) -> Iterator[Finding]:
+    def check_listed(
+        self, connection: engine.Connection, paths: Iterable[str]
+    ) -> Iterator[Finding]:
         """Hold what a snapshot lists, in files of its table `files`, against what is there.
 
         There is at least one of these files.
@@ -125,9 +127,9 @@ class Audit:
         if record is None:
             self._find("fileset-missing", base + RECORD, "it went while the store was read")
             return set()
-        return self._recorded(base, record, sizes)
+        return self._check_record(base, record, sizes)
 
-    def _recorded(self, base: str, record: Record, sizes: Mapping[str, int]) -> set[str]:
+    def _check_record(self, base: str, record: Record, sizes: Mapping[str, int]) -> set[str]:
         """Check the objects of a record; return their keys."""
         named = {kept.key for kept in record.objects}
         for problem in _contradictions(base, record, named):

@@ -25,7 +25,7 @@ from functions.snapshot.store import Writer
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SnapshotContents:
     """A kept snapshot: its manifest and, by table, its leaves; `whole` if none of them lacks."""
 
     manifest: Manifest
@@ -72,7 +72,7 @@ class Inventory:
         """
         found = Inventory(store, Pointer())
         found.pointer = found._read_pointer(now)
-        found.numbers = found._kept(newest_only)
+        found.numbers = found._kept_numbers(newest_only)
         before: Manifest | None = None
         for number in found.numbers:
             manifest = found._add(number)
@@ -89,7 +89,7 @@ class Inventory:
         """Return the numbers of the snapshots whose manifest is sound by itself, ascending."""
         return list(self._named)
 
-    def held(self, number: int) -> Held:
+    def read_snapshot(self, number: int) -> SnapshotContents:
         """Read one of the sound snapshots again.
 
         Raises MissingObject where it was removed meanwhile, DamagedStore where it was changed.
@@ -97,7 +97,7 @@ class Inventory:
         data = self.store.read(layout.manifest_key(number))
         if hashlib.sha256(data).digest() != self._named[number].digest:
             raise DamagedStore("it was changed while the store was read")
-        return self._described(Manifest.from_json(data))
+        return self._describe(Manifest.from_json(data))
 
     @property
     def complete(self) -> bool:
@@ -130,7 +130,7 @@ class Inventory:
         self.findings += consistency.of_pointer(pointer, now)
         return pointer
 
-    def _kept(self, newest_only: bool) -> tuple[int, ...]:
+    def _kept_numbers(self, newest_only: bool) -> tuple[int, ...]:
         there, newest = snapshots(self.store), self.pointer.newest()
         if newest is None:
             # What a first publish that died has left is none; without a pointer, look at all.
@@ -170,7 +170,7 @@ class Inventory:
         self.findings += wrong
         if wrong:
             return None  # what it names may be anything
-        held = self._described(manifest)
+        held = self._describe(manifest)
         for table, leaves in held.leaves.items():
             self.findings += consistency.of_table(number, table, leaves)
         keys = (reference.key for some in manifest.tables.values() for reference in some)
@@ -179,7 +179,7 @@ class Inventory:
         self._check_views(held)
         return manifest
 
-    def _described(self, manifest: Manifest) -> Held:
+    def _describe(self, manifest: Manifest) -> SnapshotContents:
         """Return the snapshot with its leaves; only those that are not known yet are read."""
         leaves: dict[str, tuple[tuple[LeafReference, Leaf], ...]] = {}
         whole = True
@@ -187,7 +187,7 @@ class Inventory:
             read = [(reference, self._leaf(table, reference)) for reference in references]
             leaves[table] = tuple((r, leaf) for r, leaf in read if leaf is not None)
             whole = whole and len(leaves[table]) == len(read)
-        return Held(manifest, leaves, whole)
+        return SnapshotContents(manifest, leaves, whole)
 
     def _leaf(self, table: str, reference: LeafReference) -> Leaf | None:
         """Return a leaf, checked once for all snapshots that say the same of it."""
@@ -198,11 +198,11 @@ class Inventory:
         if leaf is not None:
             self.findings += consistency.of_leaf(table, reference, leaf)
             sound = all(consistency.is_of(table, file) for file in leaf.files)
-            leaf = self._shared(table, leaf) if sound else None
+            leaf = self._share(table, leaf) if sound else None
         self._leaves[reference.key] = (table, reference, leaf)
         return leaf
 
-    def _shared(self, table: str, leaf: Leaf) -> Leaf:
+    def _share(self, table: str, leaf: Leaf) -> Leaf:
         """Return the leaf, with the data files that others describe alike shared with them."""
         for file in leaf.files:
             if self._files.get(file.key) != (table, file):
@@ -221,7 +221,7 @@ class Inventory:
             self._find("leaf-damaged", key, str(error))
         return None
 
-    def _check_views(self, held: Held) -> None:
+    def _check_views(self, held: SnapshotContents) -> None:
         key = layout.views_key(held.manifest.snapshot)
         try:
             data = self.store.read(key)

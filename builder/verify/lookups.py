@@ -7,8 +7,8 @@ the listed records.
 from collections.abc import Iterator
 
 from builder.store.findings import Finding
-from builder.verify.data_files import Evidence
-from builder.verify.inventory import Held
+from builder.verify.data_files import DataFileIndex
+from builder.verify.inventory import SnapshotContents
 from functions.database import engine
 from functions.snapshot import layout
 
@@ -84,7 +84,7 @@ _COUNTS = (
 )
 
 
-def findings(evidence: Evidence, held: Held) -> Iterator[Finding]:
+def findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
     """Yield what is wrong with the ties of the snapshot that was proved last.
 
     Raises StoreError where scratch space or memory does not suffice.

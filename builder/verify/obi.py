@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from builder.obi import content, key, log
 from builder.obi.history import DOCUMENTS, LOG, Committed
-from builder.obi.keyset import Marks
+from builder.obi.keyset import KeySet
 from builder.obi.row import Redirect, Row, Version
 from builder.runtime import Advance
 from builder.store.findings import Finding
@@ -25,7 +25,7 @@ _AHEAD = 64
 
 
 @dataclass
-class Audit:
+class ObiAudit:
     """What was found: `objects` there should be, and how many `bytes` those have to be read."""
 
     store: Writer
@@ -39,21 +39,21 @@ class Audit:
     _broken: set[str] = field(default_factory=set)
 
     @staticmethod
-    def none(store: Writer) -> "Audit":
+    def none(store: Writer) -> "ObiAudit":
         """Check nothing at all."""
-        return Audit(store, lambda where: False, Chain())
+        return ObiAudit(store, lambda where: False, Chain())
 
     @staticmethod
-    def begin(store: Writer, chosen: Callable[[str], bool] = lambda where: True) -> "Audit":
+    def begin(store: Writer, chosen: Callable[[str], bool] = lambda where: True) -> "ObiAudit":
         """Check all but the bytes of objects; `chosen` tells which of these are to be read."""
         chain = Chain.of(store)
-        found = Audit(store, chosen, chain, findings=list(chain.findings))
+        found = ObiAudit(store, chosen, chain, findings=list(chain.findings))
         places = {key.ROOT + key.folder(tist): tist for tist in chain.members}
         for run in chain.runs:
             found._check(run)
         for place in found._places():
             if place not in places:
-                found._unopened(place)
+                found._check_unopened(place)
         return found
 
     def finish(self, advance: Advance) -> None:
@@ -64,9 +64,9 @@ class Audit:
             for row in self._objects():
                 pending.append((row, pool.submit(content.digest, self.store, str(row.key))))
                 if len(pending) == _AHEAD:
-                    advance(self._held(*pending.popleft()))
+                    advance(self._check_object(*pending.popleft()))
             for one in pending:
-                advance(self._held(*one))
+                advance(self._check_object(*one))
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -79,11 +79,11 @@ class Audit:
             self._as_committed(prefix + DOCUMENTS, run.documents, "obi-documents-edited")
         self._sound.append(run)
         place = key.ROOT + key.folder(run.tist)
-        there, sized, named = Marks(), Marks(), Marks()
+        there, sized, named = KeySet(), KeySet(), KeySet()
         for entry in self.store.entries(place):
             there.add(entry.key)
             sized.add(f"{entry.key} {entry.bytes}")
-        for where, size in self._named(run):
+        for where, size in self._named_keys(run):
             named.add(where)
             self.objects += 1
             if where not in there:
@@ -108,7 +108,7 @@ class Audit:
             self._find(code, where, str(error))
         return False
 
-    def _named(self, run: Committed) -> Iterator[tuple[str, int | None]]:
+    def _named_keys(self, run: Committed) -> Iterator[tuple[str, int | None]]:
         """Yield the keys that a log names, with sizes; what is wrong with its rows is found."""
         where = key.run(run.tist) + LOG
         counts: dict[str, int] = {}
@@ -137,7 +137,7 @@ class Audit:
                     self._find("obi-stray", where, "it belongs to no run")
         yield from above
 
-    def _unopened(self, place: str) -> None:
+    def _check_unopened(self, place: str) -> None:
         """Find what lies in the folder of a run that was never opened, or that was removed."""
         tist = key.tist_of(place + "x")
         keys = list(self.store.keys(place))
@@ -159,7 +159,7 @@ class Audit:
                     if right and self.chosen(row.key):
                         yield row
 
-    def _held(self, row: Version | Redirect, data: Future[tuple[str, int]]) -> int:
+    def _check_object(self, row: Version | Redirect, data: Future[tuple[str, int]]) -> int:
         """Hold an object against its row, and return its size."""
         assert row.key is not None
         try:
@@ -172,7 +172,7 @@ class Audit:
             return 0
         self.read += 1
         if isinstance(row, Redirect):
-            found = key.parsed(row.key.removesuffix(key.REDIRECT))
+            found = key.parse(row.key.removesuffix(key.REDIRECT))
             told = row.document(found[0] if found else 0)
             if digest != hashlib.sha256(told).hexdigest():
                 self._find("obi-altered", row.key, "it does not say what its log says of it")
@@ -186,7 +186,7 @@ class Audit:
         self.findings.append(Finding(code, where, problem))
 
 
-def drawn(percent: float, seed: int) -> Callable[[str], bool]:
+def make_sample(percent: float, seed: int) -> Callable[[str], bool]:
     """Return what tells of a key whether it is in a sample of so many in a hundred."""
     below = int(percent / 100 * (1 << 64))
 
@@ -208,7 +208,7 @@ def _place(row: Row, tist: int) -> tuple[str | None, str | None]:
 
 def _is_earlier(row: Redirect, tist: int) -> bool:
     """Tell whether an earlier run wrote down that the URL leads there, which is so still."""
-    found = key.parsed((row.key or "").removesuffix(key.REDIRECT))
+    found = key.parse((row.key or "").removesuffix(key.REDIRECT))
     return found is not None and found[0] < tist and key.redirect(found[0], row.origin) == row.key
 
 

@@ -12,7 +12,7 @@ from builder.obi.history import (
     MEMBERS,
     OPEN,
     Committed,
-    Opened,
+    OpenedRun,
     is_open,
     told_by,
 )
@@ -45,7 +45,7 @@ class Chain:
             if is_open(members):
                 chain._open(store, tist)
             else:
-                chain._ended(store, tist, told)
+                chain._check_ended(store, tist, told)
         chain._link(told)
         known = {key.run(tist) + name for tist in chain.members for name in MEMBERS}
         for where in keys:
@@ -55,7 +55,7 @@ class Chain:
 
     def _open(self, store: Writer, tist: int) -> None:
         try:
-            named = Opened.read(store, tist).named()
+            named = OpenedRun.read(store, tist).name()
         except DamagedStore as error:
             self._find("obi-run-edited", tist, OPEN, str(error))
         except MissingObject:
@@ -64,7 +64,9 @@ class Chain:
             problem = f"the run {named} is neither committed nor abandoned"
             self._find("obi-run-unfinished", tist, OPEN, problem)
 
-    def _ended(self, store: Writer, tist: int, told: dict[int, tuple[int, str] | None]) -> None:
+    def _check_ended(
+        self, store: Writer, tist: int, told: dict[int, tuple[int, str] | None]
+    ) -> None:
         try:
             data = store.read(key.run(tist) + COMMIT)
             run = Committed.of(tist, data)
@@ -78,15 +80,15 @@ class Chain:
             self._find("obi-run-edited", tist, COMMIT, str(error))
             return
         if run is not None:
-            self._begun(store, run)
+            self._check_begun(store, run)
             for name in [LOG] + [DOCUMENTS] * (run.documents is not None):
                 if name not in self.members[tist]:
                     self._find("obi-missing", tist, name, "the run was committed with it")
 
-    def _begun(self, store: Writer, run: Committed) -> None:
+    def _check_begun(self, store: Writer, run: Committed) -> None:
         """Hold what a run says of its beginning against its commit."""
         try:
-            opened = Opened.read(store, run.tist)
+            opened = OpenedRun.read(store, run.tist)
             said = (opened.tist, opened.kind, opened.source, opened.begun)
             if said != (run.tist, run.kind, run.source, run.begun):
                 self._find("obi-run-edited", run.tist, OPEN, "its commit says something else of it")

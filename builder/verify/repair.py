@@ -39,17 +39,17 @@ def repair(store: Writer, inventory: Inventory) -> None:
     Views stay as they are where the manifest is damaged or lacks a leaf. Raises StoreError.
     """
     inventory.findings = [
-        _repaired(store, inventory, finding) if finding.code in _REPAIRED else finding
+        _repair_views(store, inventory, finding) if finding.code in _REPAIRED else finding
         for finding in inventory.findings
     ]
 
 
-def _repaired(store: Writer, inventory: Inventory, finding: Finding) -> Finding:
+def _repair_views(store: Writer, inventory: Inventory, finding: Finding) -> Finding:
     key = finding.object
     number = layout.snapshot_of(key)
     assert number is not None
     try:
-        held = inventory.held(number)
+        held = inventory.read_snapshot(number)
         if not held.whole or Catalogue(store).pointer().is_retired(number):
             return finding
     except (DamagedStore, MissingObject):

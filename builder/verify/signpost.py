@@ -6,8 +6,8 @@ What the table of URLs should say of each capture is made anew from its record.
 from collections.abc import Iterator
 
 from builder.store.findings import Finding
-from builder.verify.data_files import Evidence
-from builder.verify.inventory import Held
+from builder.verify.data_files import DataFileIndex
+from builder.verify.inventory import SnapshotContents
 from functions.database import engine
 from functions.snapshot import layout
 
@@ -27,7 +27,7 @@ _MISSING = (
 )
 
 
-def findings(evidence: Evidence, held: Held) -> Iterator[Finding]:
+def findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
     """Yield what is wrong with the table of URLs of the snapshot that was proved last.
 
     One from before there was such a table has none. Raises StoreError where scratch space or

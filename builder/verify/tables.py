@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from builder.store.findings import Finding
-from builder.verify.data_files import Evidence
-from builder.verify.inventory import Held
+from builder.verify.data_files import DataFileIndex
+from builder.verify.inventory import SnapshotContents
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.manifest import DataFile
@@ -163,10 +163,10 @@ _NOT_FOUND = """SELECT key, position, count(*) OVER ()
 FROM records ANTI JOIN lookup USING (key, position) ORDER BY ALL LIMIT 1"""
 
 
-class Proof:
+class TableChecks:
     """The checks of one snapshot, all of whose files are in the evidence."""
 
-    def __init__(self, evidence: Evidence, held: Held) -> None:
+    def __init__(self, evidence: DataFileIndex, held: SnapshotContents) -> None:
         self._connection = evidence.connection
         self._keys = evidence.keys
         self._held = held
@@ -185,7 +185,7 @@ class Proof:
             self._prepare()
             yield from self._by_file()
             yield from self._by_leaf()
-            yield from self._named()
+            yield from self._check_names()
             yield from self._counts()
             yield from self._missing()
 
@@ -231,7 +231,7 @@ class Proof:
                 problem = f"{count:,} positions are not of {run}, the first {example}"
                 yield Finding("leaf-wrong", reference.key, problem)
 
-    def _named(self) -> Iterator[Finding]:
+    def _check_names(self) -> Iterator[Finding]:
         namespace, begin = self._manifest.namespace, self._manifest.prefix
         for prefix, position in self._rows(_FOREIGN, own=f"oai:{namespace}:", begin=begin):
             problem = f"its namespace is {namespace}, but the item at {position} is {prefix}..."

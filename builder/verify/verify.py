@@ -19,13 +19,13 @@ from builder.runtime import Advance
 from builder.store.findings import DAMAGE, Finding
 from builder.verify import lookups, obi_tables, signpost
 from builder.verify import obi as audit
-from builder.verify.data_files import Evidence
-from builder.verify.filesets import Audit as Datasets
+from builder.verify.data_files import DataFileIndex
+from builder.verify.filesets import FilesetAudit as Datasets
 from builder.verify.inventory import Inventory, leftovers
-from builder.verify.obi import Audit
+from builder.verify.obi import ObiAudit
 from builder.verify.repair import repair as mend
 from builder.verify.repair import repair_pointer
-from builder.verify.tables import PROVED, Proof
+from builder.verify.tables import PROVED, TableChecks
 from functions.database import engine
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, MissingObject
@@ -46,7 +46,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class VerifyRuntime:
     """What a verification may use: time, a bar over bytes, memory in megabytes, threads."""
 
     clock: Callable[[], datetime]
@@ -83,7 +83,7 @@ class Verified:
 
 def verify(
     store: Writer,
-    means: Means,
+    means: VerifyRuntime,
     *,
     newest_only: bool = False,
     sample: Sample | None = None,
@@ -101,12 +101,12 @@ def verify(
     if repair:
         mend(store, inventory)
         inventory.findings[:0] = notes
-    obi = Audit.none(store) if newest_only else Audit.begin(store, _drawn(sample))
-    datasets = Datasets.none(store) if newest_only else Datasets.begin(store, _drawn(sample))
+    obi = ObiAudit.none(store) if newest_only else ObiAudit.begin(store, _sample_rule(sample))
+    datasets = Datasets.none(store) if newest_only else Datasets.begin(store, _sample_rule(sample))
     files = inventory.files()
     findings = [*inventory.findings, *_sizes(store, files)]
     lacking = {finding.object for finding in findings}
-    chosen = drawn(sorted(files.keys() - lacking), sample)
+    chosen = draw_sample(sorted(files.keys() - lacking), sample)
     size = sum(files[key][1].bytes for key in chosen)
     with _evidence(means) as evidence:
         evidence.broken |= lacking
@@ -116,12 +116,12 @@ def verify(
             obi.finish(advance)
             datasets.finish(advance)
         if sample is None:
-            findings += _proved(evidence, inventory)
+            findings += _check_tables(evidence, inventory)
     if sample is None:
         findings += _rebuilt(store, inventory, means)
     findings = _lasting(store, inventory, findings)
     if not newest_only:
-        findings += _listed(store, inventory, means, datasets)
+        findings += _check_datasets(store, inventory, means, datasets)
     whole = inventory.complete and not newest_only
     findings += [*obi.findings, *datasets.findings]
     findings += leftovers(store, inventory.names() if whole else None, means.clock())
@@ -140,7 +140,7 @@ def verify(
     )
 
 
-def drawn(keys: list[str], sample: Sample | None) -> list[str]:
+def draw_sample(keys: list[str], sample: Sample | None) -> list[str]:
     """Return the keys that the sample has, in order; all of them without one."""
     if sample is None:
         return keys
@@ -148,18 +148,20 @@ def drawn(keys: list[str], sample: Sample | None) -> list[str]:
     return sorted(random.Random(sample.seed).sample(keys, count))
 
 
-def _drawn(sample: Sample | None) -> Callable[[str], bool]:
-    return (lambda where: True) if sample is None else audit.drawn(sample.percent, sample.seed)
+def _sample_rule(sample: Sample | None) -> Callable[[str], bool]:
+    return (
+        (lambda where: True) if sample is None else audit.make_sample(sample.percent, sample.seed)
+    )
 
 
 @contextmanager
-def _evidence(means: Means) -> Iterator[Evidence]:
+def _evidence(means: VerifyRuntime) -> Iterator[DataFileIndex]:
     with _database(means) as (connection, scratch):
-        yield Evidence(connection, scratch)
+        yield DataFileIndex(connection, scratch)
 
 
 @contextmanager
-def _database(means: Means) -> Iterator[tuple[engine.Connection, Path]]:
+def _database(means: VerifyRuntime) -> Iterator[tuple[engine.Connection, Path]]:
     with tempfile.TemporaryDirectory(prefix="sheaf-verify-") as scratch:
         connection = engine.connect(
             threads=means.threads, memory_megabytes=means.memory, scratch=Path(scratch)
@@ -170,11 +172,11 @@ def _database(means: Means) -> Iterator[tuple[engine.Connection, Path]]:
             connection.close()
 
 
-def _rebuilt(store: Writer, inventory: Inventory, means: Means) -> Iterator[Finding]:
+def _rebuilt(store: Writer, inventory: Inventory, means: VerifyRuntime) -> Iterator[Finding]:
     """Hold the obi store's tables in the newest sound snapshot against the logs of its runs."""
     number = max(inventory.sound(), default=None)
     try:
-        manifest = number and inventory.held(number).manifest
+        manifest = number and inventory.read_snapshot(number).manifest
         if not manifest or not manifest.run:
             return
         runs = history(store)
@@ -184,18 +186,20 @@ def _rebuilt(store: Writer, inventory: Inventory, means: Means) -> Iterator[Find
         yield Finding("obi-tables", layout.manifest_key(number or 0), str(error))
 
 
-def _listed(
-    store: Writer, inventory: Inventory, means: Means, datasets: Datasets
+def _check_datasets(
+    store: Writer, inventory: Inventory, means: VerifyRuntime, datasets: Datasets
 ) -> Iterator[Finding]:
     """Hold the files of datasets that the newest sound snapshot lists against what is there."""
     number = max(inventory.sound(), default=None)
     if number is None:
         return
     try:
-        paths = [str(store.local(file.key)) for file in inventory.held(number).files("files")]
+        paths = [
+            str(store.local(file.key)) for file in inventory.read_snapshot(number).files("files")
+        ]
         if paths:
             with _database(means) as (connection, _):
-                yield from datasets.listed(connection, paths)
+                yield from datasets.check_listed(connection, paths)
     except (DamagedStore, MissingObject):
         return  # told where the snapshot's own files are
 
@@ -211,12 +215,12 @@ def _sizes(store: Writer, files: Mapping[str, tuple[str, DataFile]]) -> Iterator
             yield Finding("file-size", key, problem)
 
 
-def _proved(evidence: Evidence, inventory: Inventory) -> Iterator[Finding]:
+def _check_tables(evidence: DataFileIndex, inventory: Inventory) -> Iterator[Finding]:
     """Check the tables of every snapshot against each other; what several have alike, once."""
     for number in inventory.sound():
         key = layout.manifest_key(number)
         try:
-            held = inventory.held(number)
+            held = inventory.read_snapshot(number)
         except MissingObject:
             yield Finding("manifest-missing", key, "it went while the store was read")
             continue
@@ -228,7 +232,7 @@ def _proved(evidence: Evidence, inventory: Inventory) -> Iterator[Finding]:
                 "unchecked", key, "its listings were not checked, as files of it are damaged"
             )
             continue
-        yield from Proof(evidence, held).findings()
+        yield from TableChecks(evidence, held).findings()
         yield from lookups.findings(evidence, held)
         yield from signpost.findings(evidence, held)
 

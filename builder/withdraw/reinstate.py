@@ -39,7 +39,7 @@ def restore(
     return Withdrawn(built, change.identifiers)
 
 
-def selected(
+def preview_selection(
     store: Writer,
     configuration: Configuration,
     outside: Surroundings,
@@ -88,7 +88,7 @@ class _Restoration:
                 keys=tuple(draft.written),
             )
 
-    def done(self) -> None:
+    def clean_up(self) -> None:
         """There is nothing to clear away."""
 
 
@@ -116,7 +116,7 @@ def tombstones(
     Of what is no longer in a tombstone only recovered metadata can tell.
     """
     lasting = replace(selection, url_prefix=None, digest=None, start=None, end=None)
-    condition, values = selection.described()
+    condition, values = selection.tombstone_condition()
     gather(connection, draft, lasting, "chosen", "deleted")
     with engine.reading("the last snapshot"):
         connection.execute(

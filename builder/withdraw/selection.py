@@ -47,24 +47,24 @@ class Selection:
             values["set"] = self.set
         return " AND ".join(terms) or "true", values
 
-    def described(self) -> tuple[str, dict[str, Any]]:
+    def tombstone_condition(self) -> tuple[str, dict[str, Any]]:
         """Return the condition, in SQL, of what a tombstone no longer has, and its values."""
         found = {
             f"starts_with({_URL}, $url_prefix)": ("url_prefix", self.url_prefix),
             "content_digest = $digest": ("digest", self.digest),
-            _compared("start", ">="): ("start", self.start and self.start.rstrip("Z")),
-            _compared("end", "<="): ("end", self.end and self.end.rstrip("Z")),
+            _compare_date("start", ">="): ("start", self.start and self.start.rstrip("Z")),
+            _compare_date("end", "<="): ("end", self.end and self.end.rstrip("Z")),
         }
         given = {term: pair for term, pair in found.items() if pair[1] is not None}
         return " AND ".join(given) or "true", dict(given.values())
 
     def condition(self) -> tuple[str, dict[str, Any]]:
         """Return the whole condition, in SQL, and its values."""
-        (lasting, some), (described, more) = self.lasting(), self.described()
+        (lasting, some), (described, more) = self.lasting(), self.tombstone_condition()
         return f"({lasting}) AND ({described})", {**some, **more}
 
 
-def _compared(name: str, how: str) -> str:
+def _compare_date(name: str, how: str) -> str:
     """Return SQL that compares a capture's date with a value, as far as the less exact one says."""
     date = "rtrim(fetch_date, 'Z')"  # which is greater than all that more exact dates go on with
     return f"left({date}, length(${name})) {how} left(${name}, length({date}))"

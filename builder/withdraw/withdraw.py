@@ -64,7 +64,7 @@ def withdraw(
     return Withdrawn(built, change.identifiers, retired, change.standing)
 
 
-def selected(
+def preview_selection(
     store: Writer,
     configuration: Configuration,
     outside: Surroundings,
@@ -130,7 +130,7 @@ class _Withdrawal:
                 keys=tuple(draft.written),
             )
 
-    def done(self) -> None:
+    def clean_up(self) -> None:
         """There is nothing to clear away."""
 
 

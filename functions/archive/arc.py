@@ -10,9 +10,9 @@ import re
 from contextlib import suppress
 from datetime import datetime
 
-from functions.archive.record import Flaw, Record, shown
+from functions.archive.record import Flaw, RecordHeader, show
 from functions.archive.start import ARC_LINE, ARC_LINE_LOOSE, HEAD
-from functions.archive.stream import Tape
+from functions.archive.stream import RecordStream
 
 ANNOUNCEMENT = 1 << 12
 """Bytes of a filedesc record's block in which the version is looked for."""
@@ -26,7 +26,7 @@ _ADDRESS = re.compile(rb"\d{1,3}(?:\.\d{1,3}){3}")
 _TYPE = re.compile(rb"[a-z]+/[^ ]+", re.IGNORECASE)
 
 
-def read_header(tape: Tape, version: int) -> tuple[Record | None, list[Flaw]]:
+def read_header(tape: RecordStream, version: int) -> tuple[RecordHeader | None, list[Flaw]]:
     """Return the record whose header line begins here, and what is wrong with it.
 
     `version` is what the file announced. There is no record where the line cannot be read.
@@ -48,26 +48,26 @@ def read_header(tape: Tape, version: int) -> tuple[Record | None, list[Flaw]]:
     elif loose:
         url, _, date, mime, declared = loose.groups()
     else:
-        return None, [("header-invalid", None, shown(line), "left out")]
+        return None, [("header-invalid", None, show(line), "left out")]
     flaws: list[Flaw] = []
     odd = not _is_date(date) or (match and _takes_type(url, match[4]))
-    if odd and (transposed := _transposed(line)):
+    if odd and (transposed := _parse_transposed(line)):
         url, date, mime, declared = transposed
         status, location = None, b""
-        detail = shown(line.rstrip(b"\r\n"))
+        detail = show(line.rstrip(b"\r\n"))
         done = f"fields known by their form; dated {date.decode('ascii')}"
         flaws.append(("header-transposed", "Archive-date", detail, done))
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
         done = "left out; read on at the next record"
-        flaws.append(("length-invalid", "Archive-length", shown(declared), done))
-    record = Record(
+        flaws.append(("length-invalid", "Archive-length", show(declared), done))
+    record = RecordHeader(
         "response", url, date, length, mime.strip(), is_arc=True, status=status, location=location
     )
     return record, flaws
 
 
-def _transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
+def _parse_transposed(line: bytes) -> tuple[bytes, bytes, bytes, bytes] | None:
     """Return URL, date, media type and length of a line with its fields in another order.
 
     None unless exactly one field is a date of 14 digits. The length is empty where it cannot be

@@ -37,26 +37,26 @@ _UNDECODED = {
 Pieces = Iterator[bytes]
 
 
-class Undecodable(ValueError):
+class ContentCodingError(ValueError):
     """A coding that cannot be undone, or that breaks; the text says which and why."""
 
 
-def decoded(pieces: Pieces, codings: Sequence[str], *, chunked: bool) -> Pieces:
+def decode_codings(pieces: Pieces, codings: Sequence[str], *, chunked: bool) -> Pieces:
     """Undo `codings`, the last first, and before them the chunked one.
 
     A payload that ends too early gives what there is of it. Raises Undecodable: at once for what
     is not known here, and with the piece where it breaks.
     """
     if len(codings) > _CODINGS:
-        raise Undecodable(f"{len(codings)} codings")
+        raise ContentCodingError(f"{len(codings)} codings")
     makers = []
     for coding in reversed(codings):
         if coding in _UNDECODED:
-            raise Undecodable(f"{coding} is not decoded: {_UNDECODED[coding]}")
+            raise ContentCodingError(f"{coding} is not decoded: {_UNDECODED[coding]}")
         if coding in _MAKERS:
             makers.append(_MAKERS[coding](coding))
     if chunked:
-        pieces = _dechunked(pieces)
+        pieces = _dechunk(pieces)
     for maker in makers:
         pieces = maker(pieces)
     return pieces
@@ -78,7 +78,7 @@ def borne(start: bytes, codings: Sequence[str], *, chunked: bool) -> tuple[list[
     return found, chunked
 
 
-def _dechunked(pieces: Pieces) -> Pieces:
+def _dechunk(pieces: Pieces) -> Pieces:
     decoder = Chunked()
     for piece in pieces:
         if found := decoder.feed(piece):
@@ -89,10 +89,10 @@ def _dechunked(pieces: Pieces) -> Pieces:
 
 def _gzip(coding: str) -> Callable[[Pieces], Pieces]:
     def undo(pieces: Pieces) -> Pieces:
-        start, pieces = _begun(pieces, len(_GZIP))
+        start, pieces = _peek(pieces, len(_GZIP))
         if not start.startswith(_GZIP):
             return pieces
-        return _inflated(pieces, 31, coding)
+        return _inflate(pieces, 31, coding)
 
     return undo
 
@@ -100,10 +100,10 @@ def _gzip(coding: str) -> Callable[[Pieces], Pieces]:
 def _deflate(coding: str) -> Callable[[Pieces], Pieces]:
     def undo(pieces: Pieces) -> Pieces:
         # RFC 9110 means zlib's format (RFC 1950); servers also send bare deflate (RFC 1951).
-        start, pieces = _begun(pieces, _STEP)
+        start, pieces = _peek(pieces, _STEP)
         for bits in (15, -15):
             if _inflates(start, bits):
-                return _inflated(pieces, bits, coding)
+                return _inflate(pieces, bits, coding)
         return pieces
 
     return undo
@@ -120,7 +120,7 @@ def _inflates(start: bytes, bits: int) -> bool:
     return bool(given) or inflater.eof
 
 
-def _inflated(pieces: Pieces, bits: int, coding: str) -> Pieces:
+def _inflate(pieces: Pieces, bits: int, coding: str) -> Pieces:
     inflater = zlib.decompressobj(bits)
     for piece in pieces:
         for at in range(0, len(piece), _STEP):
@@ -133,7 +133,7 @@ def _inflated(pieces: Pieces, bits: int, coding: str) -> Pieces:
                 try:
                     found = inflater.decompress(data, PIECE)
                 except zlib.error as error:
-                    raise Undecodable(f"{coding} that does not inflate: {error}") from error
+                    raise ContentCodingError(f"{coding} that does not inflate: {error}") from error
                 data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
                 while found:
                     yield found
@@ -145,10 +145,12 @@ def _brotli(coding: str) -> Callable[[Pieces], Pieces]:
     try:
         import brotli
     except ImportError as error:
-        raise Undecodable("br is not decoded here: the package brotli is not installed") from error
+        raise ContentCodingError(
+            "br is not decoded here: the package brotli is not installed"
+        ) from error
 
     def undo(pieces: Pieces) -> Pieces:
-        start, pieces = _begun(pieces, _STEP)
+        start, pieces = _peek(pieces, _STEP)
         if _MARKUP.match(start):  # nothing marks brotli, but no brotli of a page begins so
             try:
                 brotli.Decompressor().process(start, output_buffer_limit=1)
@@ -162,7 +164,7 @@ def _brotli(coding: str) -> Callable[[Pieces], Pieces]:
                 try:
                     found = bytes(decoder.process(data, output_buffer_limit=PIECE // 2))
                 except brotli.error as error:
-                    raise Undecodable("br that does not decode") from error
+                    raise ContentCodingError("br that does not decode") from error
                 data = b""
                 if found:
                     yield found
@@ -176,26 +178,26 @@ def _zstd(coding: str) -> Callable[[Pieces], Pieces]:
     try:
         from functions.archive import zstd
     except ImportError as error:
-        raise Undecodable(
+        raise ContentCodingError(
             "zstd is not decoded here: the package zstandard is not installed"
         ) from error
 
     def undo(pieces: Pieces) -> Pieces:
-        start, pieces = _begun(pieces, 4)
+        start, pieces = _peek(pieces, 4)
         if not _ZSTD.match(start):
             yield from pieces
             return
-        stream = zstd.Stream(_Stream(pieces), _WINDOW)  # type: ignore[arg-type]
+        stream = zstd.Stream(_DecodedStream(pieces), _WINDOW)  # type: ignore[arg-type]
         try:
             while found := stream.read(PIECE):
                 yield found
-        except zstd.Undecodable as error:
-            raise Undecodable(f"zstd that does not decode: {error}") from error
+        except zstd.ZstdError as error:
+            raise ContentCodingError(f"zstd that does not decode: {error}") from error
 
     return undo
 
 
-class _Stream:
+class _DecodedStream:
     """Pieces as a stream."""
 
     def __init__(self, pieces: Pieces) -> None:
@@ -209,7 +211,7 @@ class _Stream:
         return found
 
 
-def _begun(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
+def _peek(pieces: Pieces, size: int) -> tuple[bytes, Pieces]:
     """Return the first bytes, `size` or more where there are as many, and all the pieces."""
     start = b""
     for piece in pieces:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
 from functions.archive import arc, warc
-from functions.archive.gzip_members import Members
-from functions.archive.message import Message, read_message
-from functions.archive.record import DOCUMENTS, Block, Record
+from functions.archive.gzip_members import GzipMembers
+from functions.archive.message import HttpHead, read_message
+from functions.archive.record import DOCUMENTS, Block, RecordHeader
 from functions.archive.start import HEAD, begins_record
-from functions.archive.stream import Tape
+from functions.archive.stream import RecordStream
 
 ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")
 """What a zstd frame begins with, or one to be passed over (RFC 8878, 3.1)."""
@@ -42,8 +42,8 @@ class Document:
     `place` is where the payload begins in the file, None where it is packed.
     """
 
-    record: Record
-    message: Message | None
+    record: RecordHeader
+    message: HttpHead | None
     head: bytes
     fields: tuple[tuple[str, str], ...]
     place: int | None
@@ -70,7 +70,7 @@ def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda
     `dictionary` gives the first bytes of a zstd file, where its frames may need what these hold.
     Raises NoDocument, Unread, and what it raises.
     """
-    tape, packed = opened(stream, dictionary)
+    tape, packed = open_record(stream, dictionary)
     if tape.peek(5).upper() == b"WARC/":
         record, _ = warc.read_header(tape)
     else:
@@ -91,7 +91,9 @@ def read(stream: BinaryIO, offset: int, dictionary: Callable[[], bytes] = lambda
     return Document(record, message, head, _fields(head), place, block, first)
 
 
-def opened(stream: BinaryIO, dictionary: Callable[[], bytes] = lambda: b"") -> tuple[Tape, bool]:
+def open_record(
+    stream: BinaryIO, dictionary: Callable[[], bytes] = lambda: b""
+) -> tuple[RecordStream, bool]:
     """Return a tape that is at the record which a stream begins with, and whether it is packed.
 
     Raises NoDocument, Unread, and what `dictionary` raises (see `read`).
@@ -110,7 +112,7 @@ class _Noted(Block):
 
     __slots__ = ("noting", "taken")
 
-    def __init__(self, tape: Tape, length: int) -> None:
+    def __init__(self, tape: RecordStream, length: int) -> None:
         super().__init__(tape, length)
         self.taken = b""
         self.noting = True
@@ -140,16 +142,18 @@ class _Behind(io.RawIOBase):
         return piece or self._stream.read(size)
 
 
-def _tape(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes]) -> Tape:
+def _tape(head: bytes, stream: BinaryIO, dictionary: Callable[[], bytes]) -> RecordStream:
     if head.startswith(_GZIP):
-        return Members(b"", stream)
+        return GzipMembers(b"", stream)
     if not ZSTD.match(head):
-        return Tape(b"", stream)
+        return RecordStream(b"", stream)
     try:
-        from functions.archive.zstd_frames import Frames
+        from functions.archive.zstd_frames import ZstdFrames
     except ImportError as error:
         raise Unread("zstd is not read here: the package zstandard is not installed") from error
-    return Frames(dictionary(), stream, 1)  # behind the file's first bytes, which are not its own
+    return ZstdFrames(
+        dictionary(), stream, 1
+    )  # behind the file's first bytes, which are not its own
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:

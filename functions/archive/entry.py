@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, cast
 
 from functions.archive.salvage import salvage
-from functions.archive.zip import ARCHIVES, DAMAGE, DEFLATED, STORED, Entry
+from functions.archive.zip import ARCHIVES, DAMAGE, DEFLATED, STORED, ZipEntry
 from functions.archive.zipscan import LOCAL, SIGNATURE, Scan
 
 _STEP = 1 << 16
@@ -25,14 +25,14 @@ _LONGEST = 24  # bytes of a data descriptor
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ZipListing:
     """The files of a zip in the order of their places, and what is wrong with its directory."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ZipEntry, ...]
     wrong: str = ""
 
 
-def read_entries(stream: BinaryIO, size: int) -> Listing:
+def read_entries(stream: BinaryIO, size: int) -> ZipListing:
     """Return the files in a zip of `size` bytes, damaged or not; the stream has to seek.
 
     What the directory tells is held against the local headers. Where they disagree, all local
@@ -43,9 +43,9 @@ def read_entries(stream: BinaryIO, size: int) -> Listing:
             infos = sorted(archive.infolist(), key=lambda info: info.header_offset)
             ends = [*(info.header_offset for info in infos[1:]), archive.start_dir]
     except DAMAGE as error:
-        return Listing(tuple(Scan(stream, size).entries()), str(error) or "no directory")
+        return ZipListing(tuple(Scan(stream, size).entries()), str(error) or "no directory")
     if any(not 0 <= place < size for place in [*(info.header_offset for info in infos), *ends]):
-        return Listing(tuple(Scan(stream, size).entries()), _DISAGREES)
+        return ZipListing(tuple(Scan(stream, size).entries()), _DISAGREES)
     some = list(zip(infos, ends, strict=True))
     if len(some) > _CHECKED:
         some = [(info, end) for info, end in some if info.filename.startswith(ARCHIVES)]
@@ -57,14 +57,14 @@ def read_entries(stream: BinaryIO, size: int) -> Listing:
         found = {one.header: one for one in _unite(listed, scanned) if 0 <= one.header < size}
         entries = [found[place] for place in sorted(found)]
         agree = agree and list(map(_place, entries)) == list(map(_place, listed))
-    return Listing(tuple(entries), "" if agree else _DISAGREES)
+    return ZipListing(tuple(entries), "" if agree else _DISAGREES)
 
 
-def _place(entry: Entry) -> tuple[object, ...]:
+def _place(entry: ZipEntry) -> tuple[object, ...]:
     return entry.name, entry.start, entry.packed, entry.method, entry.encrypted
 
 
-def _unite(listed: list[Entry], scanned: Mapping[int, Entry]) -> Iterator[Entry]:
+def _unite(listed: list[ZipEntry], scanned: Mapping[int, ZipEntry]) -> Iterator[ZipEntry]:
     """Yield what only a scan found, and then what the directory and the scan come to."""
     places = {one.header for one in listed if one.sure}
     named = {one.name: one for one in scanned.values() if one.header not in places}
@@ -76,7 +76,7 @@ def _unite(listed: list[Entry], scanned: Mapping[int, Entry]) -> Iterator[Entry]
         yield one if one.sure else _settle(one, other)
 
 
-def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[Entry, bool]:
+def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[ZipEntry, bool]:
     """Return a file that the directory names, and whether its local header agrees.
 
     It is sure if its bytes end at `following` besides, where the next file begins or the directory.
@@ -90,7 +90,7 @@ def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[En
     same = signature == SIGNATURE and head[LOCAL.size :] == name and names == len(name)
     before = following - info.compress_size
     if (info.flag_bits | flags) & 8:
-        before -= _described(stream, info, following)
+        before -= _descriptor_size(stream, info, following)
     sure = same and start == before
     if (
         not sure
@@ -98,7 +98,7 @@ def _locate(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> tuple[En
         and (names != len(name) or _opens_archive(stream, before) > _opens_archive(stream, start))
     ):
         start = before
-    entry = Entry(
+    entry = ZipEntry(
         name=info.filename,
         header=info.header_offset,
         start=start,
@@ -116,7 +116,7 @@ def _opens_archive(stream: BinaryIO, place: int) -> bool:
     return stream.read(8).startswith(_ARCHIVES)
 
 
-def _described(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> int:
+def _descriptor_size(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> int:
     """Return how many bytes the data descriptor has that ends there; 0 if there is none."""
     stream.seek(max(following - _LONGEST, 0))
     before = stream.read(min(_LONGEST, max(following, 0)))
@@ -125,11 +125,11 @@ def _described(stream: BinaryIO, info: zipfile.ZipInfo, following: int) -> int:
         if len(before) >= size:
             told = struct.unpack(form, before[-size:])
             if told == (info.CRC, info.compress_size):
-                return size if size in (16, 24) else _signed(before, size)
+                return size if size in (16, 24) else _with_signature(before, size)
     return 0
 
 
-def _signed(before: bytes, size: int) -> int:
+def _with_signature(before: bytes, size: int) -> int:
     """Return the size with the signature that a descriptor may have before it."""
     return size + 4 if before[-size - 4 : -size] == b"PK\x07\x08" else size
 
@@ -141,7 +141,7 @@ def _method(info: zipfile.ZipInfo, local: int) -> int:
     return likely if likely in known else (known or [info.compress_type])[0]
 
 
-def _settle(listed: Entry, scanned: Entry | None) -> Entry:
+def _settle(listed: ZipEntry, scanned: ZipEntry | None) -> ZipEntry:
     """Return what the directory and a local header at the same place come to."""
     if scanned is None or not scanned.sure:
         return listed
@@ -149,10 +149,10 @@ def _settle(listed: Entry, scanned: Entry | None) -> Entry:
     return replace(scanned, name=known.name, crc=scanned.crc if known is scanned else listed.crc)
 
 
-class Unpacked:
+class UnpackedEntry:
     """The bytes of a file in a zip, as far as they can be had, and what is wrong with them."""
 
-    def __init__(self, pieces: Iterator[bytes], entry: Entry) -> None:
+    def __init__(self, pieces: Iterator[bytes], entry: ZipEntry) -> None:
         """Take the file's bytes as stored."""
         self.damage = ""
         self._entry = entry
@@ -161,7 +161,7 @@ class Unpacked:
     def pieces(self) -> Iterator[bytes]:
         """Yield the bytes, once; then `damage` tells whether they are as they were packed."""
         crc = 0
-        for piece in self._stored() if self._entry.method == STORED else self._inflated():
+        for piece in self._read_stored() if self._entry.method == STORED else self._inflate():
             crc = zlib.crc32(piece, crc)
             yield piece
         if not self.damage and self._entry.crc not in (None, crc):
@@ -169,7 +169,7 @@ class Unpacked:
         if not self.damage and self._entry.crc is None and not self._entry.sure:
             self.damage = "its end is not known"
 
-    def _stored(self) -> Iterator[bytes]:
+    def _read_stored(self) -> Iterator[bytes]:
         size = 0
         for piece in self._pieces:
             size += len(piece)
@@ -177,7 +177,7 @@ class Unpacked:
         if size < self._entry.packed:
             self.damage = "the zip file ends too early"
 
-    def _inflated(self) -> Iterator[bytes]:
+    def _inflate(self) -> Iterator[bytes]:
         inflater = zlib.decompressobj(_RAW)
         for piece in self._pieces:
             while piece and not inflater.eof:

@@ -16,7 +16,7 @@ from functions.archive.inflate import GZIP, ODD_FLAGS, Broken, Inflater
 from functions.archive.salvage import OUTPUT, opens_record, salvage
 from functions.archive.section import CHECKSUM, COMPRESSION, CUT, Section
 from functions.archive.start import begins_record
-from functions.archive.stream import PIECE, Tape
+from functions.archive.stream import PIECE, RecordStream
 
 _MAGIC = b"\x1f\x8b\x08"
 _FEED = 1 << 15  # compressed bytes given to zlib at once: it copies those of the next member
@@ -28,7 +28,7 @@ _CHECKS = ("incorrect data check", "incorrect length check")  # zlib's words for
 _NEAR = 1 << 12  # compressed bytes that show what a member begins with
 
 
-class Members(Tape):
+class GzipMembers(RecordStream):
     """A gzip file; offsets and lengths are those of the members, in raw bytes."""
 
     checked = True
@@ -114,7 +114,7 @@ class Members(Tape):
         section = self._section
         section.close(len(self._buffer) - self._at)
         garbage = self.settle()
-        if offset is None or (not self.ended() and self.member() == section.last_member):
+        if offset is None or (not self.at_end() and self.member() == section.last_member):
             return None, garbage
         end = self._end if section.last_end is None else section.last_end
         return end - offset, garbage

@@ -7,7 +7,7 @@ all of it is payload.
 import re
 from dataclasses import dataclass, field
 
-from functions.archive.record import Block, Flaw, Held
+from functions.archive.record import Block, BufferedBlock, Flaw
 from functions.archive.warc import named_fields, plain_head
 
 _LIMIT = 1 << 20  # bytes of a head: nobody sends more, and a block without an end is not its own
@@ -22,7 +22,7 @@ _CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
 
 
 @dataclass(slots=True)
-class Message:
+class HttpHead:
     """An HTTP response's status, None where it says none, and its fields by lower-case name.
 
     Fields that are not in warc.READ may be absent.
@@ -48,16 +48,16 @@ class Message:
         return self.tokens(b"content-encoding") + moved
 
 
-def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
+def read_message(block: Block) -> tuple[HttpHead | None, bytes, list[Flaw]]:
     """Return the head that `block` begins with, the first bytes behind it, and what is wrong.
 
     There is no head where the block's first line is no status line.
     """
     # Of a block in memory the payload is not to be copied twice.
-    if isinstance(block, Held):
+    if isinstance(block, BufferedBlock):
         data = block.take_through(b"\r\n\r\n", _LIMIT)
     else:
-        data = _gathered(block)
+        data = _gather_head(block)
     match = _STATUS.match(data)
     if not match:
         return None, data, []
@@ -65,19 +65,19 @@ def read_message(block: Block) -> tuple[Message | None, bytes, list[Flaw]]:
     status = int(code) if code else None
     end, fields = plain_head(data, _LIMIT)
     if _is_alone(data):
-        return Message(status), data[data.find(b"\n") + 1 :], []
+        return HttpHead(status), data[data.find(b"\n") + 1 :], []
     if fields is not None:
-        return Message(status, fields), data[end + 4 :], []
+        return HttpHead(status, fields), data[end + 4 :], []
     match = _END.search(data, 0, _LIMIT)
     if match:
-        return Message(status, named_fields(data[: match.end()])), data[match.end() :], []
+        return HttpHead(status, named_fields(data[: match.end()])), data[match.end() :], []
     if len(data) < _LIMIT:
-        return Message(status, named_fields(data)), b"", []
+        return HttpHead(status, named_fields(data)), b"", []
     flaw: Flaw = ("http-head-invalid", None, f"no end in {_LIMIT} bytes", "taken as payload")
-    return Message(status), data, [flaw]
+    return HttpHead(status), data, [flaw]
 
 
-def _gathered(block: Block) -> bytes:
+def _gather_head(block: Block) -> bytes:
     """Return what tells of the head, if one begins the block: pieces may end anywhere within it."""
     data = block.take()
     sought = 0

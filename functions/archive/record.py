@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from functions.archive.stream import PIECE, Tape
+from functions.archive.stream import PIECE, RecordStream
 
 Flaw = tuple[str, str | None, str, str]
 """What is wrong with a record: code, field, detail, what was done."""
@@ -29,7 +29,7 @@ _NO_DOCUMENT_TYPES: dict[bytes, str] = {
 
 
 @dataclass(slots=True)
-class Record:
+class RecordHeader:
     """A record's header. Texts are bytes as stored; the length counts bytes of the block."""
 
     type: str
@@ -51,7 +51,7 @@ class Block:
 
     __slots__ = ("_left", "_tape", "length")
 
-    def __init__(self, tape: Tape, length: int) -> None:
+    def __init__(self, tape: RecordStream, length: int) -> None:
         self._tape = tape
         self._left = length
         self.length = length
@@ -75,7 +75,7 @@ class Block:
         return self._left
 
 
-class Held(Block):
+class BufferedBlock(Block):
     """A block that is in memory as a whole."""
 
     __slots__ = ("_at", "_data")
@@ -105,7 +105,7 @@ class Held(Block):
         self._left = 0
 
 
-def left_out(record: Record) -> str | None:
+def left_out(record: RecordHeader) -> str | None:
     """Return why the record is no document, by its type and URL; None if it is one."""
     if record.type not in DOCUMENTS:
         return record.type
@@ -125,7 +125,7 @@ def left_out_by_type(media_type: bytes) -> str | None:
     return _NO_DOCUMENT_TYPES.get(media_type.partition(b";")[0].strip().lower())
 
 
-def shown(data: bytes, limit: int = 120) -> str:
+def show(data: bytes, limit: int = 120) -> str:
     """Return bytes from an archive as a fault's detail: printable ASCII, the rest escaped."""
     text = data[:limit].decode("latin-1").encode("unicode_escape").decode("ascii")
     return text + ("..." if len(data) > limit else "")

@@ -18,7 +18,7 @@ _MOST_AGAIN = 8  # how often all bytes may be gone back over: lengths may be mad
 _NEWLINES = re.compile(rb"[\r\n]*")
 
 
-class Tape:
+class RecordStream:
     """An uncompressed file: one section, in which every record has an offset."""
 
     shared = "gzip-not-per-record"
@@ -50,7 +50,7 @@ class Tape:
 
     def find_record(self) -> None:
         """Go from the tape's start to the first record that begins there or behind it."""
-        if not self.ended():
+        if not self.at_end():
             self._seek_start()
 
     def next_section(self) -> bool:
@@ -101,7 +101,7 @@ class Tape:
         end = self.place()
         self.swallowed = 0
         self.skip_newlines()
-        if offset is not None and (short or not (self.ended() or self._at_line())):
+        if offset is not None and (short or not (self.at_end() or self._at_line())):
             length = self._go_back(offset)
             if length is not None:
                 self.swallowed = end - offset - length
@@ -111,11 +111,11 @@ class Tape:
     def settle(self) -> int:
         """Go to the next record's start, or the section's end; return the garbage skipped."""
         self.skip_newlines()
-        if self.ended() or self._at_record():
+        if self.at_end() or self._at_record():
             return 0
         return self._seek_start()
 
-    def ended(self) -> bool:
+    def at_end(self) -> bool:
         """Tell whether the section has no more bytes."""
         return self._at >= len(self._buffer) and not self._more()
 
@@ -136,7 +136,7 @@ class Tape:
     def skip(self, size: int) -> int:
         """Go on by up to `size` bytes; return by how many."""
         left = size
-        while left > 0 and not self.ended():
+        while left > 0 and not self.at_end():
             step = min(left, len(self._buffer) - self._at)
             self._at += step
             left -= step
@@ -144,7 +144,7 @@ class Tape:
 
     def skip_newlines(self) -> None:
         """Go on to the next byte that is neither CR nor LF."""
-        while not self.ended():
+        while not self.at_end():
             match = _NEWLINES.match(self._buffer, self._at)
             self._at = match.end() if match else self._at
             if self._at < len(self._buffer):

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from functions.archive.record import DOCUMENTS, Flaw, Held, Record, shown
+from functions.archive.record import DOCUMENTS, BufferedBlock, Flaw, RecordHeader, show
 from functions.archive.start import START
-from functions.archive.stream import Tape
+from functions.archive.stream import RecordStream
 
 _HEADER_END = re.compile(rb"\n\r?\n")
 _HEADER_LIMIT = 1 << 20  # bytes; archives of today put whole JSON documents into their headers
@@ -51,7 +51,7 @@ _names: dict[bytes, bytes] = {}
 _kinds = {kind.encode(): kind for kind in _TYPES}
 
 
-def read_header(tape: Tape) -> tuple[Record | None, list[Flaw]]:
+def read_header(tape: RecordStream) -> tuple[RecordHeader | None, list[Flaw]]:
     """Return the record whose header begins here, and what is wrong with it.
 
     There is no record where the header has no end, or is longer than is read.
@@ -87,7 +87,7 @@ def passed_over(fields: Mapping[bytes, bytes], data: bytes, end: int) -> str | N
 
 def read_whole(
     fields: Mapping[bytes, bytes], data: bytes, end: int
-) -> tuple[Record, list[Flaw], Held] | None:
+) -> tuple[RecordHeader, list[Flaw], BufferedBlock] | None:
     """Return the one record that `data` is, what is wrong with it, and its block.
 
     `fields` are those of its header, which ends at `end`, before the empty line. None where
@@ -101,21 +101,21 @@ def read_whole(
     regular = len(data) == behind + 4 and data.endswith(_EMPTY_LINE)
     if not regular and (behind > len(data) or data[behind:].strip(b"\r\n")):
         return None
-    return record, flaws, Held(data, at, record.length)
+    return record, flaws, BufferedBlock(data, at, record.length)
 
 
-def _record(fields: Mapping[bytes, bytes]) -> tuple[Record, list[Flaw]]:
+def _record(fields: Mapping[bytes, bytes]) -> tuple[RecordHeader, list[Flaw]]:
     flaws: list[Flaw] = []
     said = fields.get(b"warc-type", b"")
     kind = _kinds.get(said) or said.decode("latin-1").lower()
     if kind not in _TYPES:
-        flaws.append(("unknown-type", "WARC-Type", shown(kind.encode("latin-1")), "left out"))
+        flaws.append(("unknown-type", "WARC-Type", show(kind.encode("latin-1")), "left out"))
         kind = "unknown-type"
     declared = fields.get(b"content-length", b"")
     length = int(declared) if _LENGTH.fullmatch(declared) else None
     if length is None:
         done = "left out; read on at the next record"
-        flaws.append(("length-invalid", "Content-Length", shown(declared), done))
+        flaws.append(("length-invalid", "Content-Length", show(declared), done))
     url = fields.get(b"warc-target-uri", b"")
     # wget wrote the URI as ISO 28500:2009's grammar had it.
     if url[:1] == b"<" and url[-1:] == b">":
@@ -125,10 +125,10 @@ def _record(fields: Mapping[bytes, bytes]) -> tuple[Record, list[Flaw]]:
     if kind == "continuation":
         flaws.append(("segmented-record", "WARC-Type", "continuation", "left out"))
     elif b"warc-segment-number" in fields:
-        detail = shown(fields[b"warc-segment-number"])
+        detail = show(fields[b"warc-segment-number"])
         flaws.append(("segmented-record", "WARC-Segment-Number", detail, "taken as truncated"))
     date, mime = fields.get(b"warc-date", b""), fields.get(b"content-type", b"")
-    return Record(kind, url, date, length, mime, fields), flaws
+    return RecordHeader(kind, url, date, length, mime, fields), flaws
 
 
 def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes, bytes] | None]:
@@ -153,7 +153,7 @@ def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes
         if key is None:
             if line[:1].isspace():
                 return end, None
-            key = _learned(name) if colon else b""
+            key = _learn_name(name) if colon else b""
             if not key and (match := _FIELD.match(line)) and match[1].lower() in READ:
                 key, value = match[1].lower(), match[2]
         if key and key not in fields:
@@ -161,7 +161,7 @@ def plain_head(data: bytes, limit: int = _HEADER_LIMIT) -> tuple[int, dict[bytes
     return end, fields
 
 
-def _learned(name: bytes) -> bytes:
+def _learn_name(name: bytes) -> bytes:
     """Return and keep the lower-case name that a field's written `name` means, if it is read."""
     match = _NAME.match(name) if len(name) <= _LONGEST_NAME else None
     if not match:

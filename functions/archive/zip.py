@@ -16,7 +16,7 @@ ARCHIVES = "archive/"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZipEntry:
     """A file in a zip: where its local header lies, where its bytes do, and how many are packed."""
 
     name: str

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from functions.archive.zip import Entry
+from functions.archive.zip import ZipEntry
 
 SIGNATURE = b"PK\x03\x04"
 LOCAL = struct.Struct("<4s2xHH4xIIIHH")
@@ -38,7 +38,7 @@ class Scan:
         self._size = size
         self._left = _AGAIN * size + _STEP  # bytes that may yet be looked through
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[ZipEntry]:
         """Yield the files in the order of their places."""
         place: int | None = 0
         for _ in range(_MOST):
@@ -49,7 +49,7 @@ class Scan:
             if entry is not None:
                 yield entry
 
-    def _entry(self, place: int) -> tuple[Entry | None, int]:
+    def _entry(self, place: int) -> tuple[ZipEntry | None, int]:
         """Return the file whose header lies at `place`, and where the next one may lie."""
         head = self._read(place, LOCAL.size)
         if len(head) < LOCAL.size:
@@ -72,7 +72,7 @@ class Scan:
             crc = told if untold else crc
         known = None if untold and not sure else crc
         encrypted = bool(flags & 1)
-        entry = Entry(text, place, start, max(end - start, 0), method, known, encrypted, sure)
+        entry = ZipEntry(text, place, start, max(end - start, 0), method, known, encrypted, sure)
         return entry, max(after, place + LOCAL.size)
 
     def _ends(self, end: int) -> bool:

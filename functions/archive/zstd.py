@@ -29,7 +29,7 @@ DICTIONARY_FRAME = b"\x5d\x2a\x4d\x18"
 _DICTIONARY_MAGIC = b"\x37\xa4\x30\xec"
 
 
-class Undecodable(ValueError):
+class ZstdError(ValueError):
     """What is wrong with a frame, in the words of the library where these are its own."""
 
 
@@ -48,7 +48,7 @@ def header(data: bytes) -> Header:
         said = zstandard.get_frame_parameters(data)
         return Header(zstandard.frame_header_size(data), said.dict_id, said.has_checksum)
     except zstandard.ZstdError as error:
-        raise _told(error) from error
+        raise _wrap_error(error) from error
 
 
 def block(data: bytes, at: int) -> tuple[int, bool]:
@@ -59,7 +59,7 @@ def block(data: bytes, at: int) -> tuple[int, bool]:
     word = int.from_bytes(data[at : at + 3], "little")
     kind, size = word >> 1 & 3, word >> 3
     if kind == 3 or size > BLOCK:
-        raise Undecodable("no block where one should begin")
+        raise ZstdError("no block where one should begin")
     return 3 + (1 if kind == 1 else size), bool(word & 1)
 
 
@@ -76,7 +76,7 @@ class Frame:
         try:
             return self._decoder.decompress(data)
         except zstandard.ZstdError as error:
-            raise _told(error) from error
+            raise _wrap_error(error) from error
 
 
 class Decoder:
@@ -93,7 +93,7 @@ class Decoder:
             self._made = zstandard.ZstdDecompressor(given, window)
             self._made.decompressobj()
         except zstandard.ZstdError as error:
-            raise _told(error) from error
+            raise _wrap_error(error) from error
 
     def frame(self) -> Frame:
         """Begin a frame; one that was begun before is given up."""
@@ -105,7 +105,7 @@ def skippable(data: bytes, at: int) -> int:
     return 8 + int.from_bytes(data[at + 4 : at + 8], "little")
 
 
-def needed(start: bytes) -> int:
+def bytes_needed(start: bytes) -> int:
     """Return how many of a file's first bytes hold its dictionary, if any, and one block."""
     if start.startswith(DICTIONARY_FRAME) and skippable(start, 0) <= DICTIONARY + 8:
         return skippable(start, 0) + NEAR
@@ -122,13 +122,13 @@ def dictionary_of(start: bytes) -> bytes:
     size = skippable(start, 0)
     data = start[8:size]
     if size > DICTIONARY + 8 or size > len(start):
-        raise Undecodable(f"it would have {size - 8} bytes")
+        raise ZstdError(f"it would have {size - 8} bytes")
     if data.startswith(MAGIC):
         data, wrong = expand(data, DICTIONARY + 1, Decoder(window=DICTIONARY))
         if wrong or len(data) > DICTIONARY:
-            raise Undecodable(wrong or f"it has more than {DICTIONARY} bytes")
+            raise ZstdError(wrong or f"it has more than {DICTIONARY} bytes")
     if not data.startswith(_DICTIONARY_MAGIC):
-        raise Undecodable("its frame holds something else")
+        raise ZstdError("its frame holds something else")
     return data
 
 
@@ -146,7 +146,7 @@ def expand(data: bytes, limit: int, decoder: Decoder) -> tuple[bytes, str | None
                 continue
             said = header(data[at : at + HEADER])
             if said.dictionary and said.dictionary != decoder.dictionary:
-                raise Undecodable(f"needs dictionary {said.dictionary}")
+                raise ZstdError(f"needs dictionary {said.dictionary}")
             frame = decoder.frame()
             lead, last = said.size, False
             while at < len(data) and size < limit and not last:
@@ -157,13 +157,13 @@ def expand(data: bytes, limit: int, decoder: Decoder) -> tuple[bytes, str | None
             if last and said.checksum:
                 frame.feed(data[at : at + CHECKSUM])
                 at += CHECKSUM
-    except Undecodable as error:
+    except ZstdError as error:
         return b"".join(pieces)[:limit], str(error)
     return b"".join(pieces)[:limit], None
 
 
-def _told(error: zstandard.ZstdError) -> Undecodable:
-    return Undecodable(str(error).rpartition("error: ")[2])
+def _wrap_error(error: zstandard.ZstdError) -> ZstdError:
+    return ZstdError(str(error).rpartition("error: ")[2])
 
 
 class Stream:
@@ -179,4 +179,4 @@ class Stream:
         try:
             return self._reader.read(size)
         except zstandard.ZstdError as error:
-            raise _told(error) from error
+            raise _wrap_error(error) from error

@@ -11,11 +11,11 @@ start.
 from typing import BinaryIO
 
 from functions.archive import zstd
-from functions.archive.gzip_members import Members
+from functions.archive.gzip_members import GzipMembers
 from functions.archive.section import CHECKSUM, COMPRESSION, CUT
 from functions.archive.start import HEAD, begins_record
 from functions.archive.stream import PIECE
-from functions.archive.zstd import Undecodable
+from functions.archive.zstd import ZstdError
 
 _READ = PIECE * 4
 _CHECK = "doesn't match checksum"  # the library's words for a frame's end
@@ -23,7 +23,7 @@ _KEPT = 1 << 18  # raw bytes behind, for a search to begin where a broken frame 
 _SKIPPABLE = 1 << 23  # bytes of a skippable frame; a greater length is taken for damage
 
 
-class Frames(Members):
+class ZstdFrames(GzipMembers):
     """A zstd file; its frames are what members are to a gzip file, found and decoded otherwise."""
 
     shared = "zstd-not-per-record"
@@ -38,7 +38,7 @@ class Frames(Members):
         self._without = ""  # why there is no dictionary
         try:
             self._decoder = zstd.Decoder(zstd.dictionary_of(head))
-        except Undecodable as error:
+        except ZstdError as error:
             self._decoder, self._without = zstd.Decoder(), str(error)
         self._wanting: list[int] = []  # first frame that wants another dictionary, which, how many
         self._lead = 0  # bytes of the frame's header, until its first block was decoded
@@ -59,7 +59,7 @@ class Frames(Members):
                 self._find_member(place)
                 detail = f"{self._raw_base + self._raw_at - place} bytes"
                 self.faults.append((place, "zstd-garbage", detail, "left out"))
-            elif not self._skipped():
+            elif not self._skip():
                 self._leave("zstd-corrupt", "a skippable frame that leads to no other")
         self._tell_wanting()
         return False
@@ -67,7 +67,7 @@ class Frames(Members):
     def _begin(self, place: int) -> None:
         try:
             said = zstd.header(self._raw[self._raw_at : self._raw_at + zstd.HEADER])
-        except Undecodable as error:
+        except ZstdError as error:
             cut = len(self._raw) - self._raw_at < zstd.HEADER
             self._leave("zstd-truncated" if cut else "zstd-corrupt", str(error))
             return
@@ -96,7 +96,7 @@ class Frames(Members):
                     if last and self._checked:  # apart, so that a wrong one costs no bytes
                         self._inflater.feed(self._raw[end : end + zstd.CHECKSUM])
                         end += zstd.CHECKSUM
-            except Undecodable as error:
+            except ZstdError as error:
                 self._raw_at += self._lead
                 passed = self._pass_blocks()
                 code = "zstd-window" if "too much memory" in str(error) else "zstd-corrupt"
@@ -151,7 +151,7 @@ class Frames(Members):
             self._has_raw(zstd.BLOCK + 3)
             try:
                 size, last = zstd.block(self._raw, self._raw_at)
-            except Undecodable:
+            except ZstdError:
                 return False
             if self._raw_at + size > len(self._raw):
                 return False
@@ -159,7 +159,7 @@ class Frames(Members):
         self._raw_at += zstd.CHECKSUM if self._checked else 0
         return self._at_frame()
 
-    def _skipped(self) -> bool:
+    def _skip(self) -> bool:
         """Pass over a skippable frame; False if it leads to no other."""
         self._has_raw(8)
         size = zstd.skippable(self._raw, self._raw_at)

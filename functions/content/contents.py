@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from functions.archive import coding as codings
 from functions.archive import digest as digests
-from functions.archive.coding import Undecodable
+from functions.archive.coding import ContentCodingError
 from functions.archive.digest import Declared
 from functions.archive.document import Document
 from functions.content import record, stored, stream
@@ -259,6 +259,6 @@ def _borne(found: Document) -> tuple[list[str], bool]:
 
 def _decoded(source: codings.Pieces, bears: Sequence[str], *, chunked: bool) -> codings.Pieces:
     try:
-        return codings.decoded(source, bears, chunked=chunked)
-    except Undecodable as error:
+        return codings.decode_codings(source, bears, chunked=chunked)
+    except ContentCodingError as error:
         raise ContentError("undecodable", str(error)) from error

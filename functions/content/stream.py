@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
 from functions.archive.chunked import Chunked
-from functions.archive.coding import Pieces, Undecodable
+from functions.archive.coding import ContentCodingError, Pieces
 from functions.archive.digest import Declared
 from functions.content.errors import ContentError
 
@@ -78,7 +78,7 @@ def _held(decoded: Pieces, source: Pieces) -> Iterator[bytes]:
             if held:
                 yield held
             held = piece
-    except Undecodable as error:
+    except ContentCodingError as error:
         raise ContentError("undecodable", str(error)) from error
     for _ in source:  # what lies behind the end of a coding
         pass

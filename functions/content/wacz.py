@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
-from functions.archive.entry import Unpacked, read_entries
-from functions.archive.zip import DAMAGE, DEFLATED, Entry, Sought
+from functions.archive.entry import UnpackedEntry, read_entries
+from functions.archive.zip import DAMAGE, DEFLATED, Sought, ZipEntry
 from functions.content.errors import ContentError
 from functions.store.slice import Slices
 
@@ -79,8 +79,8 @@ class Inflated(io.RawIOBase):
 
     def __init__(self, stream: BinaryIO, offset: int) -> None:
         self._stream = stream
-        entry = Entry("", 0, 0, 0, DEFLATED, None)
-        self._pieces = Unpacked(self._packed(), entry).pieces()
+        entry = ZipEntry("", 0, 0, 0, DEFLATED, None)
+        self._pieces = UnpackedEntry(self._packed(), entry).pieces()
         self._rest = b""
         self._skip = offset
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Surroundings
 from builder.snapshot.expiry import Expired, expire
@@ -85,17 +85,17 @@ class World:
         self.runs += 1
         folder = self.root.parent / f"run-{self.runs}"
         folder.mkdir()
-        part = Part(folder, "000000")
+        part = IntakeWriter(folder, "000000")
         for one in captures:
             part.capture(one, tuple(sorted(one.sets + collections)))
         for fault in faults:
             part.fault(fault)
         part.close()
-        source = intake.Source(
+        source = intake.IntakeSource(
             "a.warc.gz", digest, "a.warc.gz", "warc.gz", 1, len(captures), 0, len(faults), {}, {},
             collections, **(said or {}),
         )  # fmt: skip
-        intake.commit(self.store, intake.Run(f"run-{self.runs:03}", (source,)), folder)
+        intake.commit(self.store, intake.IntakeRun(f"run-{self.runs:03}", (source,)), folder)
 
     def publish(self, **settings: str) -> Built:
         """Publish what is in the intake; settings as in SHEAF_* variables."""

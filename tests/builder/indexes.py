@@ -5,11 +5,11 @@ import io
 import json
 
 from builder.ingest.cdx import reader
-from builder.ingest.cdx.reader import Index
-from builder.sources.event import Rules
+from builder.ingest.cdx.reader import IndexFile
+from builder.sources.event import DocumentRules
 from functions.database import engine
 
-ALL = Rules(redirects=True, errors=True)
+ALL = DocumentRules(redirects=True, errors=True)
 SHA1 = "B2LTWWPUOYAH7UIPQ7ZUPQ4VMBSVC36A"
 NOTHING = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 """The SHA-1 of no bytes."""
@@ -37,9 +37,9 @@ class Read:
     def __init__(self, data, folder, rules=ALL, *, threads=1, size=1 << 20, name="i.cdxj", sets=()):
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self.form = reader.recognised(data[: 1 << 14])
+        self.form = reader.find_form(data[: 1 << 14])
         self.told = []
-        what = Index(name, folder, "000007", rules, sets)
+        what = IndexFile(name, folder, "000007", rules, sets)
         self.given = reader.read(
             io.BytesIO(data),
             what,

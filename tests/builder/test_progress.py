@@ -22,7 +22,7 @@ class Clock:
 def test_a_log_gets_a_line_a_minute() -> None:
     clock, out = Clock(), io.StringIO()
     with Progress(400_000_000, 40, clock, out) as progress:
-        progress.resumed(100_000_000, 5000, 9)
+        progress.resume(100_000_000, 5000, 9)
         for _ in range(10):
             clock.now += EVERY / 4
             progress.advance(10_000_000, 15_000, 1)
@@ -43,7 +43,7 @@ def test_short_work_says_nothing_in_a_log() -> None:
 def test_a_terminal_gets_a_bar_with_all_that_is_to_be_known() -> None:
     out = Terminal()
     with Progress(400, 4, out=out) as progress:
-        progress.resumed(100, 7, 1)
+        progress.resume(100, 7, 1)
         progress.advance(300, 20, 3)
     bar = out.getvalue().rpartition("\r")[2]
     assert bar.startswith("4/4 files 100% |")

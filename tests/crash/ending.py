@@ -50,7 +50,7 @@ def _armed(point: str, times: int, number: int) -> None:
         if next(passed) == times:
             os.kill(os.getpid(), number)
 
-    read, given = block.read, pool.given
+    read, given = block.read, pool.map_tasks
 
     def reading(*arguments: Any) -> block.Result:
         passing()
@@ -64,7 +64,7 @@ def _armed(point: str, times: int, number: int) -> None:
     if point == "block":
         block.read = reading
     else:
-        pool.given = giving  # type: ignore[assignment]
+        pool.map_tasks = giving  # type: ignore[assignment]
 
 
 def main(point: str, times: str, number: str, *arguments: str) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import publish
 from builder.runtime import Surroundings
 from builder.snapshot import expiry
@@ -80,13 +80,13 @@ def _publishing(store: Writer, first: int, seconds: float) -> dict[str, Any]:
         changing, new = first + number % _ITEMS, first + _ITEMS + number
         some = dict.fromkeys((changing, new), f"{first} {number}")
         with tempfile.TemporaryDirectory() as scratch:
-            part = Part(Path(scratch), "000000")
+            part = IntakeWriter(Path(scratch), "000000")
             for item, title in some.items():
                 part.capture(capture(item, title=title), capture(item).sets)
             part.close()
-            source = intake.Source("a.warc.gz", "d", "a", "warc.gz", 1, 2, 0, 0, {}, {})
+            source = intake.IntakeSource("a.warc.gz", "d", "a", "warc.gz", 1, 2, 0, 0, {}, {})
             name = f"{time.time_ns():020}-{first}"
-            intake.commit(store, intake.Run(name, (source,)), Path(scratch))
+            intake.commit(store, intake.IntakeRun(name, (source,)), Path(scratch))
         titles.update({identifier(item): title for item, title in some.items()})
         try:
             publish(store, settings(), outside(said))

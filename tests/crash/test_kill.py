@@ -25,7 +25,7 @@ from builder.intake import intake
 from builder.runtime import Surroundings
 from builder.snapshot.expiry import expire, snapshots
 from builder.store.folder import FolderStore
-from builder.verify.verify import Means, verify
+from builder.verify.verify import VerifyRuntime, verify
 from functions.config import configuration
 from functions.oai.handler import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
@@ -114,7 +114,7 @@ class Stage:
         self.store.remove("probe")
         expire(self.store, outside, keep=100)
         assert list((self.root / ".tmp").iterdir()) == []
-        means = Means(lambda: now, lambda total: nullcontext(lambda count: None), 512, 1)
+        means = VerifyRuntime(lambda: now, lambda total: nullcontext(lambda count: None), 512, 1)
         assert not thorough or verify(self.store, means).findings == ()
         return self
 

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from builder.ingest.ingest import Means, Order, ingest
-from builder.ingest.splits import File
-from builder.ingest.workdir import folder_of, opened
+from builder.ingest.ingest import IngestJob, IngestRuntime, ingest
+from builder.ingest.splits import ArchiveFile
+from builder.ingest.workdir import folder_of, open_workdir
 from builder.publish.publish import publish
 from builder.runtime import Surroundings
 from builder.snapshot.expiry import expire
 from builder.snapshot.transaction import NothingSelected
-from builder.sources.event import Rules
+from builder.sources.event import DocumentRules
 from builder.store.folder import FolderStore
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
@@ -48,16 +48,16 @@ def _ingest(store: FolderStore, outside: Surroundings) -> object:
     """Each time as a run of another name, as two runs of the command are."""
     archive = store.root.parent / "archive.warc.gz"
     taken = len({key.split("/")[1] for key in store.keys("intake/")})
-    order = Order((File.of(archive),), (), Rules())
-    asked = order.asked([str(archive)], str(store.root))
-    with opened(folder_of(store.root / layout.TEMPORARY, asked)) as held:
-        return ingest(store, order, held, Means(_Unseen()), f"run-{taken}")
+    order = IngestJob((ArchiveFile.of(archive),), (), DocumentRules())
+    asked = order.fingerprint([str(archive)], str(store.root))
+    with open_workdir(folder_of(store.root / layout.TEMPORARY, asked)) as held:
+        return ingest(store, order, held, IngestRuntime(_Unseen()), f"run-{taken}")
 
 
 class _Unseen:
     """Nobody sees how an ingest goes."""
 
-    def resumed(self, read: int, captures: int, files: int) -> None:
+    def resume(self, read: int, captures: int, files: int) -> None:
         pass
 
     def advance(self, read: int, captures: int, files: int) -> None:

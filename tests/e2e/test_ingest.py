@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from builder.ingest import pool, splits
-from builder.ingest.split_reader import Reading
+from builder.ingest.split_reader import SplitResult
 from tests.bucket import Bucket
 from tests.builder.indexes import line
 from tests.builder.sources.containers import http
@@ -24,7 +24,7 @@ def ended(home: Home, monkeypatch: pytest.MonkeyPatch, *arguments: object) -> No
     """Let an ingest be interrupted when its first part is finished."""
     real = pool.carry_out
 
-    def interrupted(*given: object) -> list[Reading]:
+    def interrupted(*given: object) -> list[SplitResult]:
         real(*given)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.ingest import inputs
-from builder.ingest.splits import File
+from builder.ingest.splits import ArchiveFile
 from functions.snapshot.address import Address
 from functions.snapshot.errors import StoreError
 from functions.store import plain
@@ -215,14 +215,14 @@ def test_an_object_is_read_in_parts_from_anywhere(bucket: Bucket, tmp_path: Path
     data = (tmp_path / "a.warc.gz").read_bytes()
     connection = Connection(endpoint=bucket.endpoint, part=7000)
     (file,) = inputs.find(f"s3://{bucket.bucket}/other.warc", connection, bucket.environment)
-    assert file == File(
+    assert file == ArchiveFile(
         Path("other.warc"),
         file.address,
         len(data),
         file.modified,
         f"s3://{bucket.bucket}/other.warc",
     )
-    with inputs.opened(file, connection, bucket.environment) as stream:
+    with inputs.open_object(file, connection, bucket.environment) as stream:
         assert stream.read() == data
         assert stream.read() == b""
         for place in (0, len(data) - 10, 6999, 7001, len(data) + 5):
@@ -236,7 +236,7 @@ def test_an_object_that_is_replaced_or_removed_meanwhile(bucket: Bucket) -> None
     connection = Connection(endpoint=bucket.endpoint, part=1 << 16)
     place = f"s3://{bucket.bucket}/other.warc"
     (file,) = inputs.find(place, connection, bucket.environment)
-    with inputs.opened(file, connection, bucket.environment) as stream:
+    with inputs.open_object(file, connection, bucket.environment) as stream:
         client.put_object(Bucket=bucket.bucket, Key="other.warc", Body=os.urandom(file.bytes))
         with pytest.raises(OSError, match="removed or replaced meanwhile"):
             stream.read()
@@ -244,7 +244,7 @@ def test_an_object_that_is_replaced_or_removed_meanwhile(bucket: Bucket) -> None
     assert other != file
     client.delete_object(Bucket=bucket.bucket, Key="other.warc")
     with pytest.raises(OSError, match="removed or replaced meanwhile"):
-        inputs.opened(file, connection, bucket.environment)
+        inputs.open_object(file, connection, bucket.environment)
 
 
 def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
@@ -259,7 +259,7 @@ def test_a_server_that_does_not_answer_ends_it_and_nothing_read_is_lost(
         monkeypatch.setattr("builder.ingest.splits.TOGETHER", 1)
         found = inputs.find
 
-        def outage(*given: object) -> list[File]:
+        def outage(*given: object) -> list[ArchiveFile]:
             files = found(*given)  # type: ignore[arg-type]
             _break(proxy)
             return files

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.publish.publish import NothingToPublish
 from builder.snapshot.transaction import NothingSelected
 from functions.snapshot import layout
@@ -54,12 +54,12 @@ class World:
         """Put items into the intake as a finished run."""
         name = f"run-{len(self.chronicle.runs) + 1:04}"
         with tempfile.TemporaryDirectory(prefix="sheaf-intake-") as folder:
-            part = Part(Path(folder), "000000")
+            part = IntakeWriter(Path(folder), "000000")
             for one in given:
                 part.capture(one.capture(), one.sets)
             part.close()
-            source = intake.Source(name, name, name, "warc.gz", 1, len(given), 0, 0, {}, {})
-            intake.commit(self.store, intake.Run(name, (source,)), Path(folder))
+            source = intake.IntakeSource(name, name, name, "warc.gz", 1, len(given), 0, 0, {}, {})
+            intake.commit(self.store, intake.IntakeRun(name, (source,)), Path(folder))
         self.chronicle.runs[name] = {one.name: one for one in given}
 
     def begin(self, change: AnyChange, skew: float) -> Operation:

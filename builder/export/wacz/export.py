@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.export.wacz.line import line, of
-from builder.export.wacz.lines import Lines
+from builder.export.wacz.lines import SortedLines
 from builder.export.wacz.package import About
 from builder.export.wacz.parcel import Parcel
 from builder.export.wacz.record_copy import cut, cut_request
-from builder.export.wacz.selection import chosen
+from builder.export.wacz.selection import read_chosen
 from builder.runtime import Advance
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
@@ -23,7 +23,7 @@ _LEVEL = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingCapture:
     """A capture that was meant and is not there: why, by a code of ContentError, and in words.
 
     Or `undated`: no index can name what has no date.
@@ -35,12 +35,12 @@ class Missing:
     detail: str
 
 
-Tell = Callable[[Missing], None]
+Tell = Callable[[MissingCapture], None]
 """Told of each capture that is missing, as it is found to be."""
 
 
 @dataclass(slots=True)
-class Exported:
+class ExportResult:
     """What was written: captures that were meant, originals besides, pages, bytes, and missing."""
 
     captures: int = 0
@@ -51,7 +51,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ExportRuntime:
     """Where archive files are read, a folder for what is large, and who is told of what."""
 
     archives: Archives
@@ -60,11 +60,13 @@ class Means:
     advance: Advance
 
 
-def wacz(connection: engine.Connection, out: BinaryIO, about: About, means: Means) -> Exported:
+def wacz(
+    connection: engine.Connection, out: BinaryIO, about: About, means: ExportRuntime
+) -> ExportResult:
     """Write what is in the table `chosen` as a WACZ file. Raises StoreError and OSError."""
     parcel = Parcel(out, means.scratch, about)
-    done = Exported()
-    for one in chosen(connection):
+    done = ExportResult()
+    for one in read_chosen(connection):
         means.advance(1)
         if not _is_dated(one.capture, done, means.tell):
             continue
@@ -85,17 +87,17 @@ def wacz(connection: engine.Connection, out: BinaryIO, about: About, means: Mean
 
 
 def cdxj(
-    connection: engine.Connection, out: BinaryIO, means: Means, *, packed: bool = False
-) -> Exported:
+    connection: engine.Connection, out: BinaryIO, means: ExportRuntime, *, packed: bool = False
+) -> ExportResult:
     """Write what is in the table `chosen` as an index of the archive's own files, sorted by bytes.
 
     `packed`: as gzip. No archive file is read. Raises StoreError and OSError.
     """
-    done = Exported()
+    done = ExportResult()
     folder = means.scratch / "lines"
     folder.mkdir()
-    lines = Lines(folder)
-    for one in chosen(connection):
+    lines = SortedLines(folder)
+    for one in read_chosen(connection):
         means.advance(1)
         if _is_dated(one.capture, done, means.tell):
             lines.add(line(one, of(one.capture)))
@@ -109,7 +111,7 @@ def cdxj(
     return done
 
 
-def _is_dated(capture: Capture, done: Exported, tell: Tell) -> bool:
+def _is_dated(capture: Capture, done: ExportResult, tell: Tell) -> bool:
     """Tell whether a capture has a date, and tell of one that has none as missing."""
     if not capture.stamp:
         detail = f"{capture.identifier} ({capture.url}) has no date"
@@ -117,6 +119,6 @@ def _is_dated(capture: Capture, done: Exported, tell: Tell) -> bool:
     return bool(capture.stamp)
 
 
-def _miss(capture: Capture, code: str, detail: str, done: Exported, tell: Tell) -> None:
+def _miss(capture: Capture, code: str, detail: str, done: ExportResult, tell: Tell) -> None:
     done.missing[code] += 1
-    tell(Missing(capture.identifier, capture.url, code, detail))
+    tell(MissingCapture(capture.identifier, capture.url, code, detail))

@@ -36,7 +36,7 @@ def line(one: Chosen, lying: Lying) -> bytes:
         "url": _url(one),
         "mime": _REVISIT if capture.is_revisit else capture.mime or capture.detected,
         "status": capture.status,
-        "digest": labelled(capture.digest),
+        "digest": label(capture.digest),
         "redirect": capture.redirect,
         "length": lying.length,
         "offset": lying.offset,
@@ -57,6 +57,6 @@ def _url(one: Chosen) -> str:
         return one.capture.url
 
 
-def labelled(digest: str | None) -> str | None:
+def label(digest: str | None) -> str | None:
     """Return a digest with its label, which that of a SHA-1 has not in a snapshot."""
     return digest if digest is None or ":" in digest else _LABEL + digest

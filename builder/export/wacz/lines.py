@@ -14,7 +14,7 @@ _OPEN = 200
 """Files that are merged at once."""
 
 
-class Lines:
+class SortedLines:
     """Takes lines, which end with a newline and have none within, and gives them back sorted."""
 
     def __init__(self, folder: Path, held: int = HELD) -> None:

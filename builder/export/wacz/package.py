@@ -14,7 +14,7 @@ _LABEL = "sha256:"
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class PackageResource:
     """A file of the package: its path, SHA-256 in hexadecimal digits, and size."""
 
     path: str
@@ -33,7 +33,7 @@ class About:
     main: str | None = None
 
 
-def document(about: About, resources: Sequence[Resource], main: str | None = None) -> bytes:
+def document(about: About, resources: Sequence[PackageResource], main: str | None = None) -> bytes:
     """Return datapackage.json, which is a data package of Frictionless as well.
 
     `main` is the date (RFC 3339) of the page that About.main is the URL of, where it is there.

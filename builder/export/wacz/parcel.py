@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from builder.export.wacz import package, page, record_copy, zipnum
 from builder.export.wacz.line import Lying, line
-from builder.export.wacz.lines import Lines
-from builder.export.wacz.package import About, Resource
+from builder.export.wacz.lines import SortedLines
+from builder.export.wacz.package import About, PackageResource
 from builder.export.wacz.selection import Chosen
 from builder.zip import Bundle, Open, Sink
 from functions.snapshot import instant
@@ -36,9 +36,9 @@ class _File:
         self._sha256.update(data)
         self.size += len(data)
 
-    def resource(self, path: str) -> Resource:
+    def resource(self, path: str) -> PackageResource:
         """Return what is to be told of it."""
-        return Resource(path, self._sha256.hexdigest(), self.size)
+        return PackageResource(path, self._sha256.hexdigest(), self.size)
 
 
 class Parcel:
@@ -52,12 +52,12 @@ class Parcel:
         self._bundle = Bundle(sink)
         self._about = about
         self._largest = largest
-        self._resources: list[Resource] = []
+        self._resources: list[PackageResource] = []
         self._open = ExitStack()
         self._file: _File | None = None
         self._archives = 0
-        self._index = Lines(_made(folder / "index"))
-        self._pages = Lines(_made(folder / "pages"))
+        self._index = SortedLines(_make_folder(folder / "index"))
+        self._pages = SortedLines(_make_folder(folder / "pages"))
         self._main: str | None = None
         self.pages = 0
 
@@ -100,7 +100,7 @@ class Parcel:
                 second.append(zipnum.entry(key, out.size, block))
                 out.write(block)
         self._write(_SECOND, second)
-        self._write(_PAGES, self._listed())
+        self._write(_PAGES, self._list_pages())
         told = package.document(self._about, self._resources, self._main)
         for path, data in ((package.NAME, told), (package.DIGEST_NAME, package.digest(told))):
             with self._bundle.member(path) as out_:
@@ -112,7 +112,7 @@ class Parcel:
         """Bytes so far."""
         return self._bundle.size
 
-    def _listed(self) -> Iterator[bytes]:
+    def _list_pages(self) -> Iterator[bytes]:
         yield page.HEADING
         for one in self._pages:
             yield one.partition(b"\t")[2]
@@ -146,7 +146,7 @@ def _copy(record: BinaryIO, file: _File) -> None:
         file.write(piece)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir()
     return folder
 

@@ -19,15 +19,15 @@ from typing import BinaryIO, cast
 
 from builder.sources import date as instant
 from builder.sources import event, request
-from builder.sources.event import Rules
+from builder.sources.event import DocumentRules
 from builder.sources.recognise import beginning, recognise
 from builder.sources.webarchive import read
 from functions.archive import arc, document, warc
 from functions.archive.message import read_message
-from functions.archive.record import Block, Held, Record
+from functions.archive.record import Block, BufferedBlock, RecordHeader
 from functions.archive.section import CUT
 from functions.archive.start import ARC_LINE, HEAD
-from functions.archive.stream import Tape
+from functions.archive.stream import RecordStream
 from functions.content.capture import Capture
 from functions.content.errors import ContentError
 from functions.content.protocols import Archives
@@ -47,7 +47,7 @@ _HEADER_LIMIT = 1 << 20
 _ADDRESS = re.compile(rb"[0-9.]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 _STATUS_LINE = 64
 _STEP = 1 << 18
-_ALL = Rules(redirects=True, errors=True, titles=False, domain_sets=False, mime_sets=False)
+_ALL = DocumentRules(redirects=True, errors=True, titles=False, domain_sets=False, mime_sets=False)
 _GZIP = 31
 _SECOND = len("2026-11-22T10:00:00")
 
@@ -90,24 +90,24 @@ def cut_request(archives: Archives, capture: Capture, scratch: Path) -> Iterator
         return
     for address in archives.candidates(capture.filename):
         with _spool(scratch) as made:
-            if _asked(archives, address, capture, made):
+            if _copy_request(archives, address, capture, made):
                 made.seek(0)
                 yield made
                 return
     yield None
 
 
-def _asked(archives: Archives, address: str, capture: Capture, made: BinaryIO) -> bool:
+def _copy_request(archives: Archives, address: str, capture: Capture, made: BinaryIO) -> bool:
     """Write the member of a capture's request; False unless that very one lies there."""
     try:
         with archives.open(address, capture.request or 0, _LARGEST_REQUEST) as stream:
-            tape, _ = document.opened(stream, lambda: dictionary(archives, address))
+            tape, _ = document.open_record(stream, lambda: dictionary(archives, address))
             for piece in _of_warc(tape):
                 made.write(piece)
     except (ContentError, document.NoDocument, document.Unread):
         return False
     made.seek(0)
-    tape, _ = document.opened(made)
+    tape, _ = document.open_record(made)
     record, _ = warc.read_header(tape)
     if record is None or record.type != "request" or authority.text(record.url) != capture.url:
         return False
@@ -157,7 +157,7 @@ def _member(
     of_warc = False
     raw.seek(0)
     try:
-        tape, _ = document.opened(raw, lambda: dictionary(archives, address))
+        tape, _ = document.open_record(raw, lambda: dictionary(archives, address))
         of_warc = tape.peek(5).upper() == b"WARC/"
         first = tape.member()
         for piece in _of_warc(tape) if of_warc else _of_arc(tape, capture):
@@ -219,14 +219,14 @@ def _agrees(found: event.Capture, capture: Capture, *, declared: bool) -> bool:
     return capture.digest.rpartition(":")[0] not in {"", *labels}
 
 
-def _of_warc(tape: Tape) -> Iterator[bytes]:
+def _of_warc(tape: RecordStream) -> Iterator[bytes]:
     head, _ = tape.take_through(_HEADER_END, _HEADER_LIMIT)
     declared = warc.named_fields(head).get(b"content-length", b"")
     block = Block(tape, int(declared) if declared.isdigit() and len(declared) < 19 else 0)
     yield from member(chain((head,), _pieces(block)))
 
 
-def _of_arc(tape: Tape, capture: Capture) -> Iterator[bytes]:
+def _of_arc(tape: RecordStream, capture: Capture) -> Iterator[bytes]:
     line = ARC_LINE.match(tape.peek(HEAD))
     record, _ = arc.read_header(tape, 2)
     if record is None:
@@ -254,13 +254,13 @@ def _pieces(block: Block) -> Iterator[bytes]:
 
 
 def _fields(
-    record: Record, capture: Capture, size: int, start: bytes, *, short: bool
+    record: RecordHeader, capture: Capture, size: int, start: bytes, *, short: bool
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the fields of the WARC record that an ARC record becomes.
 
     What is no answer of HTTP is a resource, which has the media type that ARC tells.
     """
-    answer = read_message(Held(start, 0, len(start)))[0] is not None
+    answer = read_message(BufferedBlock(start, 0, len(start)))[0] is not None
     yield "WARC-Type", b"response" if answer else b"resource"
     yield "WARC-Target-URI", record.url
     yield "WARC-Date", (instant.from_arc(record.date)[0].text or "").encode("ascii")

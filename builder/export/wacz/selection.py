@@ -29,7 +29,7 @@ _IN_FILES = "warc_filename, warc_record_offset, position"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CaptureChoice:
     """Which captures: those of a selection that meet a condition in SQL as well.
 
     `where` is over the columns of the view `captures`. With `latest` of each URL there is only the
@@ -57,7 +57,7 @@ class Chosen:
 def choose(
     connection: engine.Connection,
     store: FolderStore | BucketStore,
-    choice: Choice,
+    choice: CaptureChoice,
     *,
     originals: bool,
 ) -> int:
@@ -99,7 +99,7 @@ def _ask(connection: engine.Connection, sql: str, where: str) -> None:
         raise UsageError(f"--where {where}: {line}") from error
 
 
-def chosen(connection: engine.Connection) -> Iterator[Chosen]:
+def read_chosen(connection: engine.Connection) -> Iterator[Chosen]:
     """Yield what is in `chosen`, file by file and in the order in which it lies there.
 
     Nothing else may be asked of the connection meanwhile. Raises StoreError.
@@ -109,9 +109,9 @@ def chosen(connection: engine.Connection) -> Iterator[Chosen]:
     with engine.reading("the captures that were chosen"):
         for rows in engine.batches(connection, sql):
             for row in rows:
-                yield _chosen(dict(zip(names, row, strict=True)))
+                yield _parse_row(dict(zip(names, row, strict=True)))
 
 
-def _chosen(row: dict[str, Any]) -> Chosen:
+def _parse_row(row: dict[str, Any]) -> Chosen:
     capture = Capture.of(row["identifier"], row["position"], tuple(row["sets"] or ()), row)
     return Chosen(capture, row["url_bytes"], row["title"], row["besides"])

@@ -9,14 +9,14 @@ from typing import Any
 
 from builder.ingest.cdx import columns as index_columns
 from builder.ingest.cdx import lines_sql
-from builder.ingest.cdx.text import LONGEST, Block
+from builder.ingest.cdx.text import LONGEST, LineBlock
 from builder.intake.intake import CAPTURES
 from builder.parquet.writer import RowWriter, columns_of, lines_of
 from builder.sources import address, cdx, cdxj, entry, mime
-from builder.sources.document import refused
-from builder.sources.entry import SHA1, Entry
-from builder.sources.event import Capture, Fault, Rules, Skipped
-from functions.archive.record import Flaw, Record, left_out
+from builder.sources.document import refusal_reason
+from builder.sources.entry import SHA1, IndexEntry
+from builder.sources.event import Capture, DocumentRules, Fault, Skipped
+from functions.archive.record import Flaw, RecordHeader, left_out
 from functions.database import engine
 from functions.snapshot import setspec
 
@@ -29,7 +29,7 @@ _HOSTS = 1 << 15  # that are kept from block to block
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
+class IndexFile:
     """An index file to read: its name, the rules, the sets of its captures, and where rows go.
 
     Files in `folder` are named after `part`, which no other file's begins with.
@@ -38,7 +38,7 @@ class Index:
     name: str
     folder: Path
     part: str
-    rules: Rules
+    rules: DocumentRules
     sets: tuple[str, ...] = ()
 
 
@@ -57,7 +57,7 @@ class Result:
     codes: Counter[str] = field(default_factory=Counter)
 
 
-def connection(index: Index) -> engine.Connection:
+def connection(index: IndexFile) -> engine.Connection:
     """Return a database for one thread that reads blocks of the index."""
     made = quiet(engine.connect(threads=1, memory_megabytes=_MEMORY))
     values = {"triples": index_columns.TRIPLES, "sets": list(index.sets)}
@@ -72,7 +72,7 @@ def quiet(database: engine.Connection) -> engine.Connection:
     return database
 
 
-def read(database: engine.Connection, block: Block, index: Index) -> Result:
+def read(database: engine.Connection, block: LineBlock, index: IndexFile) -> Result:
     """Read a block's lines and write its captures. Raises StoreError."""
     with engine.reading(f"the index {index.name}"):
         return _Reading(database, block, index).result()
@@ -81,7 +81,7 @@ def read(database: engine.Connection, block: Block, index: Index) -> Result:
 class _Reading:
     """One block's reading."""
 
-    def __init__(self, database: engine.Connection, block: Block, index: Index) -> None:
+    def __init__(self, database: engine.Connection, block: LineBlock, index: IndexFile) -> None:
         self._database = database
         self._block = block
         self._index = index
@@ -122,11 +122,11 @@ class _Reading:
             self._result.foreign += capture.warc_record_type != "revisit" and is_foreign
         if writer:
             writer.close()
-            queries.append(f"SELECT * FROM {engine.table(lines_sql.quoted(str(odd)))}")
+            queries.append(f"SELECT * FROM {engine.table(lines_sql.quote(str(odd)))}")
         if self._result.captures:
             self._database.execute(
                 f"COPY ({' UNION ALL '.join(queries if plain else queries[1:])}) "
-                f"TO {lines_sql.quoted(str(path))} "
+                f"TO {lines_sql.quote(str(path))} "
                 f"({lines_sql.PARQUET})"
             )
             self._result.path = path
@@ -140,7 +140,7 @@ class _Reading:
             for number, text in (row for batch in batches for row in batch):
                 line = text.encode("latin-1")
                 flaws: list[Flaw] = []
-                found: Entry | None = None
+                found: IndexEntry | None = None
                 if len(line) > LONGEST:
                     flaws = [("index-line-invalid", None, f"{len(line)} bytes", "left out")]
                 elif self._block.legend:
@@ -149,7 +149,7 @@ class _Reading:
                     found, flaws = cdxj.read(line)
                 item: Capture | Skipped = Skipped("damaged")
                 if found is not None:
-                    item, more = entry.made(found, self._rules)
+                    item, more = entry.build_capture(found, self._rules)
                     flaws = flaws + more if isinstance(item, Capture) else more
                 self._flaws += ((number, flaw) for flaw in flaws)
                 if isinstance(item, Capture):
@@ -196,8 +196,8 @@ class _Reading:
         for value, status, count, foreign in self._database.execute(index_columns.KINDS).fetchall():
             raw = _raw(value)
             kind = entry.kind_of(raw)
-            record = Record(kind, b"", b"", None, mime=raw)
-            if reason := left_out(record) or refused(record, status, self._rules):
+            record = RecordHeader(kind, b"", b"", None, mime=raw)
+            if reason := left_out(record) or refusal_reason(record, status, self._rules):
                 result.skips[reason] += count
                 continue
             name = mime.essence(raw) if kind != "revisit" else None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from builder.ingest.cdx import columns
 from builder.ingest.cdx.block import quiet
-from builder.ingest.cdx.lines_sql import PARQUET, quoted
+from builder.ingest.cdx.lines_sql import PARQUET, quote
 from functions.database import engine
 
 _MEMORY = 1024  # megabytes
@@ -74,14 +74,14 @@ def settle(parts: Sequence[Path], folder: Path, name: str, threads: int = 1) -> 
             connected = engine.connect(threads=threads, memory_megabytes=_MEMORY, scratch=scratch)
             database = quiet(connected)
             try:
-                return _settled(database, [str(path) for path in parts], scratch / "part")
+                return _number_duplicates(database, [str(path) for path in parts], scratch / "part")
             finally:
                 database.close()
     finally:
         shutil.rmtree(scratch)
 
 
-def _settled(database: engine.Connection, files: list[str], temporary: Path) -> int:
+def _number_duplicates(database: engine.Connection, files: list[str], temporary: Path) -> int:
     ((alike,),) = database.execute(_ALIKE, {"files": files}).fetchall()
     if not alike:
         return 0
@@ -91,8 +91,8 @@ def _settled(database: engine.Connection, files: list[str], temporary: Path) -> 
         "SELECT part, count(*) FILTER (WHERE repeated) FROM settled GROUP BY part ORDER BY part"
     ).fetchall()
     for part, _ in rows:
-        written = _WRITTEN.replace("$files", quoted(part)).replace("$part", quoted(part))
-        target = quoted(str(temporary))
+        written = _WRITTEN.replace("$files", quote(part)).replace("$part", quote(part))
+        target = quote(str(temporary))
         database.execute(f"COPY ({written}) TO {target} ({PARQUET})")
         temporary.replace(part)
     return sum(repeated for _, repeated in rows)

@@ -23,7 +23,7 @@ _OTHER_NAMES = {
 }  # fmt: skip
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a text as SQL writes it."""
     return "'" + text.replace("'", "''") + "'"
 
@@ -113,11 +113,11 @@ _QUERY = (
 )
 
 
-def _unescaped(part: str) -> str:
+def _unescape(part: str) -> str:
     """Return SQL that undoes the escapes of characters that a SURT holds (see surt)."""
     text = part
     for code in _ESCAPES.split():
-        text = f"replace({text}, '%{code}', {quoted(chr(int(code, 16)))})"
+        text = f"replace({text}, '%{code}', {quote(chr(int(code, 16)))})"
     return f"CASE WHEN contains({part}, '%') THEN {text} ELSE {part} END AS {part}"
 
 
@@ -216,7 +216,7 @@ def lines(legend: Legend | None, extra: int) -> str:
         "SELECT *, CASE WHEN mark > 0 THEN concat(left(tail, mark - 1), chr(1), "
         f"substr(tail, mark + 1)) WHEN mark = 0 THEN tail END AS parted FROM ({source})"
     )
-    source = f"SELECT * REPLACE ({_unescaped('parted')}) FROM ({source})"
+    source = f"SELECT * REPLACE ({_unescape('parted')}) FROM ({source})"
     source = f"SELECT *, strpos(parted, chr(1)) AS mid FROM ({source})"
     source = (
         "SELECT *, CASE WHEN mid = 0 THEN parted WHEN mid > 0 THEN left(parted, mid - 1) END "

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from builder.ingest.cdx import block, duplicates
-from builder.ingest.cdx.block import Index, Result
-from builder.ingest.cdx.text import BLOCK, PIECE, Block, Text, blocks
+from builder.ingest.cdx.block import IndexFile, Result
+from builder.ingest.cdx.text import BLOCK, PIECE, IndexText, LineBlock, blocks
 from builder.parquet.writer import RowWriter
 from builder.sources import cdx, cdxj, recognise
 from builder.sources.event import Fault
@@ -49,10 +49,10 @@ class Given:
     faults: int = 0
 
 
-def recognised(head: bytes) -> str | None:
+def find_form(head: bytes) -> str | None:
     """Return "cdx" or "cdxj", with ".gz" where it is gzip, by a file's first bytes; else None."""
     is_gzip = recognise.is_gzip(head)
-    text = recognise.inflated(head) if is_gzip else head
+    text = recognise.inflate_head(head) if is_gzip else head
     form = "cdxj" if cdxj.begins(text) else "cdx" if cdx.begins(text) else None
     return form and form + (".gz" if is_gzip else "")
 
@@ -63,14 +63,14 @@ def is_secondary(head: bytes) -> bool:
 
 
 def read(
-    file: BinaryIO, index: Index, form: str, threads: int, advance: Advance, size: int = BLOCK
+    file: BinaryIO, index: IndexFile, form: str, threads: int, advance: Advance, size: int = BLOCK
 ) -> Given:
     """Read an index from its beginning and write its captures and faults as files of the intake.
 
     `form` is what `recognised` says; `size` are the bytes of text that are read as one. Raises
     OSError of the file, and StoreError.
     """
-    text = Text(file, index.name, min(size, PIECE))
+    text = IndexText(file, index.name, min(size, PIECE))
     given = Given()
     faults = _Faults(index, given.codes)
     parts: list[Path] = []
@@ -105,7 +105,7 @@ def read(
 class _Faults:
     """Writes an index's faults: of each code so many, and how many more there were."""
 
-    def __init__(self, index: Index, codes: Counter[str]) -> None:
+    def __init__(self, index: IndexFile, codes: Counter[str]) -> None:
         self._name = index.name
         self._codes = codes
         self._written: Counter[str] = Counter()
@@ -149,14 +149,14 @@ class _Faults:
 
 
 def _results(
-    items: Iterator[Block | Fault], index: Index, threads: int
+    items: Iterator[LineBlock | Fault], index: IndexFile, threads: int
 ) -> Generator[Result | Fault, None, None]:
     """Yield what the blocks give, in their order; of blocks one more than threads is held."""
     idle: deque[engine.Connection] = deque()
     connections: list[engine.Connection] = []
     waiting: deque[Future[Result | Fault]] = deque()
 
-    def work(item: Block | Fault) -> Result | Fault:
+    def work(item: LineBlock | Fault) -> Result | Fault:
         if isinstance(item, Fault):
             return item
         connection = idle.popleft()

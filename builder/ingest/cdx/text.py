@@ -12,7 +12,7 @@ from builder.sources import cdx
 from builder.sources.cdx import Legend
 from builder.sources.event import Fault
 from builder.sources.recognise import is_gzip
-from functions.archive.record import shown
+from functions.archive.record import show
 
 BLOCK = 1 << 24
 """Bytes of text that are read as one; a few times as many are in memory for each thread."""
@@ -25,7 +25,7 @@ _MEMBER = b"\x1f\x8b\x08"
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class LineBlock:
     """Whole lines of an index: which block, where in the text it begins, and under which legend.
 
     CDXJ has none; lines of CDX that have none cannot be read.
@@ -38,7 +38,7 @@ class Block:
     is_readable: bool = True
 
 
-class Text:
+class IndexText:
     """A file's text as it comes, inflated where it is gzip. Damage ends in `faults`, not here."""
 
     def __init__(self, file: BinaryIO, name: str, piece: int = PIECE) -> None:
@@ -60,7 +60,7 @@ class Text:
         while data:
             self.consumed += len(data)
             if self._gzip:
-                yield from self._inflated(data)
+                yield from self._inflate(data)
             else:
                 yield data
             data = self._file.read(self._piece)
@@ -68,7 +68,7 @@ class Text:
             detail = "the last member has no end"
             self._fault("gzip-truncated", self.consumed, detail, "read up to there")
 
-    def _inflated(self, data: bytes) -> Iterator[bytes]:
+    def _inflate(self, data: bytes) -> Iterator[bytes]:
         more = False  # whether the inflater holds text back for which there was no room
         while data or more:
             if self._inflater is None:  # behind damage: the next member is looked for
@@ -97,7 +97,7 @@ class Text:
         self.faults.append(Fault(self.name, place, code, None, detail, done))
 
 
-def blocks(text: Text, form: str, size: int = BLOCK) -> Iterator[Block | Fault]:
+def blocks(text: IndexText, form: str, size: int = BLOCK) -> Iterator[LineBlock | Fault]:
     """Yield the text in blocks of about `size` bytes, and faults of lines that no block holds.
 
     `form` is cdx or cdxj. Raises OSError.
@@ -108,7 +108,7 @@ def blocks(text: Text, form: str, size: int = BLOCK) -> Iterator[Block | Fault]:
         if isinstance(lines, Fault):
             yield lines
         elif form == "cdxj":
-            yield Block(number, start, lines)
+            yield LineBlock(number, start, lines)
             number += 1
         else:
             for at, data in _parts(lines):
@@ -117,7 +117,7 @@ def blocks(text: Text, form: str, size: int = BLOCK) -> Iterator[Block | Fault]:
                 legends.faults.clear()
                 if rest:
                     is_readable = legends.current is not None
-                    yield Block(number, place, rest, legends.current, is_readable)
+                    yield LineBlock(number, place, rest, legends.current, is_readable)
                     number += 1
 
 
@@ -138,7 +138,7 @@ class _Legends:
             self._use(found, place, line)
             place, lines = place + len(line) + 1, rest
         elif self._is_first:
-            self.current = cdx.guessed(line)
+            self.current = cdx.guess_legend(line)
             self._fault("index-no-header", place, "", f"read as {self.current}")
         self._is_first = False
         return place, lines
@@ -147,7 +147,7 @@ class _Legends:
         lacking, unknown = cdx.lacking(legend), cdx.unknown(legend)
         self.current = None if lacking else legend
         if lacking:
-            detail = f"no field {lacking}: {shown(line)}"
+            detail = f"no field {lacking}: {show(line)}"
             self._fault("index-header-invalid", place, detail, "the lines below are left out")
         elif unknown:
             self._fault("index-header-invalid", place, f"letters {unknown}", "passed over")
@@ -156,7 +156,7 @@ class _Legends:
         self.faults.append(Fault(self._name, place, code, None, detail, done))
 
 
-def _whole_lines(text: Text, size: int) -> Iterator[tuple[int, bytes | Fault]]:
+def _whole_lines(text: IndexText, size: int) -> Iterator[tuple[int, bytes | Fault]]:
     """Yield whole lines of about `size` bytes, without the last newline, and where they begin."""
     held: list[bytes] = []
     length = start = 0

@@ -45,12 +45,12 @@ def attributes_of(text: str, line: int) -> tuple[list[Attribute], list[str]]:
             more.append(content)
             continue
         if more:
-            value, more = _joined(value, more), []
+            value, more = _join_lines(value, more), []
         found.append(_made((name, begun, value)))
         name, begun, value = head, number, tail.lstrip()
-    found.append(_made((name, begun, _joined(value, more))))
+    found.append(_made((name, begun, _join_lines(value, more))))
     return found[1:], kept
 
 
-def _joined(value: str, more: list[str]) -> str:
+def _join_lines(value: str, more: list[str]) -> str:
     return "\n".join((value, *more)) if value else "\n".join(more).lstrip()

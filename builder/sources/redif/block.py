@@ -7,7 +7,7 @@ from builder.sources.redif.template import Template
 _URL = "file-url"
 
 
-class Block(NamedTuple):
+class FileBlock(NamedTuple):
     """A file block: `url` is as written, all else in the form of `structure`, None if not said."""
 
     position: int
@@ -19,7 +19,7 @@ class Block(NamedTuple):
     restriction: str | None
 
 
-def blocks(found: Template) -> list[Block]:
+def blocks(found: Template) -> list[FileBlock]:
     """Return the file blocks of a template in order, those without a URL left out."""
     nodes = found.structure.get("file")
     if nodes is None:  # of no known type, and so without clusters
@@ -28,7 +28,7 @@ def blocks(found: Template) -> list[Block]:
     if len(written) != len(nodes):  # some were misplaced
         written = [_first(node, "url") or "" for node in nodes]
     return [
-        Block(
+        FileBlock(
             position,
             url,
             _first(node, "format"),

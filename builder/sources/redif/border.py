@@ -7,7 +7,7 @@ what would be a URL. CRLF, LF and CR each end a line.
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from builder.sources.redif.encoding import Source
+from builder.sources.redif.encoding import EncodedLines
 
 LIMIT = 1 << 20
 """Bytes of a template that are read: some two hundred times what is long."""
@@ -17,7 +17,7 @@ _CHUNK = 1 << 18
 _KEY = b"template-type:"
 
 
-class Stretch(NamedTuple):
+class TemplateText(NamedTuple):
     """The bytes of one template, or what stands before the first one (`template` is False)."""
 
     template: bool
@@ -31,31 +31,31 @@ class Stretch(NamedTuple):
     """Whether there was more than is read."""
 
 
-def stretches(stream: BinaryIO, limit: int = LIMIT) -> Iterator[tuple[Source, Stretch]]:
+def stretches(stream: BinaryIO, limit: int = LIMIT) -> Iterator[tuple[EncodedLines, TemplateText]]:
     """Yield what a file holds, in order. Raises OSError as the stream does.
 
     No more than `limit` bytes of a template (LEAST at least), and about as many read ahead, are
     held at any time.
     """
-    source = Source(stream)
+    source = EncodedLines(stream)
     limit = max(limit, LEAST)
-    held = _Held(source, limit)
+    held = _HeldLines(source, limit)
     for block, begins in _blocks(source, limit):
         at = 0
         for border in _borders(block, begins):
             held.add(block[at:border])
             if held.size:
-                yield source, held.taken()
+                yield source, held.take()
             held.template = True
             at = border
         held.add(block[at:])
-    yield source, held.taken()
+    yield source, held.take()
 
 
-class _Held:
+class _HeldLines:
     """The stretch that is being read: its first `limit` bytes, and how far all was read."""
 
-    def __init__(self, source: Source, limit: int) -> None:
+    def __init__(self, source: EncodedLines, limit: int) -> None:
         self._source, self._limit = source, limit
         self._offset, self._line = source.start, 1  # behind what was read
         self._begin = (self._offset, self._line)
@@ -73,17 +73,17 @@ class _Held:
             self._parts.append(data[: self._limit - self.size])
         self.size += size
 
-    def taken(self) -> Stretch:
+    def take(self) -> TemplateText:
         """Return the stretch; what is added from now on is the next one."""
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        found = Stretch(self.template, *self._begin, data, self.size > self._limit)
+        found = TemplateText(self.template, *self._begin, data, self.size > self._limit)
         self._begin = (self._offset, self._line)
         self._parts = []
         self.size = 0
         return found
 
 
-def _blocks(source: Source, limit: int) -> Iterator[tuple[bytes, bool]]:
+def _blocks(source: EncodedLines, limit: int) -> Iterator[tuple[bytes, bool]]:
     """Yield whole lines, many at a time, and whether the first byte begins a line.
 
     Of a line that is longer than `limit` some bytes are yielded alone.

@@ -10,8 +10,8 @@ from typing import Any
 from builder.sources.redif import value as values
 from builder.sources.redif.attribute import Attribute
 from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
-from builder.sources.redif.specification import UNBOUNDED, Place, Specification
-from builder.sources.redif.suggestion import remembered
+from builder.sources.redif.specification import UNBOUNDED, AttributePlace, Specification
+from builder.sources.redif.suggestion import nearest_cached
 
 _HANDLE = "handle"
 _SUGGESTED = 20  # unknown attributes of a template for which another name is looked for
@@ -48,9 +48,9 @@ class Arrangement:
             name, _, text = attribute
             found = places.get(name) or places.get(name.lower())
             if found is None:
-                self._unplaced(attribute, name.lower())
+                self._report_unplaced(attribute, name.lower())
                 continue
-            place: Place | None = found[0]
+            place: AttributePlace | None = found[0]
             assert place is not None
             if place.key or place.path is not path:
                 place = self._reach(attribute, found)
@@ -63,7 +63,7 @@ class Arrangement:
                 continue
             if kind is not None:
                 if kind == "url" or length > values.SHORT:
-                    form = values.formed(text, kind)
+                    form = values.normalize(text, kind)
                 else:
                     form = values.remembered(text, kind)
                 if form is None:
@@ -71,7 +71,7 @@ class Arrangement:
                     continue
                 text = form
             elif "\n" in text or "  " in text or "\t" in text or not text.isascii():
-                text = values.collapsed(text)
+                text = values.collapse_space(text)
             if place.member in node:
                 node[place.member].append(text)
             else:
@@ -80,7 +80,7 @@ class Arrangement:
             if not any(map(self._has, group)):
                 self._absent(group, attributes)
 
-    def _has(self, place: Place) -> bool:
+    def _has(self, place: AttributePlace) -> bool:
         """Tell whether an attribute of the template, or of a cluster of its, has a value."""
         nodes = self.structure.get(place.filed, ()) if place.path else (self.structure,)
         return any(place.member in node for node in nodes)
@@ -97,22 +97,22 @@ class Arrangement:
             name = attribute.name.lower()
             if name == _HANDLE:
                 self.handle = self.handle or attribute.value
-            self.structure.setdefault(name, []).append(values.collapsed(attribute.value))
+            self.structure.setdefault(name, []).append(values.collapse_space(attribute.value))
 
-    def _unplaced(self, attribute: Attribute, name: str) -> None:
+    def _report_unplaced(self, attribute: Attribute, name: str) -> None:
         assert self._specification is not None
         if name.startswith("x-") or "-x-" in name:
             self._file_plainly(attribute)
             return
         self._unknown += 1
-        known = self._specification.known if self._unknown <= _SUGGESTED else frozenset()
-        suggestion = " or ".join(map(self._specification.named, remembered(name, known)))
+        known = self._specification.known_names if self._unknown <= _SUGGESTED else frozenset()
+        suggestion = " or ".join(map(self._specification.usual_name, nearest_cached(name, known)))
         self._say(
             attribute, "unknown-attribute", ERROR,
             f"{attribute.name[:80]} is no attribute of a {self._specification.type}", suggestion,
         )  # fmt: skip
 
-    def _put(self, attribute: Attribute, place: Place) -> None:
+    def _put(self, attribute: Attribute, place: AttributePlace) -> None:
         """File an attribute in the cluster that is open, having looked at its value."""
         if place.deprecated and (place.key or not place.path):
             self._say(attribute, "deprecated", WARNING, f"{attribute.name} is deprecated")
@@ -124,9 +124,9 @@ class Arrangement:
         if place.member == _HANDLE:
             self.handle = self.handle or text
         if place.kind is not None:
-            text = self._formed(attribute, place, place.kind)
+            text = self._normalize(attribute, place, place.kind)
         else:
-            text = values.collapsed(text)
+            text = values.collapse_space(text)
         if len(text) > place.longest or (len(text) == 1 and place.longest < UNBOUNDED):
             self._say_length(attribute, place, len(text))
         node = self._open[-1][1]
@@ -141,7 +141,9 @@ class Arrangement:
             )  # fmt: skip
         listed.append(text)
 
-    def _reach(self, attribute: Attribute, found: tuple[Place, ...]) -> Place | None:
+    def _reach(
+        self, attribute: Attribute, found: tuple[AttributePlace, ...]
+    ) -> AttributePlace | None:
         """Open or close clusters until the attribute has its place; None where it has none."""
         for place in found:
             target = place.path[:-1] if place.key else place.path
@@ -164,17 +166,17 @@ class Arrangement:
             )  # fmt: skip
         return None
 
-    def _formed(self, attribute: Attribute, place: Place, kind: str) -> str:
+    def _normalize(self, attribute: Attribute, place: AttributePlace, kind: str) -> str:
         """Return a value in the form of its kind, or as it is where it has none."""
-        text = values.formed(attribute.value, kind)
+        text = values.normalize(attribute.value, kind)
         if text is not None:
             return text
         if kind == "url":
             cleaned = values.url(attribute.value)
             self._look_at_space(attribute)
         else:
-            cleaned = values.collapsed(attribute.value)
-        text = values.formed(cleaned, kind)
+            cleaned = values.collapse_space(attribute.value)
+        text = values.normalize(cleaned, kind)
         if text is not None:
             return text
         severity = ERROR if place.key or place.required else WARNING
@@ -182,7 +184,7 @@ class Arrangement:
         self._say(attribute, "invalid-value", severity, called)
         return cleaned
 
-    def _say_length(self, attribute: Attribute, place: Place, length: int) -> None:
+    def _say_length(self, attribute: Attribute, place: AttributePlace, length: int) -> None:
         if length == 1:
             self._say(attribute, "too-short", WARNING, f"{attribute.name} has one character")
         else:
@@ -198,7 +200,7 @@ class Arrangement:
         else:
             self._say(attribute, "url-space", WARNING, f"{attribute.name} has white space within")
 
-    def _absent(self, group: tuple[Place, ...], attributes: Sequence[Attribute]) -> None:
+    def _absent(self, group: tuple[AttributePlace, ...], attributes: Sequence[Attribute]) -> None:
         names = " or ".join(sorted(place.name for place in group))
         line = attributes[0].line if attributes else 0
         self.diagnostics.append(

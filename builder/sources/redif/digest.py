@@ -27,7 +27,7 @@ def counts(line: str) -> bool:
 
 def of_lines(lines: Iterable[str]) -> tuple[str, str]:
     """Return the MD5 and the SHA-256 of lines that count, in hexadecimal digits."""
-    data = _joined(lines)
+    data = _join_lines(lines)
     return _md5(data), hashlib.sha256(data).hexdigest()
 
 
@@ -38,7 +38,7 @@ def of_reference(data: bytes) -> str:
     """
     text = with_line_feeds(encoding.as_reference(data))
     lines = map(str.rstrip, text.split("\n"))
-    return _md5(_joined(filter(counts, lines)))
+    return _md5(_join_lines(filter(counts, lines)))
 
 
 def in_base64(md5: str) -> str:
@@ -46,7 +46,7 @@ def in_base64(md5: str) -> str:
     return base64.b64encode(bytes.fromhex(md5)).decode("ascii").rstrip("=")
 
 
-def _joined(lines: Iterable[str]) -> bytes:
+def _join_lines(lines: Iterable[str]) -> bytes:
     return ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
 

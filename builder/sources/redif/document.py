@@ -33,7 +33,7 @@ class Inheritable:
         return Inheritable(
             names[0] if names else None,
             tuple(dict.fromkeys(_texts(fields, "restriction"))),
-            tuple(dict.fromkeys(_nested(fields, "provider", "name"))),
+            tuple(dict.fromkeys(_nested_texts(fields, "provider", "name"))),
         )
 
 
@@ -42,7 +42,7 @@ NOTHING = Inheritable()
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class DocumentReport:
     """What of a template with a handle goes into its document."""
 
     handle: str
@@ -55,11 +55,11 @@ class Account:
     fields: Structure
 
     @staticmethod
-    def of(found: Template) -> "Account | None":
+    def of(found: Template) -> "DocumentReport | None":
         """Return what goes into the document of a template; None for one without a handle."""
         if found.handle is None or found.handle_written is None:
             return None
-        return Account(
+        return DocumentReport(
             found.handle,
             found.handle_written,
             found.type,
@@ -137,6 +137,6 @@ def _texts(fields: Mapping[str, Any], name: str) -> Sequence[str]:
     return [text for text in fields.get(name, ()) if isinstance(text, str)]
 
 
-def _nested(fields: Mapping[str, Any], cluster: str, name: str) -> Sequence[str]:
+def _nested_texts(fields: Mapping[str, Any], cluster: str, name: str) -> Sequence[str]:
     nodes = [node for node in fields.get(cluster, ()) if isinstance(node, dict)]
     return [text for node in nodes for text in _texts(node, name)]

@@ -23,7 +23,7 @@ _FOUR = bytes(range(0xF0, 0xF8))  # first bytes of characters that are two units
 _LINE = re.compile(rb"[^\r\n]*[\r\n]*")
 
 
-class Source:
+class EncodedLines:
     """A stream as bytes of one byte a character's part: UTF-16 becomes UTF-8, all else stays.
 
     `mark` is the encoding that a byte order mark names, or that is UTF-16 without one, else None.
@@ -74,7 +74,7 @@ class Source:
         return 2 * (units - len(data.translate(None, _FOUR)))
 
 
-def decoded(data: bytes, mark: str | None) -> tuple[str, str]:
+def decode_lines(data: bytes, mark: str | None) -> tuple[str, str]:
     """Return whole lines of a source as text, and the encoding that they are in.
 
     What no encoding has becomes U+FFFD.

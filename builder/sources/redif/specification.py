@@ -87,7 +87,7 @@ UNBOUNDED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AttributePlace:
     """Where an attribute belongs, and what holds of it."""
 
     name: str
@@ -114,14 +114,14 @@ class Specification:
     """What a type of template may hold."""
 
     type: str
-    places: Mapping[str, tuple[Place, ...]] = field(repr=False)
+    places: Mapping[str, tuple[AttributePlace, ...]] = field(repr=False)
     """By the whole name in lower case, and as it is usually written; more than one where a
     cluster's attribute is also one of the template."""
-    required: tuple[tuple[Place, ...], ...] = ()
+    required: tuple[tuple[AttributePlace, ...], ...] = ()
     """Of each group one attribute has to be there."""
 
     @cached_property
-    def known(self) -> frozenset[str]:
+    def known_names(self) -> frozenset[str]:
         """All names in lower case."""
         return frozenset(map(str.lower, self.places))
 
@@ -135,16 +135,16 @@ class Specification:
                     found.setdefault(place.path, set()).add(place.name)
         return {path: " or ".join(sorted(names)) for path, names in found.items()}
 
-    def named(self, name: str) -> str:
+    def usual_name(self, name: str) -> str:
         """Return a name in lower case as it is usually written."""
         return self.places[name][0].name
 
 
 def _walk(
     notation: str, written: str, path: tuple[str, ...], filed: str, deprecated: bool, outer: bool
-) -> list[Place]:
+) -> list[AttributePlace]:
     """Return the places of a type's or cluster's attributes, and those of clusters within."""
-    found: list[Place] = []
+    found: list[AttributePlace] = []
     for match in _ENTRY.finditer(notation):
         name, flags, cluster = match["name"], match["flags"], match["cluster"]
         own, kind = name.lower(), match["kind"]
@@ -161,7 +161,7 @@ def _walk(
         required = "!" in flags or (outer and bool(path) and key)
         watched = once or (old and (key or not path))
         found.append(
-            Place(
+            AttributePlace(
                 written + name, path, own, kind, key, once, required, old, longest, filed, watched
             )
         )
@@ -169,7 +169,7 @@ def _walk(
 
 
 def _specification(type_: str, notation: str) -> Specification:
-    places: dict[str, tuple[Place, ...]] = {}
+    places: dict[str, tuple[AttributePlace, ...]] = {}
     for place in _walk(f"Template-Type {notation}", "", (), "", False, True):
         for name in {place.name, place.name.lower()}:
             both = (*places.get(name, ()), place)
@@ -201,7 +201,7 @@ _BY_WORD = {
 _LOOSE = re.compile(r"redif[-_ ]*([a-z]+)", re.IGNORECASE)
 
 
-def meant(written: str) -> Specification | None:
+def guess_type(written: str) -> Specification | None:
     """Return the type that a Template-Type most likely means, None where there is no telling.
 
     `ReDIF-Paper`, `ReDIF-Article1.0` and `ReDIF-Series 1.0<br />` are no types, but say enough.

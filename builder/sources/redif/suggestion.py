@@ -42,11 +42,11 @@ def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def remembered(name: str, known: frozenset[str]) -> tuple[str, ...]:
+def nearest_cached(name: str, known: frozenset[str]) -> tuple[str, ...]:
     """Return the same as `nearest`, remembered: what is misspelt once mostly is so often."""
-    return _remembered(name, known) if len(name) <= _LONGEST else ()
+    return _nearest_cached(name, known) if len(name) <= _LONGEST else ()
 
 
 @lru_cache(1 << 12)
-def _remembered(name: str, known: frozenset[str]) -> tuple[str, ...]:
+def _nearest_cached(name: str, known: frozenset[str]) -> tuple[str, ...]:
     return nearest(name, known)

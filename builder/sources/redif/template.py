@@ -10,11 +10,11 @@ from typing import BinaryIO
 
 from builder.sources.redif import digest, handle, value
 from builder.sources.redif.attribute import Attribute, attributes_of
-from builder.sources.redif.border import LIMIT, Stretch, stretches
+from builder.sources.redif.border import LIMIT, TemplateText, stretches
 from builder.sources.redif.cluster import Arrangement, Structure
 from builder.sources.redif.diagnostic import ERROR, WARNING, Diagnostic
-from builder.sources.redif.encoding import MIXED, UTF_8, Source, decoded
-from builder.sources.redif.specification import OBSOLETE, SPECIFICATIONS, meant
+from builder.sources.redif.encoding import MIXED, UTF_8, EncodedLines, decode_lines
+from builder.sources.redif.specification import OBSOLETE, SPECIFICATIONS, guess_type
 
 _BLANK = b" \t\r\n\x0b\x0c\x1a"  # with DOS's mark of the end
 _CONTROLS = bytes(c for c in range(32) if c not in (9, 10, 13, 26)) + b"\x7f"
@@ -83,12 +83,12 @@ def read(stream: BinaryIO, file: str = "", limit: int = LIMIT) -> Iterator[Templ
         yield Diagnostic(file, 0, "no-template", ERROR, "no Template-Type begins a line of it")
 
 
-def _before(source: Source, stretch: Stretch, file: str) -> Iterator[Diagnostic]:
+def _before(source: EncodedLines, stretch: TemplateText, file: str) -> Iterator[Diagnostic]:
     """Yield what is to be said of that which stands before the first template."""
     if _HTML.match(stretch.data):
         yield Diagnostic(file, 1, "html", ERROR, "the file is a page of HTML")
         return
-    text, _ = decoded(stretch.data, source.mark)
+    text, _ = decode_lines(stretch.data, source.mark)
     told: set[str] = set()
     for number, line in enumerate(digest.with_line_feeds(text).split("\n"), 1):
         content = line.rstrip()
@@ -104,19 +104,19 @@ def _before(source: Source, stretch: Stretch, file: str) -> Iterator[Diagnostic]
             )
 
 
-def _template(source: Source, stretch: Stretch, file: str) -> Template:
+def _template(source: EncodedLines, stretch: TemplateText, file: str) -> Template:
     data = stretch.data.rstrip(_BLANK)
     if stretch.cut:  # whole lines alone
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1].rstrip() or data
-    text, encoding = decoded(data, source.mark)
+    text, encoding = decode_lines(data, source.mark)
     text = digest.with_line_feeds(text)
     attributes, kept = attributes_of(text, stretch.line)
-    written = value.collapsed(attributes[0].value)
+    written = value.collapse_space(attributes[0].value)
     specification = SPECIFICATIONS.get(written.lower())
     diagnostics = _of_text(data, text, stretch, file)
     if specification is None:
         diagnostics.append(_of_type(written, stretch.line, file))
-    arranged = Arrangement(specification or meant(written), attributes, file)
+    arranged = Arrangement(specification or guess_type(written), attributes, file)
     diagnostics += arranged.diagnostics
     if len(diagnostics) > 1:
         diagnostics.sort(key=lambda diagnostic: diagnostic.line)
@@ -143,7 +143,7 @@ def _template(source: Source, stretch: Stretch, file: str) -> Template:
     )
 
 
-def _of_text(data: bytes, text: str, stretch: Stretch, file: str) -> list[Diagnostic]:
+def _of_text(data: bytes, text: str, stretch: TemplateText, file: str) -> list[Diagnostic]:
     found: list[Diagnostic] = []
     if stretch.cut:
         message = f"the template was cut off behind {len(data):,} bytes"
@@ -159,7 +159,7 @@ def _of_text(data: bytes, text: str, stretch: Stretch, file: str) -> list[Diagno
 
 
 def _of_type(written: str, line: int, file: str) -> Diagnostic:
-    likely = meant(written)
+    likely = guess_type(written)
     name = OBSOLETE.get(written.lower().partition(" ")[0])
     message = f"{name} is obsolete" if name else f"there is no type {written[:80]!r}"
     suggestion = likely.type if likely else ""

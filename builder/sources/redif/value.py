@@ -50,7 +50,7 @@ KINDS: dict[str, str] = {
 """What each kind is called for people."""
 
 
-def formed(value: str, kind: str) -> str | None:
+def normalize(value: str, kind: str) -> str | None:
     """Return a value of its kind, in the one form that says the same, or None if it is none.
 
     Dates get hyphens, JEL codes capitals and single spaces between, media types are in lower case,
@@ -59,7 +59,7 @@ def formed(value: str, kind: str) -> str | None:
     """
     if kind == "size":
         in_bytes = size(value)
-        return collapsed(value) if in_bytes is None else f"{in_bytes} bytes"
+        return collapse_space(value) if in_bytes is None else f"{in_bytes} bytes"
     if _FORMS[kind].fullmatch(value) is None:
         return None
     if kind == "url":
@@ -73,13 +73,13 @@ def formed(value: str, kind: str) -> str | None:
     return handle.canonical(value) if kind in handle.FORMS else value
 
 
-remembered = lru_cache(1 << 12)(formed)
+remembered = lru_cache(1 << 12)(normalize)
 """The same, remembered, for short values: most dates, media types and institutions come again."""
 SHORT = 120
 """Characters of a value that is worth remembering."""
 
 
-def collapsed(value: str) -> str:
+def collapse_space(value: str) -> str:
     """Return a value with every stretch of white space, line ends included, as one space.
 
     White space is that of keyboards: spaces, tabs, line ends, and spaces that do not break.
@@ -115,7 +115,7 @@ def plain(value: str) -> str:
         value = _TAG.sub("", _LINE_TAG.sub(lambda match: f" {match[0]}", value))
     if "&" in value:
         value = html.unescape(value)
-    return collapsed(value)
+    return collapse_space(value)
 
 
 def size(value: str) -> int | None:
@@ -123,7 +123,7 @@ def size(value: str) -> int | None:
 
     It is in kilobytes, of 1,024 bytes, unless it names another unit.
     """
-    match = _SIZE.fullmatch(collapsed(value))
+    match = _SIZE.fullmatch(collapse_space(value))
     if match is None:
         return None
     unit = (match[2] or "k").lower()

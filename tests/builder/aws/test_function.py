@@ -9,7 +9,7 @@ import pytest
 
 from builder.aws import publisher
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from functions.config import configuration
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import ConfigurationError, DamagedStore
@@ -79,11 +79,11 @@ def test_a_bucket_is_published_to(
     make_bucket: Make, world: World, here: Here, tmp_path: Path
 ) -> None:
     bucket = make_bucket()
-    part = Part(tmp_path, "000000")
+    part = IntakeWriter(tmp_path, "000000")
     part.capture(capture(1), ("mime:text:html",))
     part.close()
-    source = intake.Source("a.warc.gz", "d", "a.warc.gz", "warc.gz", 1, 1, 0, 0, {}, {})
-    intake.commit(bucket, intake.Run("run-001", (source,)), tmp_path)
+    source = intake.IntakeSource("a.warc.gz", "d", "a.warc.gz", "warc.gz", 1, 1, 0, 0, {}, {})
+    intake.commit(bucket, intake.IntakeRun("run-001", (source,)), tmp_path)
     here.variables = settings(bucket.uri, **bucket.environment)
     assert here.run()["new"] == 1
     assert here.run()["snapshot"] is None

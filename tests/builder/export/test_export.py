@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 import pytest
 from lxml import etree
 
-from builder.export.store_copy import Exported, ForeignTarget, export
+from builder.export.store_copy import CopyResult, ForeignTarget, export
 from builder.store.folder import FolderStore
-from builder.verify.verify import Means, Verified, verify
+from builder.verify.verify import Verified, VerifyRuntime, verify
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.oai.handler import Application
@@ -97,12 +97,14 @@ def become(world: World, other: World) -> None:
     world.clock.now = other.clock.now
 
 
-def exported(world: World, target: Writer, **options: Any) -> Exported:
+def exported(world: World, target: Writer, **options: Any) -> CopyResult:
     return export(world.store, target, world.outside(), **options)
 
 
 def verified(world: World, store: Writer) -> Verified:
-    return verify(store, Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1))
+    return verify(
+        store, VerifyRuntime(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    )
 
 
 _FOUND: dict[tuple[object, ...], Verified] = {}

@@ -301,7 +301,9 @@ def test_expiry_leaves_what_is_kept_of_datasets(world: World) -> None:
 def test_datasets_are_shown_before_they_are_withdrawn_by_their_set(world: World) -> None:
     begun(world, outcome(item("a.csv", "b.csv")), outcome(other(1), request=Request("u1")))
     asked = Selection((), "platform:invenio", None, None, None, None)
-    shown = withdraw.selected(world.store, world.configuration(), world.outside(), asked, None)
+    shown = withdraw.preview_selection(
+        world.store, world.configuration(), world.outside(), asked, None
+    )
     assert (shown.count, shown.datasets, shown.hosts) == (2, 2, ())
     assert {one.title for one in shown.items} == {"Dataset 1", "Heights of <larches> & firs"}
     withdraw.withdraw(world.store, world.configuration(), world.outside(), asked, "why")

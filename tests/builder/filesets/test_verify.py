@@ -39,7 +39,7 @@ def checked(
     world: World, store: FolderStore | None = None, *, newest_only: bool = False
 ) -> verify.Verified:
     world.clock.sleep(1)
-    means = verify.Means(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
+    means = verify.VerifyRuntime(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
     return verify.verify(store or world.store, means, newest_only=newest_only)
 
 

@@ -68,7 +68,7 @@ def test_each_strategy_is_published_and_the_same_again_changes_nothing(
     for path, key, place, size, compression, sha256 in found:
         assert body(world.store.read(key), place, size, compression) == bodies[path]
         assert hashlib.sha256(bodies[path]).hexdigest() == sha256
-    means = verify.Means(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
+    means = verify.VerifyRuntime(world.clock, lambda total: nullcontext(lambda n: None), 256, 1)
     world.clock.sleep(1)
     done = verify.verify(world.store, means)
     assert (done.findings, done.datasets) == ((), 1)

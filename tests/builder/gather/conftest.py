@@ -22,7 +22,7 @@ from builder.http.limits import Limits
 from builder.http.politeness import Hosts, Manners
 from builder.obi import log, replay
 from builder.obi.row import TEMPLATE, Incidence, Refipo, Row, Version
-from builder.obi.run import Outside, Purpose, Run, claim, history
+from builder.obi.run import ObiRun, Outside, Purpose, claim, history
 from builder.store.folder import FolderStore
 from builder.store.s3 import BucketStore
 from functions.database import engine
@@ -63,7 +63,7 @@ class World:
         return done.tist
 
     def referring(
-        self, run: Run, urls: Sequence[str], format_: str | None = None, handle: str = HANDLE
+        self, run: ObiRun, urls: Sequence[str], format_: str | None = None, handle: str = HANDLE
     ) -> list[Row]:
         """Store a template that refers to these URLs, and return the rows that tell of it."""
         data = f"Template-Type: ReDIF-Paper 1.0\n{urls}\nHandle: {handle}\n".encode()

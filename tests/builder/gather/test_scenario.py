@@ -9,7 +9,7 @@ import pytest
 from builder.http.politeness import Manners
 from builder.obi import content, key
 from builder.obi.history import is_open, standing
-from builder.obi.row import Failure, Incidence, Redirect, Seen, Version
+from builder.obi.row import FailureRow, Incidence, Redirect, SeenRow, Version
 from builder.obi.run import Purpose, claim, history
 from functions.snapshot.errors import MissingObject, StoreError
 from tests.builder.gather import site as web
@@ -92,7 +92,7 @@ def test_what_is_as_before_is_asked_for_conditionally(world: World) -> None:
         world.days(31)
         assert world.gather().counts == {"seen": 1}
         (row,) = world.rows()
-        assert row == Seen(id=url, kind="fobi", status=304, etag='"1"')
+        assert row == SeenRow(id=url, kind="fobi", status=304, etag='"1"')
     assert [r.headers.get("if-none-match") for r in world.site.asked("/a")] == [None, '"1"', '"1"']
 
 
@@ -146,10 +146,10 @@ def test_a_failure_is_no_loss(world: World) -> None:
     for _ in range(4):
         world.days(31)
         world.gather()
-        assert sorted((row.id, row.code) for row in world.rows() if isinstance(row, Failure)) == [
-            (world.site.url(f"/{code}"), code) for code in sorted(answers)
-        ]
-        assert {type(row) for row in world.rows()} == {Failure}
+        assert sorted(
+            (row.id, row.code) for row in world.rows() if isinstance(row, FailureRow)
+        ) == [(world.site.url(f"/{code}"), code) for code in sorted(answers)]
+        assert {type(row) for row in world.rows()} == {FailureRow}
     assert world.ask("SELECT lost FROM obi WHERE kind = 'fobi'") == [(None,)] * 4
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from builder.obi.replicate import Carriage
+from builder.obi.replicate import ObiReplication
 from builder.obi.row import Incidence
 from builder.store.folder import FolderStore
 from builder.verify.verify import verify
@@ -41,5 +41,5 @@ def test_a_gathered_store_is_whole(anywhere: World) -> None:
     assert world.store.read(back[3]) == b"gone"
     assert verify(world.store, MEANS).findings == ()
     copy = FolderStore(world.folder / "copy")
-    Carriage(world.store, copy)(lambda many: None)
+    ObiReplication(world.store, copy)(lambda many: None)
     assert verify(copy, MEANS).findings == ()

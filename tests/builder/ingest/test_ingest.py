@@ -16,17 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.ingest import ingest, workdir
-from builder.ingest.ingest import Ingested, Means, Order
-from builder.ingest.splits import File
+from builder.ingest.ingest import IngestJob, IngestResult, IngestRuntime
+from builder.ingest.splits import ArchiveFile
 from builder.intake import rows
 from builder.sources import backlog
-from builder.sources.event import Capture, Fault, Rules
+from builder.sources.event import Capture, DocumentRules, Fault
 from builder.sources.webarchive import read
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from tests.builder.sources.containers import arc, filedesc, frame, http, members, warc
 
-RULES = Rules(redirects=True, errors=True)
+RULES = DocumentRules(redirects=True, errors=True)
 SETS = ("collection:x",)
 _SHARED = ("shared.warc.gz", "shared.warc.zst")
 ARCHIVES = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
@@ -42,7 +42,7 @@ class Seen:
     before: tuple[int, int, int] = (0, 0, 0)
     said: list[str] = field(default_factory=list)
 
-    def resumed(self, read: int, captures: int, files: int) -> None:
+    def resume(self, read: int, captures: int, files: int) -> None:
         self.before = (read, captures, files)
 
     def advance(self, read: int, captures: int, files: int) -> None:
@@ -53,13 +53,13 @@ class Seen:
 
 def ingested(
     root: Path, files: Sequence[Path], split: int | None = None, jobs: int = 1, name: str = "run"
-) -> tuple[Ingested, Seen]:
+) -> tuple[IngestResult, Seen]:
     """Ingest the files into the store at `root`, going on with what was begun."""
     seen = Seen()
-    order = Order(tuple(File.of(path) for path in files), SETS, RULES)
-    asked = order.asked(list(map(str, files)), str(root))
-    means = Means(seen, jobs, seen.said.append, split)
-    with workdir.opened(workdir.folder_of(root / ".tmp", asked)) as held:
+    order = IngestJob(tuple(ArchiveFile.of(path) for path in files), SETS, RULES)
+    asked = order.fingerprint(list(map(str, files)), str(root))
+    means = IngestRuntime(seen, jobs, seen.said.append, split)
+    with workdir.open_workdir(workdir.folder_of(root / ".tmp", asked)) as held:
         done = ingest.ingest(FolderStore(root), order, held, means, name)
     return done, seen
 
@@ -155,7 +155,7 @@ def test_the_intake_is_what_the_reader_gives(tmp_path: Path, crawl: list[Path]) 
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, crawl: list[Path]) -> tuple[Ingested, Path]:
+def whole(tmp_path_factory: pytest.TempPathFactory, crawl: list[Path]) -> tuple[IngestResult, Path]:
     """The crawl as it is ingested by one process, each file in one piece."""
     root = tmp_path_factory.mktemp("whole")
     return ingested(root, crawl, split=1 << 30)[0], root
@@ -165,7 +165,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, crawl: list[Path]) -> tuple[
 def test_however_it_is_cut_up_the_same_comes_out(
     tmp_path: Path,
     crawl: list[Path],
-    whole: tuple[Ingested, Path],
+    whole: tuple[IngestResult, Path],
     split: int,
     jobs: int,
     file_rows: int,
@@ -271,13 +271,13 @@ def test_joining_ranges_sends_no_values_row_by_row(
 ) -> None:
     """Each value sent alone costs a third of a millisecond; archives have millions alike."""
     seen: list[Counted] = []
-    connected = ingest._connected
+    connected = ingest._connect
 
     def counted(*given: Any) -> Any:
         seen.append(Counted(connected(*given)))
         return seen[-1]
 
-    monkeypatch.setattr(ingest, "_connected", counted)
+    monkeypatch.setattr(ingest, "_connect", counted)
     for count in (30, 120):
         path = archive(tmp_path / f"{count}.warc", count, few=1)
         ingested(tmp_path / f"store-{count}", [path], path.stat().st_size // 3)

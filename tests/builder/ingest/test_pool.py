@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from builder.ingest.pool import uninterrupted
+from builder.ingest.pool import defer_interrupts
 
 
 @pytest.fixture
@@ -40,13 +40,13 @@ def test_an_interrupt_that_another_thread_takes_waits_as_well(thread: threading.
 
 
 def _begun(begin: Callable[[], None]) -> None:
-    with uninterrupted():
+    with defer_interrupts():
         begin()
 
 
 def test_without_one_nothing_is_raised_and_all_is_as_before(thread: threading.Thread) -> None:
     before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-    with uninterrupted():
+    with defer_interrupts():
         blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert {signal.SIGINT, signal.SIGTERM} <= blocked
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before

@@ -12,9 +12,9 @@ import pytest
 
 from builder.errors import UsageError
 from builder.ingest import pool, workdir
-from builder.ingest.split_reader import Advance, Reading, Task
+from builder.ingest.split_reader import Advance, SplitResult, Task
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.sources.event import Fault
 from functions.snapshot.errors import NO_SPACE, StoreError
 from tests.builder.ingest.test_ingest import archive, as_read, ingested, intake_of, table
@@ -31,7 +31,7 @@ def _begun(
     real = pool.carry_out
     count = 0
 
-    def dying(*given: object) -> list[Reading]:
+    def dying(*given: object) -> list[SplitResult]:
         nonlocal count
         if count == at:
             raise Died
@@ -104,10 +104,10 @@ def test_files_that_came_or_went_meanwhile(tmp_path: Path, monkeypatch: pytest.M
 
 
 def _folder(root: Path, files: list[Path]) -> Path:
-    from builder.ingest.ingest import Order
+    from builder.ingest.ingest import IngestJob
     from tests.builder.ingest.test_ingest import RULES, SETS
 
-    asked = Order((), SETS, RULES).asked(list(map(str, files)), str(root))
+    asked = IngestJob((), SETS, RULES).fingerprint(list(map(str, files)), str(root))
     return workdir.folder_of(root / ".tmp", asked)
 
 
@@ -143,13 +143,13 @@ def test_a_part_that_is_damaged_is_read_anew(
 
 def test_only_one_is_at_it_and_others_do_not_mind(tmp_path: Path, files: list[Path]) -> None:
     home = tmp_path / "home"
-    with workdir.opened(home / "ingest-1") as one:
+    with workdir.open_workdir(home / "ingest-1") as one:
         with (
             pytest.raises(UsageError, match=f"process {os.getpid()} is ingesting these very"),
-            workdir.opened(home / "ingest-1"),
+            workdir.open_workdir(home / "ingest-1"),
         ):
             pass
-        with workdir.opened(home / "ingest-2", lambda: time.time() + 10 * workdir.KEPT):
+        with workdir.open_workdir(home / "ingest-2", lambda: time.time() + 10 * workdir.KEPT):
             assert one.folder.exists()  # however old: it is held
     assert list(home.iterdir()) == []  # where nothing was finished, nothing is left
 
@@ -163,7 +163,7 @@ def test_what_was_left_is_removed_once_it_is_old(
     (folder.parent / "ingest-empty").mkdir()
     beside = folder.parent / "ingest-other"
     for later, left in ((workdir.KEPT - 60, True), (workdir.KEPT + 60, False)):
-        with workdir.opened(beside, lambda later=later: time.time() + later):  # type: ignore[misc]
+        with workdir.open_workdir(beside, lambda later=later: time.time() + later):  # type: ignore[misc]
             assert folder.exists() == left
     assert foreign.exists()
     assert not (folder.parent / "ingest-empty").exists()
@@ -171,13 +171,13 @@ def test_what_was_left_is_removed_once_it_is_old(
 
 
 def test_what_cannot_be_asked_for_again_does_not_stay(tmp_path: Path) -> None:
-    with workdir.opened(workdir.folder_of(tmp_path, None)) as held:
+    with workdir.open_workdir(workdir.folder_of(tmp_path, None)) as held:
         (held.parts / "part").mkdir()
     assert list(tmp_path.iterdir()) == []
     left = workdir.folder_of(tmp_path, None)
     left.mkdir()
     (left / ".lock").touch()  # killed in the midst of it
-    with workdir.opened(tmp_path / "ingest-1"):
+    with workdir.open_workdir(tmp_path / "ingest-1"):
         assert not left.exists()
 
 
@@ -185,7 +185,7 @@ def test_work_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(StoreError, match="cannot be written: File exists"),
-        workdir.opened(tmp_path / "file" / "ingest-1"),
+        workdir.open_workdir(tmp_path / "file" / "ingest-1"),
     ):
         pass
 
@@ -197,7 +197,7 @@ def test_a_disk_that_is_full_while_a_part_is_written(tmp_path: Path) -> None:
 
     def written() -> None:
         with intake.writing(tmp_path):
-            part = Part(tmp_path, "x")
+            part = IntakeWriter(tmp_path, "x")
             part.fault(Fault("a", None, "garbage", None, "x" * 100, "left out"))
             part.close()
 
@@ -228,7 +228,7 @@ def test_where_but_a_digest_was_read_nothing_is_said(
     path = archive(tmp_path / "a.warc", 2000)
     real = pool.carry_out
 
-    def died(task: Task, advance: Advance) -> list[Reading]:
+    def died(task: Task, advance: Advance) -> list[SplitResult]:
         real(task, advance)
         raise Died
 
@@ -248,7 +248,7 @@ def test_a_file_that_vanishes_while_its_ranges_are_read(
     files = [archive(tmp_path / "a.warc", 2000), archive(tmp_path / "b.warc", 20)]
     real = pool.carry_out
 
-    def vanishing(task: Task, advance: Advance) -> list[Reading]:
+    def vanishing(task: Task, advance: Advance) -> list[SplitResult]:
         (one, *_) = task.stretches
         if one.kind == lost and (lost == "digest" or one.start):
             files[0].unlink(missing_ok=True)

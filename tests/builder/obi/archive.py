@@ -11,8 +11,8 @@ from builder.obi.history import Committed
 from builder.obi.row import Row
 from builder.obi.run import Outside, Purpose, claim
 from builder.redif.comparison import Acceptance
-from builder.redif.ingest import Means, Order, ingest
-from builder.redif.staging import Origin
+from builder.redif.ingest import RedifJob, RedifRuntime, ingest
+from builder.redif.staging import FileOrigin
 from tests.builder.conftest import World
 from tests.builder.redif.trees import archive, tree
 from tests.functions.oai.client import Client, Page
@@ -42,9 +42,9 @@ class Repec(World):
 
     def replay(self, path: Path, *, is_tree: bool = False, tist: int | None = None) -> None:
         self.clock.sleep(10)
-        means = Means(self.run_outside, lambda *_: nullcontext(lambda n: None))
-        order = Order((Origin(path, path.name, is_tree),), tist, Acceptance(everything=True))
-        with workdir.opened(self.root.parent / "ingest-x") as held:
+        means = RedifRuntime(self.run_outside, lambda *_: nullcontext(lambda n: None))
+        order = RedifJob((FileOrigin(path, path.name, is_tree),), tist, Acceptance(everything=True))
+        with workdir.open_workdir(self.root.parent / "ingest-x") as held:
             ingest(self.store, order, held, means)
 
     def gathered(self, *rows: Row) -> Committed:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from builder.obi.row import FILE, TEMPLATE, Incidence, Redirect, Row, Version
-from builder.obi.run import Committed, Purpose, Run, claim
+from builder.obi.run import Committed, ObiRun, Purpose, claim
 from builder.store.folder import FolderStore
 from builder.store.s3 import BucketStore
 from tests.builder.conftest import Clock
@@ -64,7 +64,7 @@ def filled(store: Store, time: Time, folder: Path) -> list[Committed]:
     """Fill an empty store."""
     first = ingested(store, time, {f"{HANDLE}-{n}": f"Template {n}\n" for n in range(20)})
     time.clock.sleep(60)
-    given_up: Run = claim(store, Purpose("gather", "x", "x"), time.outside)
+    given_up: ObiRun = claim(store, Purpose("gather", "x", "x"), time.outside)
     given_up.put(URL, b"half")
     given_up.abandon("of no use")
     time.clock.sleep(60)

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from builder.obi.claim import Outside, Purpose
-from builder.obi.row import Incidence, Redirect, Row, Seen, Version
+from builder.obi.row import Incidence, Redirect, Row, SeenRow, Version
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
@@ -111,7 +111,7 @@ def three(store: Writer) -> Kept:
     kept.run(
         FIRST + 400,
         {},
-        *(Seen(id=url, kind="fobi", status=304) for url in (FULL, EMPTY)),
+        *(SeenRow(id=url, kind="fobi", status=304) for url in (FULL, EMPTY)),
         kind="gather",
     )
     gone = Incidence(id=PAPER, kind="tobi", what="deletion", key="obi/gone")

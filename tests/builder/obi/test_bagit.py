@@ -13,7 +13,7 @@ from builder.cli import main
 from builder.errors import UsageError
 from builder.export import bagit as bag
 from builder.export.bagit import Bagged
-from builder.export.opening import opened
+from builder.export.opening import open_obi
 from builder.export.parcel import parcel
 from builder.obi import key
 from builder.obi.run import history
@@ -32,7 +32,7 @@ def kept(tmp_path: Path) -> Kept:
 
 
 def exported(store: Writer, target: Path, *only: int) -> Bagged:
-    with opened(store, 1024, 2) as (runs, connection):
+    with open_obi(store, 1024, 2) as (runs, connection):
         some = [run for run in runs if not only or run.tist in only]
         bags = [parcel(store, connection, run, SENDER) for run in some]
         return bag.export(bags, target, TODAY, lambda n: None)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from builder.obi import key
-from builder.obi.claim import Opened, give_up
+from builder.obi.claim import OpenedRun, give_up
 from builder.obi.history import standing
 from builder.obi.run import Committed, Outside, Purpose, abandon, claim, history
 from builder.store.folder import FolderStore
@@ -178,7 +178,7 @@ def test_a_run_that_was_cut_off_before_it_could_look_begins_anew(
 ) -> None:
     """It opened a run, behind which somebody else had committed, and was killed at once."""
     store = FolderStore(tmp_path)
-    opened = Opened(NOW - 50, "ingest", "RePEc", INGEST.asked, "", time.clock.now, None)
+    opened = OpenedRun(NOW - 50, "ingest", "RePEc", INGEST.asked, "", time.clock.now, None)
     claim(store, GATHER, time.outside).commit([])
     store.create(key.run(opened.tist) + "open.json", opened.document())
     run = claim(store, INGEST, time.outside)
@@ -190,7 +190,7 @@ def test_a_run_that_was_cut_off_before_it_could_look_begins_anew(
 def test_a_later_run_found_committed_ends_this_one(tmp_path: Path, time: Time) -> None:
     store = FolderStore(tmp_path)
     run = claim(store, INGEST, time.outside)
-    other = Opened(NOW + 9, "gather", "x", "x", "", time.clock.now, None)
+    other = OpenedRun(NOW + 9, "gather", "x", "x", "", time.clock.now, None)
     store.create(key.run(other.tist) + "open.json", other.document())
     give_up(store, run.tist, "x", time.clock.now)
     Time()

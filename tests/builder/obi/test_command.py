@@ -43,7 +43,7 @@ def test_verify_tells_of_runs_and_what_is_wrong_with_them(home: Home) -> None:
     told = home("verify")
     assert told.code == 0
     assert "1 run of the obi store checked, 6 of 6 objects read\nall is well" in told.out
-    where = next(k for k in objects(store) if key.parsed(k) and "98-01" in k)
+    where = next(k for k in objects(store) if key.parse(k) and "98-01" in k)
     replaced(store, where, b"Template-Type: ReDIF-Paper 1.0\n")
     told = home("verify")
     assert told.code == 1

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.export.store_copy import Exported, export
+from builder.export.store_copy import CopyResult, export
 from builder.obi import key
-from builder.obi.replicate import Carriage, ForeignRuns
+from builder.obi.replicate import ForeignRuns, ObiReplication
 from builder.obi.run import Committed, claim, history
 from builder.store.folder import FolderStore
 from builder.verify.verify import verify
@@ -50,7 +50,7 @@ class Archive:
     def store(self) -> FolderStore:
         return self.world.store
 
-    def export(self, source: Store, target: Store) -> Exported:
+    def export(self, source: Store, target: Store) -> CopyResult:
         return export(source, target, self.world.outside())
 
 
@@ -139,7 +139,7 @@ def test_a_copy_that_was_cut_off_shows_no_half_run(archive: Archive, tmp_path: P
         target = Failing(folder)
         target.left = steps
         try:
-            Carriage(archive.store, target)(lambda size: None)
+            ObiReplication(archive.store, target)(lambda size: None)
         except Cut:
             assert history(target) in (tuple(archive.runs[:n]) for n in range(3))
             assert not verify(FolderStore(folder), MEANS).damaged

@@ -13,7 +13,7 @@ import pytest
 
 from builder.obi import key, replay
 from builder.obi.history import LOG, Committed
-from builder.obi.row import Archive, Failure, Fault, Redirect, Refipo, Row, Seen
+from builder.obi.row import ArchiveRow, FailureRow, FaultRow, Redirect, Refipo, Row, SeenRow
 from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.snapshot import obi, schema
@@ -83,7 +83,7 @@ def test_an_object_appears_changes_is_lost_and_is_back_as_it_was(folded: Any) ->
 
 
 def test_a_lost_object_says_since_when_and_when_it_was_last_seen(folded: Any) -> None:
-    whole = Archive(home="aaa", complete=True, files=1, templates=1)
+    whole = ArchiveRow(home="aaa", complete=True, files=1, templates=1)
     done = folded(
         (T, [version(T, P, "a", home="aaa"), incidence(T, P, "appearance"), whole]),
         (T + 10, [whole]),
@@ -95,7 +95,7 @@ def test_a_lost_object_says_since_when_and_when_it_was_last_seen(folded: Any) ->
 
 def test_an_archive_that_was_read_whole_shows_its_templates(folded: Any) -> None:
     def read(*, complete: bool = True, held: int = 0, home: str = "aaa") -> list[Row]:
-        return [Archive(home=home, complete=complete, files=1, templates=1, held=held)]
+        return [ArchiveRow(home=home, complete=complete, files=1, templates=1, held=held)]
 
     file = version(T, U, "%PDF", kind="fobi", home="aaa")
     done = folded(
@@ -109,11 +109,11 @@ def test_an_archive_that_was_read_whole_shows_its_templates(folded: Any) -> None
 
 
 def test_a_template_that_moved_is_of_its_new_archive(folded: Any) -> None:
-    moved = Seen(id=P, kind="tobi", home="bbb", source="bbb/x.rdf", place=3)
+    moved = SeenRow(id=P, kind="tobi", home="bbb", source="bbb/x.rdf", place=3)
     done = folded(
         (T, [version(T, P, "a", home="aaa", source="aaa/x.rdf", place=0)]),
         (T + 10, [moved]),
-        (T + 20, [Archive(home="aaa", complete=True, files=1, templates=1)]),
+        (T + 20, [ArchiveRow(home="aaa", complete=True, files=1, templates=1)]),
     )
     assert (done.obi(P)["home"], done.obi(P)["seen"], done.obi(P)["noted"]) == ("bbb", T + 10, T)
 
@@ -159,11 +159,14 @@ def test_bytes_that_are_stored_twice_are_told_of(folded: Any) -> None:
 
 def test_what_is_of_no_object_is_kept_too(folded: Any) -> None:
     odd = 'a\n"é\u2028\ud83d\ude00'.encode("utf-16", "surrogatepass").decode("utf-16")
-    fault = Fault(source="a.rdf", place=None, code="c", field=None, detail=odd, done="kept")
+    fault = FaultRow(source="a.rdf", place=None, code="c", field=None, detail=odd, done="kept")
     done = folded(
         (
             T,
-            [Failure(id=U, code="timeout"), Redirect(origin=U, target="http://b.org/", status=301)],
+            [
+                FailureRow(id=U, code="timeout"),
+                Redirect(origin=U, target="http://b.org/", status=301),
+            ],
         ),
         (T + 1, [fault]),
     )

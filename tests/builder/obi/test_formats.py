@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from builder.sources.redif.document import Account, Inheritable
+from builder.sources.redif.document import DocumentReport, Inheritable
 from functions.oai import statement
 from functions.oai.format import load
 from functions.oai.render import check, redif
@@ -59,7 +59,7 @@ Handle: RePEc:aaa:journl:v:16:y:2011:i:02:p:239-242_00
 
 
 def item(data: bytes, **inherited: Any) -> tuple[str, Item]:
-    account = Account.of(samples.one(data))
+    account = DocumentReport.of(samples.one(data))
     assert account is not None
     of = Inheritable(**inherited) if inherited else Inheritable()
     fields = account.document(1_352_481_230, "aaa/x.rdf", of, Inheritable())

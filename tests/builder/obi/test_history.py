@@ -11,7 +11,7 @@ import pytest
 
 from builder.obi import key
 from builder.obi.claim import Purpose
-from builder.obi.row import Failure, Incidence, Redirect, Version
+from builder.obi.row import FailureRow, Incidence, Redirect, Version
 from builder.obi.run import claim
 from builder.store.folder import FolderStore
 from tests.builder.obi.archive import Repec
@@ -173,7 +173,7 @@ def repec(tmp_path: Path) -> Iterator[Repec]:
 
 def test_the_life_of_a_file(repec: Repec) -> None:
     repec.take(a=paper(1))
-    repec.gathered(Failure(id=URL, code="timeout"))
+    repec.gathered(FailureRow(id=URL, code="timeout"))
     repec.gathered(Redirect(origin="http://example.org/x", target=URL, status=301))
     repec.clock.sleep(10)
     run = claim(repec.store, Purpose("gather", "web", "z"), repec.run_outside)
@@ -206,7 +206,7 @@ def test_a_failure_says_each_thing_once(repec: Repec) -> None:
         (None, "", "not-found"),
     ]
     for status, detail, _ in failures:
-        repec.gathered(Failure(id=URL, code="not-found", status=status, detail=detail))
+        repec.gathered(FailureRow(id=URL, code="not-found", status=status, detail=detail))
     (repec.root.parent / "sheaf.toml").write_text("")
     lines = told(Home(repec.root.parent)("obi", "--store", repec.root, URL))
     assert [line.partition("failure     ")[2] for line in lines[1:6]] == [
@@ -217,7 +217,7 @@ def test_a_failure_says_each_thing_once(repec: Repec) -> None:
 def test_a_terminal_is_given_no_controls(repec: Repec) -> None:
     """Neither of an id nor of what servers said, nor of what was asked for."""
     wild = "http://example.org/\x1b]0;rugs\x07\u202e"
-    repec.gathered(Failure(id=wild, code="dns", detail="a\x9bb"))
+    repec.gathered(FailureRow(id=wild, code="dns", detail="a\x9bb"))
     (repec.root.parent / "sheaf.toml").write_text("")
     home = Home(repec.root.parent)
     lines = told(home("obi", "--store", repec.root, wild))

@@ -81,13 +81,13 @@ def test_a_key_is_turned_back(tist: int, identifier: str) -> None:
     assert key.tist_of(where) == tist
     assert max(map(len, where.split("/"))) <= key.LONGEST
     if len(quote(identifier, safe="")) <= key.LONGEST:
-        assert key.parsed(where) == (tist, identifier)
+        assert key.parse(where) == (tist, identifier)
     else:
-        assert key.parsed(where) == (tist, None)
+        assert key.parse(where) == (tist, None)
     assert not {".", ".."} & set(where.split("/"))  # no store takes such a name
     assert not key.is_redirect(where)
     assert key.is_redirect(key.redirect(tist, identifier))
-    assert key.parsed(key.redirect(tist, identifier)) is None
+    assert key.parse(key.redirect(tist, identifier)) is None
     assert len(key.redirect(tist, identifier).rpartition("/")[2]) <= 255
 
 
@@ -115,7 +115,7 @@ def test_a_run_is_turned_back(tist: int) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_key(where: str) -> None:
-    assert key.parsed(where) is None
+    assert key.parse(where) is None
 
 
 def test_every_key_of_a_store_is_turned_back_by_the_store_alone(
@@ -127,7 +127,7 @@ def test_every_key_of_a_store_is_turned_back_by_the_store_alone(
     for where in store.keys("obi/"):
         tist = key.tist_of(where)
         if tist in runs:
-            found[where] = log.identified(store, runs[tist], where)
+            found[where] = log.identify(store, runs[tist], where)
     assert len(found) == 25
     for where, told in found.items():
         assert told is not None
@@ -136,7 +136,7 @@ def test_every_key_of_a_store_is_turned_back_by_the_store_alone(
     identifiers = {told[1] for told in found.values() if told is not None}
     assert {LONG, OTHER, LONG + "?old"} <= identifiers
     assert len(LONG) == 4000
-    assert log.identified(store, history(store)[0], "obi/000/000/0001/x") is None
+    assert log.identify(store, history(store)[0], "obi/000/000/0001/x") is None
 
 
 def test_keys_are_the_same_everywhere(tmp_path: Path, moto_server: str, weed_server: str) -> None:

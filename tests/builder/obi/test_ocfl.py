@@ -21,7 +21,7 @@ from builder.errors import UsageError
 from builder.export import obi_objects, ocfl_root
 from builder.export.ocfl import NAMES, place
 from builder.export.ocfl_root import ForeignRoot, Rooted
-from builder.export.opening import opened
+from builder.export.opening import open_obi
 from builder.obi.row import line
 from builder.store.folder import FolderStore
 from functions.snapshot import instant
@@ -50,7 +50,7 @@ def kept(tmp_path: Path) -> Kept:
 
 
 def exported(store: Writer, target: Path) -> Rooted:
-    with opened(store, 1024, 2) as (_, connection):
+    with open_obi(store, 1024, 2) as (_, connection):
         return ocfl_root.export(
             store, obi_objects.objects(connection), target, USER, lambda n: None
         )
@@ -325,8 +325,8 @@ def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
     def work() -> None:
         ocfl_root.export(kept.store, objects, target, USER, lambda n: None)
 
-    def some() -> list[obi_objects.Held]:
-        with opened(kept.store, 1024, 1) as (_, connection):
+    def some() -> list[obi_objects.StoredObject]:
+        with open_obi(kept.store, 1024, 1) as (_, connection):
             return [o for o in obi_objects.objects(connection) if o.id in (PAPER, FULL)]
 
     objects = some()
@@ -353,7 +353,7 @@ def test_killed_anywhere_every_object_is_whole_and_the_next_export_completes(
 def test_the_row_beside_the_bytes_is_the_line_of_the_log(kept: Kept, tmp_path: Path) -> None:
     target = tmp_path / "root"
     exported(kept.store, target)
-    with opened(kept.store, 1024, 1) as (_, connection):
+    with open_obi(kept.store, 1024, 1) as (_, connection):
         for item in obi_objects.objects(connection):
             for files, noted in zip(held(target, item.id), item.versions, strict=True):
                 assert files["version.json"] == line(noted.version)

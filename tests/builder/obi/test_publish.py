@@ -12,11 +12,11 @@ import pytest
 
 from builder.obi import replay
 from builder.obi.history import history
-from builder.obi.row import Failure, Incidence, Version
+from builder.obi.row import FailureRow, Incidence, Version
 from builder.publish.publish import publish
 from builder.store.s3 import BucketStore
 from builder.verify import obi_tables
-from builder.verify.verify import Means, verify
+from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
@@ -67,7 +67,7 @@ def manifest(repec: Repec) -> Manifest:
 
 
 def sound(repec: Repec) -> list[str]:
-    means = Means(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
+    means = VerifyRuntime(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
     return [str(f) for f in verify(repec.store, means).findings if f.kind == "damage"]
 
 
@@ -180,7 +180,7 @@ def test_an_event_of_a_file_stamps_no_template_anew(repec: Repec) -> None:
     built = repec.publish()
     assert built.manifest is not None  # the tables tell of it
     assert (built.new, built.changed) == (0, 0)
-    repec.gathered(Failure(id=url, code="timeout"))
+    repec.gathered(FailureRow(id=url, code="timeout"))
     repec.publish()
     with repec.asked() as client:
         assert state(client) == before
@@ -267,7 +267,7 @@ def test_the_tables_can_be_made_anew_byte_for_byte_out_of_the_store(
     monkeypatch.setattr(layout, "FILE_GROUPS", 2)
     repec.take(a=paper(1), b=paper(2), c=paper(3))
     repec.publish()
-    repec.gathered(Failure(id="http://example.org/rugs.pdf", code="timeout"))
+    repec.gathered(FailureRow(id="http://example.org/rugs.pdf", code="timeout"))
     repec.publish()
     repec.take(a=None, b=paper(2, "Other rugs"), d=paper(4))
     repec.publish()
@@ -465,7 +465,7 @@ def _published_alike(repec: Repec, store: BucketStore) -> None:
         repec.clock.sleep(30)
         client.clock.now = repec.clock.now
         assert len(state(client)) == 3
-    means = Means(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
+    means = VerifyRuntime(repec.clock, lambda total: nullcontext(lambda n: None), 512, 1)
     assert not verify(store, means).damaged
 
 

@@ -14,8 +14,8 @@ from builder.obi import key
 from builder.obi.run import claim
 from builder.store.findings import CODES
 from builder.store.folder import FolderStore
-from builder.verify.obi import Audit, drawn
-from builder.verify.verify import Means, Verified, verify
+from builder.verify.obi import ObiAudit, make_sample
+from builder.verify.verify import Verified, VerifyRuntime, verify
 from functions.snapshot.errors import DamagedStore
 from tests.builder.obi.conftest import Time
 from tests.builder.obi.holding import (
@@ -32,7 +32,7 @@ from tests.builder.obi.holding import (
     replaced,
 )
 
-MEANS = Means(
+MEANS = VerifyRuntime(
     lambda: datetime(2026, 11, 22, tzinfo=UTC), lambda total: nullcontext(lambda n: None), 256, 1
 )
 
@@ -56,7 +56,7 @@ def test_a_sample_of_the_objects_is_read(tmp_path: Path, time: Time, percent: fl
     store = FolderStore(tmp_path / "store")
     texts = {f"{HANDLE}-{n}": f"Template {n}\n" for n in range(500)}
     ingested(store, time, texts)
-    audit = Audit.begin(store, drawn(percent, 7))
+    audit = ObiAudit.begin(store, make_sample(percent, 7))
     audit.finish(lambda size: None)
     assert audit.findings == []
     assert audit.objects == 500

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.parquet.gate import UnsortedTable
 from builder.parquet.writer import write_table
 from builder.publish.publish import publish
@@ -240,7 +240,7 @@ def test_an_intake_that_cannot_be_removed_is_told_and_published(world: World) ->
 
 
 def _write_part(folder: Path) -> None:
-    part = Part(folder, "000000")
+    part = IntakeWriter(folder, "000000")
     part.capture(capture(1), ())
     part.close()
 
@@ -263,9 +263,9 @@ def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int) 
     _write_part(folder)
     store = Full(tmp_path / "store")
     with pytest.raises(StoreError, match="the disk is full"):
-        intake.commit(store, intake.Run("run", ()), folder)
+        intake.commit(store, intake.IntakeRun("run", ()), folder)
     assert list(store.keys("")) == []
-    intake.commit(store, intake.Run("run", ()), folder)
+    intake.commit(store, intake.IntakeRun("run", ()), folder)
     assert [run.name for run in intake.runs(store)] == ["run"]
 
 
@@ -283,7 +283,7 @@ def test_an_ingest_that_an_expiry_takes_for_dead_says_so(tmp_path: Path) -> None
     _write_part(folder)
     store = Slow(tmp_path / "store")
     with pytest.raises(StoreError, match=r"captures-000000\.parquet was removed .* ingest again"):
-        intake.commit(store, intake.Run("run", ()), folder)
+        intake.commit(store, intake.IntakeRun("run", ()), folder)
     assert list(store.keys("")) == []
 
 

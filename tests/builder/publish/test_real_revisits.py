@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.event import Capture, Rules
+from builder.sources.event import Capture, DocumentRules
 from builder.sources.webarchive import read
 from tests.builder.conftest import World
 
@@ -19,7 +19,7 @@ AGNOSTIC = "hard/pywb__example-url-agnostic"
 
 
 def captures(name: str) -> list[Capture]:
-    rules = Rules(redirects=True, errors=True)
+    rules = DocumentRules(redirects=True, errors=True)
     with (DATA / name).open("rb") as file:
         return [e for e in read(file, Path(name).name, rules) if isinstance(e, Capture)]
 

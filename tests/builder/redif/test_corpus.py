@@ -58,7 +58,7 @@ def structure(verdict: Any) -> Any:
     if isinstance(verdict, dict):
         kept = {k: v for k, v in verdict.items() if v and not (k.isupper() or k[0] == "_")}
         if verdict.get("TYPE") == "file" and "size" in kept:
-            kept["size"] = [value.formed(size, "size") for size in kept["size"]]
+            kept["size"] = [value.normalize(size, "size") for size in kept["size"]]
         return {name: structure(entries) for name, entries in kept.items()}
     if isinstance(verdict, list):
         return [structure(entry) for entry in verdict]

@@ -333,7 +333,7 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch, home: Home, step: str, sourc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs.Run, step, interrupt)
+        patch.setattr(runs.ObiRun, step, interrupt)
         result = home("ingest", "--jobs", "1", source)
     assert result.code == 130
     assert one_line(result.err) == "sheaf: interrupted; run it again to finish its work"

@@ -182,8 +182,8 @@ def test_a_handle_has_one_form(written: str, handle: str) -> None:
 
 @pytest.mark.parametrize("character", "!\"%&'()*+,-./:<>=?@\\_`{}~")
 def test_the_code_of_a_document_may_hold(character: str) -> None:
-    assert value.formed(f"RePEc:aaa:bbbbbb:1{character}2", "document") is not None
-    assert value.formed(f"RePEc:aaa:bbbbbb:1{character}2", "series") is None
+    assert value.normalize(f"RePEc:aaa:bbbbbb:1{character}2", "document") is not None
+    assert value.normalize(f"RePEc:aaa:bbbbbb:1{character}2", "series") is None
 
 
 def test_handles_are_remembered_with_their_first_place() -> None:

@@ -13,11 +13,11 @@ import pytest
 import zstandard
 
 from builder.errors import UsageError
-from builder.obi.tist import FIRST, named
+from builder.obi.tist import FIRST, parse_option
 from builder.redif import tarball as tarballs
 from builder.redif import tree as trees
 from builder.redif.fault import Flaw
-from builder.redif.member import Member
+from builder.redif.member import RedifFile
 from builder.redif.spool import Spool
 from tests.builder.redif.trees import tarball, tree
 
@@ -33,15 +33,15 @@ OTHERS = {
 }  # fmt: skip
 
 
-def content(member: Member) -> bytes:
+def content(member: RedifFile) -> bytes:
     with member.opened() as file:
         return file.read()
 
 
-def split(found: list[Member | Flaw]) -> tuple[list[str], list[tuple[str, str, bool]]]:
+def split(found: list[RedifFile | Flaw]) -> tuple[list[str], list[tuple[str, str, bool]]]:
     """Return the paths of members, and path, code and whether it hides anything of flaws."""
     return (
-        [one.path for one in found if isinstance(one, Member)],
+        [one.path for one in found if isinstance(one, RedifFile)],
         [(one.path, one.code, one.hides) for one in found if isinstance(one, Flaw)],
     )
 
@@ -50,7 +50,7 @@ def test_a_tree_gives_the_files_with_redifs_suffixes_in_the_order_of_paths(tmp_p
     tree(tmp_path, {**FILES, **OTHERS})
     found = list(trees.members(tmp_path / "RePEc"))
     assert [one.path for one in found] == sorted(FILES)
-    assert [content(one) for one in found if isinstance(one, Member)] == [
+    assert [content(one) for one in found if isinstance(one, RedifFile)] == [
         FILES[name] for name in sorted(FILES)
     ]
 
@@ -73,7 +73,7 @@ def test_a_tarball_gives_the_same_whatever_it_is_packed_by(
     path.write_bytes(pack(path.read_bytes()))
     assert tarballs.is_tar(path)
     assert tarballs.holds_redif(path)
-    found = {one.path: content(one) for one in tarballs.members(path) if isinstance(one, Member)}
+    found = {one.path: content(one) for one in tarballs.members(path) if isinstance(one, RedifFile)}
     assert found == FILES
 
 
@@ -238,7 +238,7 @@ def test_links_of_a_tree_that_lead_out_of_it_are_not_followed(tmp_path: Path) ->
 def test_a_file_that_becomes_a_link_once_it_was_found_is_not_followed(tmp_path: Path) -> None:
     tree(tmp_path, {"outside": b"secret", "RePEc/a.rdf": b"one"})
     (member,) = trees.members(tmp_path / "RePEc")
-    assert isinstance(member, Member)
+    assert isinstance(member, RedifFile)
     (tmp_path / "RePEc/a.rdf").unlink()
     (tmp_path / "RePEc/a.rdf").symlink_to("../outside")
     spool = Spool(tmp_path)
@@ -258,9 +258,9 @@ def test_a_file_that_is_too_large_or_grows_is_left_out(tmp_path: Path) -> None:
     spool = Spool(tmp_path, largest=100)
     sizes = {"a.rdf": 100, "b.rdf": 101, "c.rdf": 5}
     for name, size in sizes.items():
-        flaw = spool.take(0, Member(name, size, 0, lambda size=size: io.BytesIO(b"x" * size)))
+        flaw = spool.take(0, RedifFile(name, size, 0, lambda size=size: io.BytesIO(b"x" * size)))
         assert (flaw is not None) == (name == "b.rdf")
-    grown = spool.take(0, Member("d.rdf", 3, 0, lambda: io.BytesIO(b"x" * 5000)))
+    grown = spool.take(0, RedifFile("d.rdf", 3, 0, lambda: io.BytesIO(b"x" * 5000)))
     assert grown is not None
     assert grown.code == "file-too-large"
     spool.close()
@@ -295,10 +295,10 @@ def test_a_day_that_is_in_no_calendar_is_refused() -> None:
     [("1352481230", 1352481230), ("2025-01-05", 1736035200), ("2025-01-05T00:00:07Z", 1736035207)],
 )
 def test_a_time_is_seconds_a_day_or_an_instant(text: str, tist: int) -> None:
-    assert named(text, "--tist", FIRST) == tist
+    assert parse_option(text, "--tist", FIRST) == tist
 
 
 @pytest.mark.parametrize("text", ["", "2025", "2025-13-01", "yesterday", "12345678", "-1352481230"])
 def test_what_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--tist"):
-        named(text, "--tist", FIRST)
+        parse_option(text, "--tist", FIRST)

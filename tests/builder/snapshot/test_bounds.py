@@ -191,5 +191,5 @@ def test_what_an_inventory_holds_does_not_grow_with_the_square_of_the_snapshots(
     assert peak.bytes < 2 * MEGABYTE
     with measured() as peak:
         for number in inventory.sound():
-            assert len(inventory.held(number).manifest.sequences) == number
+            assert len(inventory.read_snapshot(number).manifest.sequences) == number
     assert peak.bytes < 2 * MEGABYTE

@@ -18,7 +18,7 @@ from builder.snapshot import expiry as module
 from builder.snapshot.commit import settle
 from builder.snapshot.expiry import ORPHAN_AGE, Expired, completed, expire, retire, snapshots
 from builder.store.folder import FolderStore
-from builder.verify.verify import Means, verify
+from builder.verify.verify import VerifyRuntime, verify
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject
 from functions.snapshot.pointer import Expiry, Pointer
@@ -74,7 +74,7 @@ def sound(world: World) -> bool:
     objects = {key: sha256(world.store.read(key)).digest() for key in world.store.keys("")}
     seen = (world.clock.now, *sorted(objects.items()))
     if seen not in _SOUND:
-        means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+        means = VerifyRuntime(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
         _SOUND[seen] = verify(world.store, means).findings == ()
     return _SOUND[seen]
 

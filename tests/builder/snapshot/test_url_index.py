@@ -3,7 +3,7 @@
 import pytest
 
 from builder.snapshot import url_index
-from builder.verify.verify import Means, verify
+from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
@@ -55,7 +55,7 @@ def everything(world: World) -> list[int]:
 
 
 def damage(world: World) -> set[str]:
-    means = Means(world.clock, world.outside().progress, 512, 1)
+    means = VerifyRuntime(world.clock, world.outside().progress, 512, 1)
     return {finding.code for finding in verify(world.store, means).findings}
 
 

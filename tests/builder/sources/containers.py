@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import zstandard
 
-from builder.sources.event import Capture, Event, Fault, Rules, Skipped
+from builder.sources.event import Capture, DocumentRules, Event, Fault, Skipped
 from builder.sources.fault import CODES
 from builder.sources.webarchive import read
 
-ALL = Rules(redirects=True, errors=True)
+ALL = DocumentRules(redirects=True, errors=True)
 PAGE = b"<html lang='cs'><head><title>Zpr\xc3\xa1vy</title></head><body>text</body></html>"
 URL = b"http://www.a.cz/page"
 DATE = b"2008-04-30T20:48:26Z"
@@ -66,7 +66,7 @@ def members(records: Iterable[bytes]) -> bytes:
 
 
 def events(
-    data: bytes, rules: Rules = ALL, name: str = "a", *, further: bool = False
+    data: bytes, rules: DocumentRules = ALL, name: str = "a", *, further: bool = False
 ) -> list[Event]:
     found = list(read(io.BytesIO(data), name, rules, further=further))
     for event in found:
@@ -77,19 +77,19 @@ def events(
     return found
 
 
-def captures(data: bytes, rules: Rules = ALL, name: str = "a") -> list[Capture]:
+def captures(data: bytes, rules: DocumentRules = ALL, name: str = "a") -> list[Capture]:
     return [e for e in events(data, rules, name) if isinstance(e, Capture)]
 
 
-def skips(data: bytes, rules: Rules = ALL) -> list[str]:
+def skips(data: bytes, rules: DocumentRules = ALL) -> list[str]:
     return [e.reason for e in events(data, rules) if isinstance(e, Skipped)]
 
 
-def faults(data: bytes, rules: Rules = ALL) -> list[Fault]:
+def faults(data: bytes, rules: DocumentRules = ALL) -> list[Fault]:
     return [e for e in events(data, rules) if isinstance(e, Fault)]
 
 
-def codes(data: bytes, rules: Rules = ALL) -> list[str]:
+def codes(data: bytes, rules: DocumentRules = ALL) -> list[str]:
     return [f.code for f in faults(data, rules)]
 
 

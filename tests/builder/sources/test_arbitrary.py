@@ -8,7 +8,7 @@ import zlib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.event import Capture, Fault, Rules, Skipped
+from builder.sources.event import Capture, DocumentRules, Fault, Skipped
 from builder.sources.fault import CODES
 from builder.sources.html import title_and_language
 from builder.sources.webarchive import read
@@ -27,7 +27,7 @@ class _Slow(io.BytesIO):
 
 
 def _kinds(data, stream=io.BytesIO):
-    found = list(read(stream(data), "a", Rules()))
+    found = list(read(stream(data), "a", DocumentRules()))
     for event in found:
         assert isinstance(event, Capture | Skipped | Fault)
         if isinstance(event, Fault):

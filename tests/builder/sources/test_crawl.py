@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.sources import warcinfo
-from builder.sources.event import Crawl, Rules
+from builder.sources.event import Crawl, DocumentRules
 from builder.sources.webarchive import read
 
 WARCINFO = (
@@ -66,13 +66,13 @@ def test_a_file_tells_of_its_crawl_and_loses_no_record() -> None:
     )
     long = b"operator: first\r\n" + b"x" * 200_000
     data = record(b"warcinfo", WARCINFO) + page + record(b"warcinfo", long) + page
-    events = list(read(io.BytesIO(data), "a.warc", Rules()))
+    events = list(read(io.BytesIO(data), "a.warc", DocumentRules()))
     kinds = [type(event).__name__ for event in events]
     assert kinds == ["Skipped", "Crawl", "Capture", "Skipped", "Crawl", "Capture"]
     first, second = (event for event in events if isinstance(event, Crawl))
     assert first.part_of == "serials-2007-11"
     assert second == Crawl(operator="first")
-    assert Crawl().filled(second).filled(first) == Crawl(
+    assert Crawl().fill_from(second).fill_from(first) == Crawl(
         first.software, "first", first.part_of, first.description
     )
 
@@ -81,6 +81,6 @@ def test_an_arc_file_tells_of_its_crawl() -> None:
     head = b"filedesc://a.arc 0.0.0.0 20071105000000 text/plain %d\n" % len(ARC) + ARC + b"\n"
     page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>a</title>"
     row = b"http://a.cz/ 1.2.3.4 20071105000000 text/html %d\n" % len(page) + page + b"\n"
-    events = list(read(io.BytesIO(head + row), "a.arc", Rules()))
+    events = list(read(io.BytesIO(head + row), "a.arc", DocumentRules()))
     assert [type(event).__name__ for event in events] == ["Skipped", "Crawl", "Capture"]
     assert [e.part_of for e in events if isinstance(e, Crawl)] == ["serials"]

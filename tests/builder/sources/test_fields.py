@@ -157,13 +157,13 @@ def test_declared_types(declared, essence):
     ],
 )
 def test_detected_types(head, name):
-    assert mime.detected(head) == name
+    assert mime.detect(head) == name
 
 
 def test_encodings():
-    assert charset.named("UTF8") == "utf-8"
-    assert charset.named("iso-8859-1") == "windows-1252"
-    assert charset.named("nonsense") is None
+    assert charset.whatwg_name("UTF8") == "utf-8"
+    assert charset.whatwg_name("iso-8859-1") == "windows-1252"
+    assert charset.whatwg_name("nonsense") is None
 
 
 def test_titles():

@@ -12,7 +12,7 @@ import zstandard
 from builder.sources.event import Capture, Skipped
 from builder.sources.recognise import beginning, recognise
 from functions.archive import zstd
-from functions.archive.zstd_frames import Frames
+from functions.archive.zstd_frames import ZstdFrames
 from tests.builder.sources.containers import (
     URL,
     arc,
@@ -310,7 +310,7 @@ def test_reads_of_any_size_give_the_same():
     data = dictionary_frame(made) + frames(RECORDS, made) + OTHER + b"xx" + frames(RECORDS, made)
 
     def texts(stream):
-        tape = Frames(beginning(stream), stream)
+        tape = ZstdFrames(beginning(stream), stream)
         sections = []
         while tape.next_section():
             sections.append((tape.place(), b"".join(iter(lambda: tape.take(999), b""))))

@@ -22,7 +22,7 @@ from builder.sources import address
 from builder.sources.event import Capture, Fault, Skipped
 from builder.sources.webarchive import read
 from functions.archive import arc, warc
-from functions.archive.stream import Tape
+from functions.archive.stream import RecordStream
 from tests.builder.sources.containers import ALL
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
@@ -63,7 +63,7 @@ class File:
 
     def record(self, event):
         """Return the header and the block that lie at a record's place."""
-        tape = Tape(self.stored(event), io.BytesIO())
+        tape = RecordStream(self.stored(event), io.BytesIO())
         tape.next_section()
         is_warc = tape.peek(5).upper() == b"WARC/"
         record, _ = warc.read_header(tape) if is_warc else arc.read_header(tape, 1)

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 import pytest
 import zstandard
 
-from builder.sources.event import Capture, Rules, Skipped
+from builder.sources.event import Capture, DocumentRules, Skipped
 from tests.builder.sources.containers import (
     ALL,
     arc,
@@ -84,7 +84,7 @@ def test_each_record_is_told_with_its_place(records, pack, between):
         between = {plain: b"\r\n\r\n\n", zipped: zipped(b"")}.get(pack, others)
     parts = [(kind, pack(record)) for kind, record in records]
     data = head + between + between.join(part for _, part in parts) + between
-    found = [e for e in events(data, Rules()) if isinstance(e, Capture | Skipped)]
+    found = [e for e in events(data, DocumentRules()) if isinstance(e, Capture | Skipped)]
     at = len(head) + len(between)
     for event, (kind, part), (_, record) in zip(found, parts, records, strict=True):
         if isinstance(event, Skipped):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from builder.sources.event import Capture, Crawl, Fault, Rules, Skipped
+from builder.sources.event import Capture, Crawl, DocumentRules, Fault, Skipped
 from builder.sources.fault import CODES
 from builder.sources.recognise import beginning, recognise
 from builder.sources.webarchive import read
@@ -156,7 +156,7 @@ def test_one_crawl_in_two_containers_gives_equal_captures(one, two, count):
 
 def test_the_czech_sample():
     path = DATA / "core" / "webarchivcz__example-20200623-crawler0.warc.gz"
-    found = captures(path, Rules())
+    found = captures(path, DocumentRules())
     assert Counter(c.warc_record_type for c in found)["revisit"] == 3
     front = [c for c in found if c.title and "iDNES" in c.title]
     assert front

@@ -8,9 +8,9 @@ import pytest
 
 from builder.sources.event import Capture
 from builder.sources.exchange import NEAR
-from builder.sources.request import MOST, Request, read
+from builder.sources.request import MOST, CaptureRequest, read
 from builder.sources.webarchive import read as read_archive
-from functions.archive.record import Held
+from functions.archive.record import BufferedBlock
 from functions.url import surt
 from tests.builder.sources.containers import (
     ALL,
@@ -52,7 +52,7 @@ def exchange(request: bytes, number: int = 1, *, before: bool = False, url: byte
 
 def query(body: bytes, media_type: bytes, *fields: bytes) -> str | None:
     block = post(body, media_type, *fields)
-    found = read(Held(block, 0, len(block)), 7)
+    found = read(BufferedBlock(block, 0, len(block)), 7)
     assert found is not None
     assert (found.method, found.offset) == ("POST", 7)
     return found.query
@@ -213,13 +213,19 @@ def test_the_length_that_a_request_declares_bounds_its_body() -> None:
     block = b"POST / HTTP/1.1\r\nContent-Type: x/y\r\nContent-Length: %b\r\n\r\nfoobar"
     for length, expected in ((b"3", "__wb_post_data=Zm9v"), (b"x", ""), (b"0", "")):
         data = block % length
-        assert read(Held(data, 0, len(data)), None) == Request("POST", expected, None)
+        assert read(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
+            "POST", expected, None
+        )
     data = block.replace(b"Content-Length: %b\r\n", b"")
-    assert read(Held(data, 0, len(data)), None) == Request("POST", "__wb_post_data=Zm9vYmFy", None)
+    assert read(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
+        "POST", "__wb_post_data=Zm9vYmFy", None
+    )
     data = data.replace(
         b"\r\n\r\nfoobar", b"\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nfoo\r\n0\r\n\r\n"
     )
-    assert read(Held(data, 0, len(data)), None) == Request("POST", "__wb_post_data=Zm9v", None)
+    assert read(BufferedBlock(data, 0, len(data)), None) == CaptureRequest(
+        "POST", "__wb_post_data=Zm9v", None
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from builder.sources.event import Rules
+from builder.sources.event import DocumentRules
 from builder.sources.set_rule import SetRule
 from functions.config import set_rules
 from tests.builder.sources.containers import ALL, PAGE, captures, http, warc
@@ -13,7 +13,7 @@ from tests.builder.sources.containers import ALL, PAGE, captures, http, warc
 def sets(*tables, url=b"http://www.a.cz/news/1", header=b"", body=PAGE, collections=()):
     for table in tables:
         assert set_rules.problem([table]) is None
-    rules = Rules(
+    rules = DocumentRules(
         domain_sets=False,
         mime_sets=False,
         set_rules=tuple(map(SetRule.of, tables)),
@@ -77,7 +77,7 @@ def test_of_several_sets_the_most_specific_ones_are_named():
 
 def test_rules_come_beside_domain_and_type():
     table = SetRule.of({"set": "e", "hosts": ["a.cz"]})
-    (capture,) = captures(warc(http()), Rules(set_rules=(table,)))
+    (capture,) = captures(warc(http()), DocumentRules(set_rules=(table,)))
     assert capture.sets == ("domain:cz:a:www", "e", "mime:text:html")
 
 

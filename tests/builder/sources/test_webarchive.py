@@ -15,7 +15,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 import builder
-from builder.sources.event import Fault, Rules
+from builder.sources.event import DocumentRules, Fault
 from builder.sources.fault import CODES
 from builder.sources.recognise import recognise
 from functions import archive
@@ -212,16 +212,16 @@ def test_names_and_types_in_any_case_folded_lines_and_bracketed_uris():
     ],
 )
 def test_what_is_no_document_is_counted_with_its_reason(record, reason):
-    assert skips(record, Rules()) == [reason]
-    assert captures(record, Rules()) == []
+    assert skips(record, DocumentRules()) == [reason]
+    assert captures(record, DocumentRules()) == []
 
 
 def test_rules_let_redirects_and_errors_in():
     redirect = warc(http(b"", b"Location: /a b", status=b"HTTP/1.1 301 Moved"))
-    (capture,) = captures(redirect, Rules(redirects=True))
+    (capture,) = captures(redirect, DocumentRules(redirects=True))
     assert capture.fetch_redirect == "/a%20b"
-    assert len(captures(warc(http(status=b"HTTP/2 404")), Rules(errors=True))) == 1
-    (capture,) = captures(warc(http()), Rules(domain_sets=False, mime_sets=False))
+    assert len(captures(warc(http(status=b"HTTP/2 404")), DocumentRules(errors=True))) == 1
+    (capture,) = captures(warc(http()), DocumentRules(domain_sets=False, mime_sets=False))
     assert capture.sets == ()
 
 
@@ -236,7 +236,7 @@ def test_a_revisit_refers_to_its_original():
             b"WARC-Refers-To-Date: 2008-04-30T20:48:26Z",
             kind=b"revisit",
         ),
-        Rules(),
+        DocumentRules(),
     )
     assert capture.warc_record_type == "revisit"
     assert capture.content_digest == sha1(PAGE)

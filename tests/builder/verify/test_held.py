@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder.store.folder import FolderStore
-from builder.verify.verify import Means, verify
+from builder.verify.verify import VerifyRuntime, verify
 from functions.oai.handler import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import instant, layout
@@ -95,7 +95,7 @@ def test_it_answers_as_of_before_the_mistake(world_and_copy: tuple[World, Path])
     world.clock.sleep(86_400)
     assert asked.harvest()[1] == when
     asked.repository.close()
-    means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    means = VerifyRuntime(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
     assert not [f for f in verify(FolderStore(held), means).findings if f.code != "orphan"]
 
 

@@ -25,9 +25,9 @@ from builder.snapshot.views import stored
 from builder.sources.event import Capture
 from builder.store.findings import CODES, DAMAGE
 from builder.store.folder import FolderStore
-from builder.verify.data_files import Evidence
+from builder.verify.data_files import DataFileIndex
 from builder.verify.inventory import Inventory
-from builder.verify.verify import Means, Sample, Verified, verify
+from builder.verify.verify import Sample, Verified, VerifyRuntime, verify
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
 from functions.database import engine
@@ -133,7 +133,7 @@ def revisited(healed: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def verified(world: World, sample: Sample | None = None, **options: bool) -> Verified:
-    means = Means(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    means = VerifyRuntime(world.clock, lambda total: nullcontext(lambda count: None), 512, 1)
     return verify(world.store, means, sample=sample, **options)
 
 
@@ -318,20 +318,22 @@ def flipped(world: World, key: str, place: int) -> None:
 
 
 @pytest.fixture
-def evidence(tmp_path: Path) -> Iterator[Evidence]:
+def evidence(tmp_path: Path) -> Iterator[DataFileIndex]:
     """Read files one by one, as verify does."""
     connection = engine.connect(scratch=tmp_path)
-    yield Evidence(connection, tmp_path)
+    yield DataFileIndex(connection, tmp_path)
     connection.close()
 
 
-def examined(evidence: Evidence, world: World, table: str, file: DataFile) -> set[tuple[str, str]]:
+def examined(
+    evidence: DataFileIndex, world: World, table: str, file: DataFile
+) -> set[tuple[str, str]]:
     findings = evidence.add(world.store, table, file, lambda count: None)
     return {(finding.code, finding.object) for finding in findings}
 
 
 def test_every_flipped_byte_of_every_data_file_is_found(
-    filled: World, tmp_path: Path, evidence: Evidence
+    filled: World, tmp_path: Path, evidence: DataFileIndex
 ) -> None:
     shutil.copytree(filled.root, tmp_path / "store")
     world = World(tmp_path / "store", filled.clock)
@@ -452,7 +454,7 @@ def grouped(**changes: int) -> Callable[[DataFile], DataFile]:
     ids=["rows", "offset", "length", "first", "last", "footer", "shorter", "longer", "bytes"],
 )
 def test_a_file_that_is_not_what_its_leaf_says(
-    trimmed: World, evidence: Evidence, change: Callable[[DataFile], DataFile]
+    trimmed: World, evidence: DataFileIndex, change: Callable[[DataFile], DataFile]
 ) -> None:
     file = files(trimmed, "records")[0]
     assert examined(evidence, trimmed, "records", file) == set()
@@ -716,7 +718,7 @@ def test_a_disk_that_fails_is_damage_and_an_unreachable_store_is_none(
         def open(self, key: str) -> BinaryIO:
             return Broken() if key == bad else super().open(key)
 
-    means = Means(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    means = VerifyRuntime(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
     if outcome == "found":
         findings = verify(Store(sound.root), means, newest_only=True).findings
         assert ("file-unreadable", bad) in {(f.code, f.object) for f in findings}
@@ -918,7 +920,7 @@ def test_rows_of_urls_that_lead_elsewhere(sound: World) -> None:
     assert expected <= found(sound)
 
 
-def test_urls_out_of_order(sound: World, evidence: Evidence) -> None:
+def test_urls_out_of_order(sound: World, evidence: DataFileIndex) -> None:
     key = files(sound, "urls")[-1].key
     rows = table_of(sound, key)
     new = rewritten(sound, key, rows.take([1, 0, *range(2, len(rows))]))
@@ -993,7 +995,7 @@ def test_a_missing_row_of_the_dead(sound: World) -> None:
     raise AssertionError("nothing is superseded")
 
 
-def test_positions_out_of_order_and_twice(sound: World, evidence: Evidence) -> None:
+def test_positions_out_of_order_and_twice(sound: World, evidence: DataFileIndex) -> None:
     key = files(sound, "records")[0].key
     rows = table_of(sound, key)
     positions = rows.column("position").to_pylist()
@@ -1017,7 +1019,7 @@ def test_a_position_of_another_sequence_and_a_listed_one_among_the_dead(sound: W
     assert {("position-wrong", foreign), ("dead-wrong", listing)} <= found(sound)
 
 
-def test_a_tombstone_with_metadata(sound: World, evidence: Evidence) -> None:
+def test_a_tombstone_with_metadata(sound: World, evidence: DataFileIndex) -> None:
     for file in files(sound, "records"):
         rows = table_of(sound, file.key)
         deleted = rows.column("deleted").to_pylist()
@@ -1081,7 +1083,7 @@ def test_what_is_expired_meanwhile_is_no_damage(sound: World) -> None:
                 sound.expire(keep=1)
             return super().open(key)
 
-    means = Means(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
+    means = VerifyRuntime(sound.clock, lambda total: nullcontext(lambda count: None), 512, 1)
     done = verify(Expiring(sound.root), means)
     assert not done.damaged
     assert found(sound) == set()

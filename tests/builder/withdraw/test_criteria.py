@@ -85,7 +85,7 @@ def test_a_range_is_reversed_if_it_is_empty(start: str, end: str, is_reversed: b
 def test_dates_are_compared_as_far_as_the_less_exact_one_says(
     date: str | None, start: str | None, end: str | None, is_met: bool
 ) -> None:
-    condition, values = Selection(start=start, end=end).described()
+    condition, values = Selection(start=start, end=end).tombstone_condition()
     with engine.connect() as connection:
         sql = f"SELECT coalesce({condition}, false) FROM (SELECT $date::VARCHAR AS fetch_date)"
         assert connection.execute(sql, {**values, "date": date}).fetchone() == (is_met,)
@@ -153,7 +153,7 @@ def test_a_url_without_a_scheme_says_how_it_begins(text: str) -> None:
     ],
 )
 def test_scheme_and_host_are_compared_in_any_case(url: str | None, is_met: bool) -> None:
-    condition, values = Selection(url_prefix="http://www.iana.org/Domains").described()
+    condition, values = Selection(url_prefix="http://www.iana.org/Domains").tombstone_condition()
     with engine.connect() as connection:
         sql = f"SELECT coalesce({condition}, false) FROM (SELECT $url::VARCHAR AS url)"
         assert connection.execute(sql, {**values, "url": url}).fetchone() == (is_met,)

@@ -11,7 +11,7 @@ from builder.sources.event import Fault
 from builder.withdraw.preview import Item, Preview, preview
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
-from builder.withdraw.withdraw import Withdrawn, selected, withdraw
+from builder.withdraw.withdraw import Withdrawn, preview_selection, withdraw
 from functions.database import engine
 from functions.oai.repository import Record
 from functions.snapshot import schema
@@ -120,7 +120,7 @@ def test_nothing_of_its_metadata_is_left_in_the_current_data_files(world: World)
 def test_items_are_selected(world: World, selection: Selection, count: int) -> None:
     published(world)
     where = (world.store, world.configuration(), world.outside())
-    assert selected(*where, selection, None).count == count
+    assert preview_selection(*where, selection, None).count == count
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_items_are_selected(world: World, selection: Selection, count: int) -> N
 def test_what_is_selected_is_withdrawn(world: World, selection: Selection, count: int) -> None:
     published(world)
     where = (world.store, world.configuration(), world.outside())
-    found = {item.identifier for item in selected(*where, selection, None).items}
+    found = {item.identifier for item in preview_selection(*where, selection, None).items}
     done = taken(world, selection)
     assert done.built.withdrawn == len(found) == count
     assert set(done.identifiers) == found
@@ -260,7 +260,7 @@ def test_what_waits_for_its_archive_can_be_withdrawn_again(world: World) -> None
     by_name = Selection(identifiers=(name(3),))
     taken(world, by_name, purge=True)
     restore(world.store, world.configuration(), world.outside(), by_name)
-    found = selected(world.store, world.configuration(), world.outside(), by_name, 5)
+    found = preview_selection(world.store, world.configuration(), world.outside(), by_name, 5)
     assert found == Preview(1, (Item(name(3), None, None, None),), ((None, 1),))
     assert taken(world, by_name).built.withdrawn == 1
     world.ingest([capture(3)])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.sources.content_coding import decode
-from functions.archive.coding import KNOWN, PIECE, Undecodable, decoded
+from functions.archive.coding import KNOWN, PIECE, ContentCodingError, decode_codings
 
 PAGE = b"<!doctype html><title>x</title>" * 40
 
@@ -40,7 +40,7 @@ def cut(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def undone(data: bytes, *codings: str, size: int = 1 << 16, is_chunked: bool = False) -> bytes:
-    return b"".join(decoded(cut(data, size), codings, chunked=is_chunked))
+    return b"".join(decode_codings(cut(data, size), codings, chunked=is_chunked))
 
 
 @given(
@@ -65,7 +65,7 @@ def test_any_bytes_give_bytes_or_say_why_not(data: bytes, coding: str, size: int
     def outcome(step: int) -> bytes | None:
         try:
             return undone(data, coding, size=step)
-        except Undecodable:
+        except ContentCodingError:
             return None
 
     assert outcome(size) == outcome(1 << 16)
@@ -87,7 +87,7 @@ def test_what_is_cut_short_gives_its_beginning(
 def test_a_bomb_comes_in_small_pieces(coding: str, size: int) -> None:
     packed = compressed(coding, bytes(20_000_000))
     count = 0
-    for piece in decoded(cut(packed, size), [coding], chunked=False):
+    for piece in decode_codings(cut(packed, size), [coding], chunked=False):
         assert len(piece) <= PIECE * 1.5
         count += len(piece)
     assert count == 20_000_000
@@ -122,8 +122,8 @@ def test_what_nobody_decodes_is_told_before_anything_is_read() -> None:
         yield b""
 
     for codings in (["compress"], ["dcz"], ["gzip", "dcb"], ["gzip"] * 9):
-        with pytest.raises(Undecodable):
-            decoded(never(), codings, chunked=False)
+        with pytest.raises(ContentCodingError):
+            decode_codings(never(), codings, chunked=False)
 
 
 def test_what_breaks_in_the_midst_gives_what_was_before_it() -> None:
@@ -131,8 +131,8 @@ def test_what_breaks_in_the_midst_gives_what_was_before_it() -> None:
     packed = bytearray(gzip.compress(data, mtime=0))
     packed[len(packed) // 2 :] = Random(1).randbytes(5000)
     came = b""
-    with pytest.raises(Undecodable, match="does not inflate"):  # noqa: PT012
-        for piece in decoded(cut(bytes(packed), 100), ["gzip"], chunked=False):
+    with pytest.raises(ContentCodingError, match="does not inflate"):  # noqa: PT012
+        for piece in decode_codings(cut(bytes(packed), 100), ["gzip"], chunked=False):
             came += piece
     assert came
     assert data.startswith(came[: 1 << 12])

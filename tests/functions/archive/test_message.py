@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.archive.message import read_message
-from functions.archive.record import Block, Held
-from functions.archive.stream import Tape
+from functions.archive.record import Block, BufferedBlock
+from functions.archive.stream import RecordStream
 
 BODY = b"<html>\n\nbody\r\n\r\nof it"
 HEADS = [
@@ -44,7 +44,7 @@ def told(block: Block) -> tuple[object, bytes, list[str]]:
 
 
 def piecewise(data: bytes, sizes: list[int]) -> tuple[object, bytes, list[str]]:
-    tape = Tape(b"", cast(io.BufferedIOBase, Pieces(data, sizes)))
+    tape = RecordStream(b"", cast(io.BufferedIOBase, Pieces(data, sizes)))
     tape.next_section()
     return told(Block(tape, len(data)))
 
@@ -52,7 +52,7 @@ def piecewise(data: bytes, sizes: list[int]) -> tuple[object, bytes, list[str]]:
 @pytest.mark.parametrize("head", HEADS)
 def test_a_head_is_the_same_wherever_a_piece_ends(head: bytes) -> None:
     data = head + BODY
-    whole = told(Held(data, 0, len(data)))
+    whole = told(BufferedBlock(data, 0, len(data)))
     for first in range(1, len(data) + 1):
         assert piecewise(data, [first]) == whole, first
     assert piecewise(data, [1] * len(data)) == whole
@@ -64,7 +64,7 @@ def test_a_head_is_the_same_wherever_a_piece_ends(head: bytes) -> None:
 def test_no_pieces_make_another_head(parts: list[bytes], draw: st.DataObject) -> None:
     data = b"HTTP/1.1 200 OK" + b"".join(parts)
     sizes = draw.draw(st.lists(st.integers(1, 30), max_size=8))
-    assert piecewise(data, sizes) == told(Held(data, 0, len(data)))
+    assert piecewise(data, sizes) == told(BufferedBlock(data, 0, len(data)))
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,6 @@ def test_a_large_head_is_as_long_in_pieces_as_in_memory(size: int, flaws: list[s
     head += b"X: " + b"v" * (size - len(head) - 7) + b"\r\n\r\n"
     assert len(head) == size
     data = head + BODY
-    message, payload, codes = told(Held(data, 0, len(data)))
+    message, payload, codes = told(BufferedBlock(data, 0, len(data)))
     assert (payload, codes) == (data if flaws else BODY, flaws)
     assert piecewise(data, [1000, 65_536, 7, 65_536]) == (message, payload, codes)

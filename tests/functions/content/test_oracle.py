@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 
-from builder.sources.event import Capture, Rules
+from builder.sources.event import Capture, DocumentRules
 from builder.sources.webarchive import read
 from functions.content import cdx
 from functions.content.search import Search
@@ -28,7 +28,7 @@ DATA = Path(__file__).parents[3].parent / "shared" / "data" / "webarchive"
 ORACLE = DATA / "oracle"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real archives at {DATA}")
 
-_ALL = Rules(redirects=True, errors=True)
+_ALL = DocumentRules(redirects=True, errors=True)
 IA_PREFIX = "ia-cdxwriter__"
 FILES = {
     "core": (

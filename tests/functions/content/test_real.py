@@ -92,7 +92,7 @@ def test_an_index_alone_leads_to_bytes_that_have_its_digests(index: str) -> None
         found, _ = cdxj.read(line)
         if found is None:
             continue
-        made, _ = entry.made(found, ALL)
+        made, _ = entry.build_capture(found, ALL)
         if isinstance(made, event.Capture):
             made.warc_filename = Path(INDEXED[index]).name
             stored.list([made])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.export.wacz import lines as module
-from builder.export.wacz.lines import Lines
+from builder.export.wacz.lines import SortedLines
 
 texts = st.lists(st.binary(max_size=12).filter(lambda b: b"\n" not in b), max_size=60)
 
@@ -17,7 +17,7 @@ texts = st.lists(st.binary(max_size=12).filter(lambda b: b"\n" not in b), max_si
 @given(texts, st.integers(1, 64))
 def test_lines_come_back_sorted_by_their_bytes(some: list[bytes], held: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        lines = Lines(Path(folder), held)
+        lines = SortedLines(Path(folder), held)
         for one in some:
             lines.add(one + b"\n")
         assert list(lines) == sorted(one + b"\n" for one in some)
@@ -31,7 +31,7 @@ def test_the_order_is_that_of_sort(tmp_path: Path) -> None:
     sorted_ = subprocess.run(
         ["sort", tmp_path / "in"], env={"LC_ALL": "C"}, capture_output=True, check=True
     )
-    lines = Lines(tmp_path, held=30)
+    lines = SortedLines(tmp_path, held=30)
     for one in some:
         lines.add(one)
     assert b"".join(lines) == sorted_.stdout
@@ -39,7 +39,7 @@ def test_the_order_is_that_of_sort(tmp_path: Path) -> None:
 
 def test_few_files_are_open_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_OPEN", 5)
-    lines = Lines(tmp_path, held=1)
+    lines = SortedLines(tmp_path, held=1)
     for number in range(100):
         lines.add(b"%03d\n" % (number * 37 % 100))
         assert len(list(tmp_path.iterdir())) <= 5

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from builder.ingest.cdx import reader
-from builder.ingest.cdx.block import Index
+from builder.ingest.cdx.block import IndexFile
 from builder.intake import intake
-from builder.intake.rows import Part
+from builder.intake.rows import IntakeWriter
 from builder.sources.address import parse
-from builder.sources.event import Capture, Rules
+from builder.sources.event import Capture, DocumentRules
 from builder.sources.webarchive import read
 from functions.oai.repository import Selection
 from functions.snapshot.manifest import Span
@@ -41,24 +41,24 @@ def captures(path, name):
 
 
 def source(name):
-    return intake.Source(name, "d" + name, name, "warc", 1, 1, 0, 0, {}, {})
+    return intake.IntakeSource(name, "d" + name, name, "warc", 1, 1, 0, 0, {}, {})
 
 
 def take(world, folder, path, name):
     """Ingest an index, or an archive under a name, as one run."""
     folder = folder / f"run-{next(_NUMBERS)}"
     folder.mkdir()
-    form = reader.recognised(path.read_bytes()[: 1 << 14])
+    form = reader.find_form(path.read_bytes()[: 1 << 14])
     if form:
         with path.open("rb") as file:
-            reader.read(file, Index(path.name, folder, "000000", ALL), form, 1, lambda *_: None)
+            reader.read(file, IndexFile(path.name, folder, "000000", ALL), form, 1, lambda *_: None)
     else:
-        part = Part(folder, "000000")
+        part = IntakeWriter(folder, "000000")
         for item in captures(path, name):
             part.capture(item, tuple(sorted(item.sets)))
         part.close()
     world.runs += 1
-    run = intake.Run(f"20260101T0000{world.runs:02}Z-x", (source(path.name),))
+    run = intake.IntakeRun(f"20260101T0000{world.runs:02}Z-x", (source(path.name),))
     intake.commit(world.store, run, folder)
 
 
@@ -235,8 +235,8 @@ def test_a_revisit_whose_status_both_name(tmp_path, status, reasons):
     """Rules leave it out of both; an index that names none publishes it."""
     head = b"HTTP/1.1 " + status.encode() + b"\r\nContent-Type: text/html\r\n\r\n"
     record = warc(head, b"WARC-Payload-Digest: sha1:" + b"A" * 32, kind=b"revisit")
-    assert skips(record, Rules()) == reasons
+    assert skips(record, DocumentRules()) == reasons
     named = line(mime="warc/revisit", status=status[:3])
-    assert sorted(Read(named, tmp_path / "named", Rules()).given.skips) == reasons
+    assert sorted(Read(named, tmp_path / "named", DocumentRules()).given.skips) == reasons
     silent = line(mime="warc/revisit", status="-")
-    assert Read(silent, tmp_path / "silent", Rules()).given.captures == 1
+    assert Read(silent, tmp_path / "silent", DocumentRules()).given.captures == 1

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from builder.ingest.cdx import block as index_block
 from builder.ingest.cdx import columns
-from builder.ingest.cdx.block import Index
-from builder.ingest.cdx.text import Block
+from builder.ingest.cdx.block import IndexFile
+from builder.ingest.cdx.text import LineBlock
 from builder.intake.intake import CAPTURES
 from builder.sources import cdx, cdxj, entry
-from builder.sources.event import Capture, Rules
+from builder.sources.event import Capture, DocumentRules
 from builder.sources.set_rule import SetRule
 from tests.builder.indexes import ALL, NOTHING, SHA1, line, rows
 from tests.extent import examples
 
 _FIELDS = [column.name for column in CAPTURES[2:]]
-RULED = Rules(
+RULED = DocumentRules(
     set_rules=(
         SetRule("own:a", hosts=("a.cz",)),
         SetRule("own:b", url_prefixes=("http://b.cz/x",), types=("text/*",)),
@@ -278,7 +278,7 @@ def made(lines, legend=None, rules=ALL):
     found, reasons = [], []
     for one in lines:
         said = (cdx.read(one, legend) if legend else cdxj.read(one))[0]
-        item = entry.made(said, rules)[0] if said else None
+        item = entry.build_capture(said, rules)[0] if said else None
         if isinstance(item, Capture):
             row = {name: getattr(item, name) for name in _FIELDS}
             time = row["fetch_time"]
@@ -291,14 +291,14 @@ def made(lines, legend=None, rules=ALL):
 
 @functools.cache
 def connected(rules):
-    return index_block.connection(Index("i", Path(), "0", rules))
+    return index_block.connection(IndexFile("i", Path(), "0", rules))
 
 
 def built(folder, lines, legend=None, rules=ALL):
     """Return the same of the builder's, and how many of the lines were plain."""
-    index = Index("i", folder, "0", rules)
+    index = IndexFile("i", folder, "0", rules)
     connection = connected(rules)
-    block = Block(0, 0, b"\n".join(lines), legend)
+    block = LineBlock(0, 0, b"\n".join(lines), legend)
     result = index_block.read(connection, block, index)
     found = rows(folder, "captures") if result.path else []
     ((plain,),) = connection.execute("SELECT count(*) FROM lines WHERE plain").fetchall()
@@ -327,7 +327,7 @@ def same(folder, lines, legend=None, rules=ALL):
 )
 @given(
     st.lists(st.tuples(_URLS, _DATES), min_size=1, max_size=100),
-    st.sampled_from([ALL, Rules(), RULED]),
+    st.sampled_from([ALL, DocumentRules(), RULED]),
 )
 def test_nasty_urls_and_dates(tmp_path, items, rules):
     same(tmp_path, [line(url, date) for url, date in items], rules=rules)
@@ -342,7 +342,7 @@ def test_nasty_urls_and_dates(tmp_path, items, rules):
     st.lists(
         st.fixed_dictionaries({k: st.sampled_from(v) for k, v in _VALUES.items()}), max_size=100
     ),
-    st.sampled_from([ALL, Rules(), Rules(domain_sets=False, mime_sets=False)]),
+    st.sampled_from([ALL, DocumentRules(), DocumentRules(domain_sets=False, mime_sets=False)]),
 )
 def test_nasty_values(tmp_path, items, rules):
     same(tmp_path, [line(**values) for values in items] + [line()], rules=rules)
@@ -418,7 +418,7 @@ def test_ordinary_urls_are_plain(tmp_path):
 
 
 def test_identities_in_sql():
-    connection = index_block.connection(Index("i", None, "0", ALL))
+    connection = index_block.connection(IndexFile("i", None, "0", ALL))
     draw = random.Random(1)
     hashes = [draw.randbytes(32).hex() for _ in range(2000)] + ["0" * 64, "f" * 64]
     connection.execute("CREATE TABLE h AS SELECT unnest($h) AS hash", {"h": hashes})

@@ -15,7 +15,7 @@ from builder.ingest.cdx import block as index_block
 from builder.ingest.cdx import reader
 from builder.ingest.cdx.text import LONGEST
 from builder.sources import cdx
-from builder.sources.event import Rules
+from builder.sources.event import DocumentRules
 from builder.sources.fault import CODES
 from functions.snapshot.identifier import capture_identity
 from tests.builder.indexes import ALL, NOTHING, SHA1, Read, line
@@ -362,7 +362,7 @@ def test_what_is_no_capture_is_counted(tmp_path):
         line("http://a.cz/..//x", status="404"),
         line(mime="warc/conversion"),
     ]
-    read = Read(b"\n".join(lines), tmp_path, Rules())
+    read = Read(b"\n".join(lines), tmp_path, DocumentRules())
     assert dict(read.given.skips) == {
         "dns": 1,
         "whois": 1,
@@ -444,8 +444,8 @@ NOT_INDEXES = [
 
 @pytest.mark.parametrize("data", NOT_INDEXES)
 def test_what_is_no_index(data):
-    assert reader.recognised(data) is None
-    assert reader.recognised(gzip.compress(data)) is None
+    assert reader.find_form(data) is None
+    assert reader.find_form(gzip.compress(data)) is None
 
 
 @pytest.mark.parametrize(
@@ -490,7 +490,7 @@ def test_an_interrupt_ends_it_at_once(tmp_path):
         raise KeyboardInterrupt
 
     began = time.monotonic()
-    what = index_block.Index("i", tmp_path, "0", ALL)
+    what = index_block.IndexFile("i", tmp_path, "0", ALL)
     with pytest.raises(KeyboardInterrupt):
         reader.read(io.BytesIO(data), what, "cdxj", 2, interrupt, 1 << 20)
     assert time.monotonic() - began < 20
