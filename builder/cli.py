@@ -63,10 +63,8 @@ def main(
         given = sys.argv[1:] if argv is None else argv
         if not given or given[0] == "help":
             given = [*given[1:2], "--help"]
-        _check_command(_find_command(given))
-        arguments = _parser().parse_args(given)
         signal.signal(signal.SIGTERM, _terminate)
-        code: int = arguments.run(surround(arguments))
+        code = carry_out(given, surround)
         sys.stdout.flush()
     except SheafError as error:
         print(f"sheaf: {error}", file=sys.stderr)
@@ -86,6 +84,17 @@ def main(
         _forget_output()
         print(f"sheaf: {error.strerror}", file=sys.stderr)
         return 2
+    return code
+
+
+def carry_out(given: Sequence[str], surround: Callable[[argparse.Namespace], Context]) -> int:
+    """Parse a command line, run its command in what `surround` gives it, return its exit status.
+
+    Raises SheafError. The command finds this function among its arguments, to run others.
+    """
+    _check_command(_find_command(given))
+    arguments = _parser().parse_args(given)
+    code: int = arguments.run(surround(arguments))
     return code
 
 
@@ -174,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     version = f"sheaf {metadata.version('sheaf')}"
     parser.add_argument("--version", action="version", version=version)
-    parser.set_defaults(json=False)
+    parser.set_defaults(json=False, carry_out=carry_out)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
     for name, meaning in COMMANDS.items():
         # Suppressed, so that a command that lacks an option keeps what stands before it.
