@@ -7,11 +7,12 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any, NoReturn
 
 from builder.context import Context, from_environment
 from builder.errors import UsageError
+from functions import distribution
 from functions.snapshot.errors import SheafError
 
 COMMANDS = {
@@ -181,7 +182,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it.",
         parents=[_everywhere(None)],
     )  # fmt: skip
-    version = f"sheaf {metadata.version('sheaf')}"
+    version = f"sheaf {distribution.version()}"
     parser.add_argument("--version", action="version", version=version)
     parser.set_defaults(json=False, carry_out=carry_out)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
