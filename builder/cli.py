@@ -7,11 +7,12 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import Any, NoReturn
 
 from builder.context import Context, from_environment
 from builder.errors import UsageError
+from functions import distribution
 from functions.snapshot.errors import SheafError
 
 COMMANDS = {
@@ -63,10 +64,8 @@ def main(
         given = sys.argv[1:] if argv is None else argv
         if not given or given[0] == "help":
             given = [*given[1:2], "--help"]
-        _check_command(_find_command(given))
-        arguments = _parser().parse_args(given)
         signal.signal(signal.SIGTERM, _terminate)
-        code: int = arguments.run(surround(arguments))
+        code = carry_out(given, surround)
         sys.stdout.flush()
     except SheafError as error:
         print(f"sheaf: {error}", file=sys.stderr)
@@ -86,6 +85,17 @@ def main(
         _forget_output()
         print(f"sheaf: {error.strerror}", file=sys.stderr)
         return 2
+    return code
+
+
+def carry_out(given: Sequence[str], surround: Callable[[argparse.Namespace], Context]) -> int:
+    """Parse a command line, run its command in what `surround` gives it, return its exit status.
+
+    Raises SheafError. The command finds this function among its arguments, to run others.
+    """
+    _check_command(_find_command(given))
+    arguments = _parser().parse_args(given)
+    code: int = arguments.run(surround(arguments))
     return code
 
 
@@ -172,9 +182,9 @@ def _parser() -> argparse.ArgumentParser:
         prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it.",
         parents=[_everywhere(None)],
     )  # fmt: skip
-    version = f"sheaf {metadata.version('sheaf')}"
+    version = f"sheaf {distribution.version()}"
     parser.add_argument("--version", action="version", version=version)
-    parser.set_defaults(json=False)
+    parser.set_defaults(json=False, carry_out=carry_out)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
     for name, meaning in COMMANDS.items():
         # Suppressed, so that a command that lacks an option keeps what stands before it.

@@ -185,7 +185,7 @@ def _superfluous(contents: Contents, target: Path) -> Iterator[Path]:
 def _name(target: Path) -> None:
     """Write down the program's own version, which Identify tells."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    name, version = project["name"], project["version"]
+    name, version = project["name"].replace("-", "_"), project["version"]
     folder = target / f"{name}-{version}.dist-info"
     folder.mkdir()
     told = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
-from importlib import metadata
 from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -27,6 +26,7 @@ from builder.http.politeness import Manners as Pace
 from builder.http.proxies import Proxies, proxies
 from builder.progress import Records
 from builder.terminal import visible
+from functions import distribution
 from functions.snapshot.errors import SheafError
 
 _MEGABYTE = 1_000_000
@@ -180,7 +180,7 @@ def _means(
         bytes=arguments.max_page * _MEGABYTE,
     )
     contact = f" (mailto:{arguments.contact})" if arguments.contact else ""
-    agent = f"Sheaf/{metadata.version('sheaf')}{contact}"
+    agent = f"Sheaf/{distribution.version()}{contact}"
     return Means(
         agent=agent.encode("ascii", "replace").decode(),
         limits=limits,

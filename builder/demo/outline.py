@@ -2,10 +2,25 @@
 
 from collections.abc import Iterator
 from textwrap import shorten
+from urllib.parse import urlencode, urlsplit
 from xml.etree import ElementTree
+
+from builder.demo.fetch import CrawlError, fetch
 
 _OAI = "{http://www.openarchives.org/OAI/2.0/}"
 _WIDTH = 96  # characters of a line
+
+
+def get_record(endpoint: str, identifier: str, prefix: str) -> ElementTree.Element:
+    """Return a record in the format `prefix`. Raises CrawlError where there is no such record."""
+    query = {"verb": "GetRecord", "metadataPrefix": prefix, "identifier": identifier}
+    parts = urlsplit(endpoint)
+    address = parts.hostname or "", parts.port or 80
+    answer = fetch(f"{endpoint}?{urlencode(query)}", address, "sheaf-demo", 60.0)
+    found = ElementTree.fromstring(answer.content).find(f".//{_OAI}record")
+    if found is None:
+        raise CrawlError(f"{endpoint} has no record of {identifier} in {prefix}")
+    return found
 
 
 def outline(record: ElementTree.Element) -> list[str]:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
-from importlib import metadata
 from pathlib import Path
 
 from builder.errors import UsageError
 from builder.export import staging
 from builder.runtime import Advance
+from functions import distribution
 
 _ALGORITHMS = ("sha256", "sha512")
 _DECLARATION = b"BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"
@@ -106,7 +106,7 @@ def _make_bag(bag: Bag, folder: Path, today: date) -> tuple[int, int]:
                 manifests[name].write(f"{digest}  {path}\n")
             files, size = files + 1, size + length
     info = {
-        "Bag-Software-Agent": f"Sheaf {metadata.version('sheaf')}",
+        "Bag-Software-Agent": f"Sheaf {distribution.version()}",
         "Bagging-Date": today.isoformat(),
         "Payload-Oxum": f"{size}.{files}",
     } | dict(bag.info)

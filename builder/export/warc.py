@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +21,7 @@ from builder.export.obi_objects import LoggedObject
 from builder.obi import content
 from builder.obi.row import Version
 from builder.runtime import Advance
+from functions import distribution
 from functions.snapshot import instant
 from functions.snapshot.store import Reader
 
@@ -93,7 +93,7 @@ class _Records:
         self._writer = WARCWriter(out, gzip=name.endswith(".gz"), warc_version="1.1")
         self.resources = self.revisits = 0
         about = {
-            "software": f"Sheaf {metadata.version('sheaf')}",
+            "software": f"Sheaf {distribution.version()}",
             "format": "WARC File Format 1.1",
             "conformsTo": _CONFORMS,
             "description": "files behind the URLs of ReDIF templates",

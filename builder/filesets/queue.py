@@ -173,7 +173,7 @@ def connected(url: str) -> Queue:
         import boto3
         import botocore.exceptions
     except ImportError as error:
-        raise UsageError("--queue needs boto3: pip install 'sheaf[aws]'") from error
+        raise UsageError("--queue needs boto3: pip install 'sheaf-archive[aws]'") from error
     try:
         client = boto3.client("sqs", region_name=_region(url))
     except botocore.exceptions.BotoCoreError as error:

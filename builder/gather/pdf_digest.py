@@ -21,7 +21,9 @@ def check() -> None:
     """Raise UsageError where no text can be got, for want of the library."""
     done = subprocess.run([sys.executable, "-m", _PROGRAM], check=False, capture_output=True)
     if done.returncode == _ABSENT:
-        raise UsageError("gather.pdf_text is true, but pypdfium2 is missing: install sheaf[pdf]")
+        raise UsageError(
+            "gather.pdf_text is true, but pypdfium2 is missing: install sheaf-archive[pdf]"
+        )
 
 
 def text(content: Content) -> Text | None:

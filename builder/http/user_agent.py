@@ -1,8 +1,7 @@
 """Senders: how hosts are told who asks them."""
 
-from importlib import metadata
-
 from builder.http.fetch import AGENT
+from functions import distribution
 from functions.config.configuration import Configuration, default
 from functions.snapshot.errors import ConfigurationError
 
@@ -20,5 +19,5 @@ def agent(settings: Configuration) -> str:
     """Return how we are called: the product, where it is from, and who answers for it."""
     base, mail = settings["repository.base_url"], settings["repository.admin_emails"][0]
     whence = f"+{base}; " if base else ""
-    named = f"{AGENT}/{metadata.version('sheaf')} ({whence}mailto:{mail})"
+    named = f"{AGENT}/{distribution.version()} ({whence}mailto:{mail})"
     return named.encode("ascii", "replace").decode()

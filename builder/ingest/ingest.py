@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +22,7 @@ from builder.intake import intake, rows
 from builder.sources import domain
 from builder.sources.event import DocumentRules
 from builder.sources.fault import HARMLESS
+from functions import distribution
 from functions.database import engine
 from functions.snapshot import layout, setspec
 from functions.snapshot.errors import MissingObject
@@ -64,7 +64,7 @@ class IngestJob:
         Another version of what reads them is another thing to ask for.
         """
         columns = [(c.name, c.type) for table in intake.TABLES.values() for c in table]
-        versions = [_VERSION, metadata.version("sheaf"), domain.version()]
+        versions = [_VERSION, distribution.version(), domain.version()]
         places = [s if "://" in s else str(Path(s).absolute()) for s in sources]
         return json.dumps([versions, columns, store, places, self.sets, repr(self.rules)])
 

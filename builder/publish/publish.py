@@ -18,7 +18,6 @@ from builder.publish import faults as provenance
 from builder.publish import filesets as fileset
 from builder.publish import templates as template
 from builder.runtime import Surroundings
-from builder.snapshot import url_index
 from builder.snapshot.draft import Draft
 from builder.snapshot.tables import Build
 from builder.snapshot.transaction import Base, Built, revise
@@ -129,21 +128,11 @@ class _Intake:
             raise
 
     def _renewed(self, base: Base) -> Built:
-        """Build where nothing is new but what makes the formats, or a table that is lacking."""
+        """Build where nothing is new but, it may be, what makes the formats."""
         before, formats = base.before, self._formats(base.before)
         records = sum(before.kinds().values())
         after = before if formats == before.formats else replace(before, formats=formats)
-        if before.is_indexed:
-            return Built(None if after is before else after, records)
-        with base.draft() as (connection, draft):
-            self._index(connection, draft, before)
-            return Built(base.manifest(after, draft), records, keys=tuple(draft.written))
-
-    def _index(self, connection: engine.Connection, draft: Draft, manifest: Manifest) -> None:
-        """Write the table of URLs, where captures are listed that no publish wrote it for."""
-        if not manifest.is_indexed:
-            self._outside.say("indexing the URLs of what was published before there was an index")
-            url_index.build(connection, draft, manifest)
+        return Built(None if after is before else after, records)
 
     def clean_up(self) -> None:
         """Discard the runs that were published."""
@@ -193,8 +182,7 @@ class _Intake:
                 )
                 after = Build(connection, draft, before).items(self._outside.progress)
             manifest, formats = None, self._formats(before)
-            told = faults or sources or news or asked or not after.is_indexed
-            self._index(connection, draft, after)
+            told = faults or sources or news or asked
             if after is not before or told or formats != before.formats:
                 shown = news[-1].tist if news else before.run
                 begun = before.prefix or (begin if changes.templates.new else "")

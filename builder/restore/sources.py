@@ -2,7 +2,6 @@
 
 import threading
 from contextlib import ExitStack
-from importlib import metadata
 
 from builder.context import Context
 from builder.errors import UsageError
@@ -15,6 +14,7 @@ from builder.restore.protocols import Source
 from builder.restore.store import StoreSource
 from builder.snapshot import recovery
 from builder.store.folder import FolderStore
+from functions import distribution
 from functions.content import wiring
 from functions.content.search import Search
 from functions.oai.as_of import Present
@@ -38,7 +38,7 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
     `context` is the store's; `stop` ends what an endpoint is waited for. Raises SheafError.
     """
     if is_endpoint(address):
-        agent = f"Sheaf/{metadata.version('sheaf')} (sheaf restore)"
+        agent = f"Sheaf/{distribution.version()} (sheaf restore)"
         behind = proxies(context.environment)
         exchange = Exchange(agent, _LIMITS, stop=stop or threading.Event(), proxies=behind)
         return EndpointSource(endpoint.base(address), exchange)

@@ -245,14 +245,10 @@ class Build:
             self._append(table, own, most_rows, (sql, values), each=_TIES_EACH)
 
     def _urls(self, own: Span, records: list[str]) -> None:
-        """Add by what captures are found; where earlier ones have nothing, that is for a publish.
-
-        It does so for all of them at once (urls.build).
-        """
-        if self._before.is_indexed:
-            count = self._fresh.meeting[url_index.CAPTURE]
-            query = (_OWN_URLS, {"records": records, "base": own.first})
-            self._append(url_index.TABLE, own, count, query)
+        """Add the rows by which captures are found."""
+        count = self._fresh.meeting[url_index.CAPTURE]
+        query = (_OWN_URLS, {"records": records, "base": own.first})
+        self._append(url_index.TABLE, own, count, query)
 
     def _dead(self, own: Span, live: int) -> None:
         with engine.reading("the merge"):

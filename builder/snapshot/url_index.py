@@ -9,7 +9,6 @@ from builder.snapshot.draft import Draft, Query
 from builder.snapshot.lookup import narrowed
 from functions.database import engine
 from functions.snapshot import schema
-from functions.snapshot.manifest import Manifest, Span
 
 TABLE = "urls"
 CAPTURE = "kind = 'capture' AND NOT deleted"
@@ -23,7 +22,6 @@ STAMP = (
 """The date of a capture as Capture.stamp has it, as a number; 0 where it has none."""
 
 _RECORDS, _FILES = engine.table("$records"), engine.table("$files")
-_LIVE = f"AND position NOT IN (SELECT position FROM {engine.table('$dead')})"
 # Versions of an item are of one URL and date, for these are part of its identity: so rows of them
 # are known also where no file of records has the version any more.
 _SHOWN = "SELECT DISTINCT surt, stamp FROM versions WHERE surt IS NOT NULL"
@@ -44,21 +42,6 @@ _KEPT = (
 def rows(records: str) -> str:
     """Return the query of the rows of captures that are there among `records`."""
     return f"SELECT {SURT} AS surt, {STAMP} AS stamp, position FROM {records}"
-
-
-def build(connection: engine.Connection, draft: Draft, manifest: Manifest) -> None:
-    """Write the table for all captures that are listed, as one run.
-
-    `manifest` has the publishes that the draft's tables come to. Raises StoreError.
-    """
-    values = {"records": draft.paths(draft.files(draft.tables.get("records", ())))}
-    live = ""
-    if dead := draft.paths(draft.files(draft.tables.get("dead", ()))):
-        live, values["dead"] = _LIVE, dead
-    query = rows(f"{_RECORDS} WHERE {CAPTURE} {live}")
-    files = draft.write(TABLE, [(f"{query} ORDER BY ALL", values)])
-    span = Span(manifest.sequences[0].first, manifest.last_position)
-    draft.tables[TABLE] = draft.leaves(files, span)
 
 
 def scrub(connection: engine.Connection, draft: Draft) -> None:

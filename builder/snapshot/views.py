@@ -84,14 +84,11 @@ def fault(manifest: Manifest, data: bytes, expected: Callable[[], str]) -> str:
     """Return what is wrong with the views of a snapshot as the store has them, "" for nothing.
 
     They are right by the digest in the manifest, or if they are `expected`: what this program
-    writes for that manifest, as a repair does. A program that recorded no digest may have written
-    other text. That cannot be told from damage, so it counts as such.
+    writes for that manifest, as a repair does.
     """
     if manifest.views == hashlib.sha256(data).hexdigest() or data == expected().encode():
         return ""
-    if manifest.views:
-        return "its content is not the one that the manifest records"
-    return "its content is not what the manifest gives, which records no digest of it"
+    return "its content is not the one that the manifest records"
 
 
 def files(paths: Iterable[Path]) -> str:

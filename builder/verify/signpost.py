@@ -30,12 +30,9 @@ _MISSING = (
 def findings(evidence: DataFileIndex, held: SnapshotContents) -> Iterator[Finding]:
     """Yield what is wrong with the table of URLs of the snapshot that was proved last.
 
-    One from before there was such a table has none. Raises StoreError where scratch space or
-    memory does not suffice.
+    Raises StoreError where scratch space or memory does not suffice.
     """
     manifest, connection = held.manifest, evidence.connection
-    if not manifest.is_indexed:
-        return
     key = layout.manifest_key(manifest.snapshot)
     with engine.reading(key):
         connection.execute(_FINDABLE)

@@ -141,6 +141,6 @@ KEYS: tuple[Key, ...] = (
         False,
         value.is_flag,
         "true or false",
-        "note a digest of each PDF's text as well; needs `pip install sheaf[pdf]`",
+        "note a digest of each PDF's text as well; needs `pip install sheaf-archive[pdf]`",
     ),
 )

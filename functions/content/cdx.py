@@ -8,14 +8,12 @@ asked for by its number is whole: its clients follow no links.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from urllib.parse import urlencode
 
 from functions.config.configuration import Configuration
 from functions.content import listing, pages, query
 from functions.content.cdx_line import FORMS
 from functions.content.dialect import DIALECTS, Dialect
-from functions.content.errors import NotIndexed
 from functions.content.listing import LARGEST, Lines
 from functions.content.pages import Pages
 from functions.content.protocols import Searching
@@ -41,7 +39,7 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
     try:
         pairs = call.pairs()
         stores = (manifest.store, *(name for _, name in manifest.former))
-        asked = query.read(pairs, manifest.namespace, dialect, stores)
+        asked = query.read(pairs, manifest.namespace, stores, dialect)
         most = settings["content.lines"]
         if not asked.counts_pages and asked.page is None:
             lines = listing.find(asked, search, manifest, most)
@@ -59,8 +57,6 @@ def reply(call: Call, search: Searching, manifest: Manifest, settings: Configura
     except QueryError as error:
         (line, *_) = str(error).splitlines()
         return refusal(400, f"filter has no regular expression of RE2: {line}")
-    except NotIndexed as error:
-        return unavailable(error, settings)
 
 
 def _list(call: Call, pairs: Sequence[tuple[str, str]], lines: Lines, manifest: Manifest) -> Reply:
@@ -111,12 +107,6 @@ def refusal(status: int, text: str) -> Reply:
     """Return an answer of one line for people, whatever it quotes."""
     line = "".join(letter if letter.isprintable() else " " for letter in text)
     return Reply(status, PLAIN, f"{line}\n".encode("utf-8", "replace"))
-
-
-def unavailable(error: NotIndexed, settings: Configuration) -> Reply:
-    """Return the answer where nothing can be searched until somebody publishes."""
-    seconds = str(settings["serve.retry_seconds"])
-    return replace(refusal(503, f"{error}."), headers={"Retry-After": seconds})
 
 
 def _following(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from functions.snapshot.errors import SheafError, StoreError
+from functions.snapshot.errors import SheafError
 
 STATUSES: Mapping[str, int] = {
     "unknown": 404,  # no item has that identifier, or it has no such file
@@ -27,7 +27,3 @@ class ContentError(SheafError):
         super().__init__(detail)
         self.code = code
         self.status = STATUSES[code]
-
-
-class NotIndexed(StoreError):
-    """Captures cannot be found by URL: the snapshot is from before there was a table of them."""

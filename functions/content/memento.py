@@ -16,7 +16,6 @@ from urllib.parse import quote, unquote
 from functions.config.configuration import Configuration
 from functions.content import cdx, cdx_line, scope, timestamp
 from functions.content.capture import Capture
-from functions.content.errors import NotIndexed
 from functions.content.neighbours import address, date, find_before, find_links, link
 from functions.content.protocols import NEWEST, Place, Searching
 from functions.content.resume import cut
@@ -90,8 +89,6 @@ def timemap(call: Call, search: Searching, manifest: Manifest, settings: Configu
         found = search.captures(manifest, first, last, asked.after, most + 1, since=1)
     except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
-    except NotIndexed as error:
-        return cdx.unavailable(error, settings)
     if not found:
         return _none(asked)
     part = TimeMap(asked, call.base, found[:most], found[most] if len(found) > most else None)
@@ -118,8 +115,6 @@ def timegate(call: Call, search: Searching, manifest: Manifest, settings: Config
         neighbours = find_links(search, manifest, call.base, chosen)
     except (NoScope, FormError) as error:
         return cdx.refusal(400, f"{error}.")
-    except NotIndexed as error:
-        return cdx.unavailable(error, settings)
     if chosen is None:
         reply = _none(asked)
         return Reply(reply.status, reply.type, reply.body, varied)

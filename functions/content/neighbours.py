@@ -13,7 +13,6 @@ from urllib.parse import quote
 from functions.content import scope, timestamp
 from functions.content.capture import Capture
 from functions.content.delivery import Answer
-from functions.content.errors import NotIndexed
 from functions.content.protocols import NEWEST, Place, Searching
 from functions.content.resume import cut
 from functions.http.message import Call
@@ -63,14 +62,11 @@ def find_links(
 ) -> Sequence[str]:
     """Return links to a memento and its neighbours, one for each of them, by date.
 
-    There are none of what has no date, nor in a snapshot without URLs. Raises StoreError.
+    There are none of what has no date. Raises StoreError.
     """
     if capture is None or not capture.stamp:
         return ()
-    try:
-        first, before, behind, last = _neighbours(search, manifest, capture)
-    except NotIndexed:
-        return ()
+    first, before, behind, last = _neighbours(search, manifest, capture)
     told: dict[str, tuple[Capture, list[str]]] = {}
     for one, relation in (
         (first, "first"), (before, "prev"), (capture, ""), (behind, "next"), (last, "last"),

@@ -57,7 +57,7 @@ def largest(lines: int) -> int:
 
 
 def find_pages(asked: Query, search: Searching, manifest: Manifest, lines: int) -> Pages:
-    """Return the pages of a query. Raises NotIndexed, StoreError."""
+    """Return the pages of a query. Raises StoreError."""
     blocks: list[Block] = []
     for first, last in asked.scope.ranges:
         some = [*_blocks(search, manifest, asked, first, last)]

@@ -56,7 +56,7 @@ class Searching(Protocol):
     A range is of SURTs, `first` included and `last` not; `since` and `until` are dates in 14
     digits, both included (a capture without a date has 0). The order is that of the first
     schema.SURT_LONGEST characters of the SURT, of date, and of position. Both methods raise
-    StoreError, and NotIndexed for a snapshot from before there was a table of URLs.
+    StoreError.
     """
 
     def captures(

@@ -168,8 +168,8 @@ _REPEATED = frozenset({"filter", "collapse"})
 def read(
     pairs: Iterable[tuple[str, str]],
     namespace: str,
+    stores: Sequence[str],
     dialect: Dialect = PYWB,
-    stores: Sequence[str] = ("",),
 ) -> Query:
     """Return the query of names and values. Raises BadQuery.
 

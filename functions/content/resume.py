@@ -70,5 +70,5 @@ class Key:
 
 
 def _check(data: bytes, namespace: str, store: str) -> bytes:
-    issuer = f"{namespace} {store}" if store else namespace
+    issuer = f"{namespace} {store}"
     return zlib.crc32(data, zlib.crc32(issuer.encode())).to_bytes(_CHECK_BYTES, "big")

@@ -13,7 +13,6 @@ from itertools import groupby, islice
 from typing import cast
 
 from functions.content.capture import FIELDS, Capture
-from functions.content.errors import NotIndexed
 from functions.content.protocols import NEWEST, Bound, Found, Place
 from functions.database.files import FILE, Files
 from functions.snapshot import schema
@@ -158,7 +157,6 @@ class Search:
         end: Bound | None = None,
     ) -> Found:
         """Return captures of the range, and where to go on (see seam.Searching.page)."""
-        _check(manifest)
         start = ("", -1, -1) if after is None else (after.surt, after.stamp, after.position)
         if after is None and reverse:
             start = (last[:_LONGEST], _HIGHEST, _HIGHEST)
@@ -184,7 +182,6 @@ class Search:
         self, manifest: Manifest, first: str, last: str, since: int = 0, until: int = NEWEST
     ) -> Sequence[Bound]:
         """Return where the blocks of the range begin (see seam.Searching.starts)."""
-        _check(manifest)
         window = _Window(first, last, since, until, False, ("", -1, -1), 0, 0)
         groups = self._groups(manifest.tables.get(TABLE, ()), window)
         return sorted({max(window.bounds[0], cast(Bound, group.first)) for _, group in groups})
@@ -270,11 +267,6 @@ class Search:
                     for begin in range(0, len(neighbours), _MOST):
                         part = neighbours[begin : begin + _MOST]
                         yield file, [g for g, _ in part], [p for _, places in part for p in places]
-
-
-def _check(manifest: Manifest) -> None:
-    if not manifest.is_indexed:
-        raise NotIndexed("this snapshot is of an earlier version without URLs: publish once more")
 
 
 def _within(positions: Sequence[int], first: object, last: object) -> Sequence[int]:

@@ -1,8 +1,6 @@
 """Identity: what a repository says of itself (OAI-PMH 2.0, section 4.2, and the guidelines)."""
 
-from functools import cache
-from importlib import metadata
-
+from functions import distribution
 from functions.config.configuration import Configuration
 from functions.oai import statement
 from functions.oai.answer import Identify
@@ -36,7 +34,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         records=sum(manifest.kinds().values()),
         parquet=root and root + layout.RECORDS,
         views=root and root + layout.views_key(manifest.snapshot),
-        version=_version(),
+        version=distribution.version(),
         friends=tuple(configuration["identify.friends"]),
         branding=configuration["identify.branding"],
         policies={
@@ -55,12 +53,3 @@ def _strange(manifest: Manifest) -> bool:
 def _rights(configuration: Configuration, manifest: Manifest) -> tuple[statement.Statement, ...]:
     told = statement.rights(configuration).all()
     return (*told, statement.REPEC) if manifest.kinds().get("template") else told
-
-
-@cache
-def _version() -> str:
-    """Return the program's version, "" where it was copied and not installed."""
-    try:
-        return metadata.version("sheaf")
-    except metadata.PackageNotFoundError:
-        return ""

@@ -53,8 +53,7 @@ class Token:
     The next record is the first one at `position` or behind it in `snapshot`; the next set is the
     one behind `after`, a place as text. `cursor` records came before, `size` is what the whole list
     has. As read from a text `set` and `after` may be shortened; `named` tells what they stand for.
-    `namespace` is the repository's and `store` the store's id: others refuse the token. A store
-    from before there were ids has an empty one.
+    `namespace` is the repository's and `store` the store's id: others refuse the token.
     """
 
     verb: str
@@ -239,8 +238,7 @@ def _is_set(text: str) -> bool:
 
 
 def _check(data: bytes, namespace: str, store: str) -> bytes:
-    # Without an id as it was before there were ids, so that tokens of then stay good.
-    issuer = f"{namespace} {store}" if store else namespace
+    issuer = f"{namespace} {store}"
     return zlib.crc32(data, zlib.crc32(issuer.encode())).to_bytes(_CHECK_BYTES, "big")
 
 

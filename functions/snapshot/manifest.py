@@ -66,7 +66,7 @@ class Manifest:
     `run` is the last run of the obi store that it shows, 0 where it shows none, and `prefix` what
     stands before the handle in identifiers of templates, empty where there never was one.
     `leaves` are those of which the content stands here too, by key: they need not be read.
-    `views` is the SHA-256 of the snapshot's views.sql; "" where an older program wrote it.
+    `views` is the SHA-256 of the snapshot's views.sql.
     `publisher` is a random text of the process that wrote the manifest.
     `store` is the store's id. `former` are the ids that it had before (empty: none), each with the
     last snapshot that was published under it, ascending.
@@ -102,11 +102,6 @@ class Manifest:
     def earliest(self) -> datetime:
         """The floor of all datestamps, tombstones' included."""
         return self.sequences[0].effective if self.sequences else self.effective
-
-    @property
-    def is_indexed(self) -> bool:
-        """Whether captures can be found by URL: not in one from before there was such a table."""
-        return "urls" in self.tables or not self.kinds().get("capture", 0)
 
     def store_of(self, snapshot: int) -> str:
         """Return the id that the store had when the snapshot of that number was published."""
@@ -161,7 +156,7 @@ class Manifest:
             "publisher": self.publisher,
             "libraries": dict(self.libraries),
             "skipped": list(self.skipped),
-            **({"store": self.store} if self.store else {}),
+            "store": self.store,
             **({"former": [list(one) for one in self.former]} if self.former else {}),
             "formats": {prefix: m.to_json() for prefix, m in self.formats.items()},
             "sequences": [
@@ -186,21 +181,20 @@ class Manifest:
                 effective=instant.from_text(found["effective"]),
                 namespace=str(found["namespace"]),
                 sets=int(found["sets"]),
-                tombstones=int(found.get("tombstones", 0)),
-                emptied=int(found.get("emptied", 0)),
-                revisits=int(found.get("revisits", 0)),
-                unresolved=int(found.get("unresolved", 0)),
-                run=int(found.get("run", 0)),
-                prefix=str(found.get("prefix", "")),
-                views=str(found.get("views", "")),
-                publisher=str(found.get("publisher", "")),
+                tombstones=int(found["tombstones"]),
+                emptied=int(found["emptied"]),
+                revisits=int(found["revisits"]),
+                unresolved=int(found["unresolved"]),
+                run=int(found["run"]),
+                prefix=str(found["prefix"]),
+                views=str(found["views"]),
+                publisher=str(found["publisher"]),
                 libraries=dict(found["libraries"]),
                 skipped=tuple(map(int, found["skipped"])),
-                store=str(found.get("store", "")),
+                store=str(found["store"]),
                 former=tuple((int(last), str(name)) for last, name in found.get("former", ())),
                 formats={
-                    str(prefix): Making.from_json(made)
-                    for prefix, made in found.get("formats", {}).items()
+                    str(prefix): Making.from_json(made) for prefix, made in found["formats"].items()
                 },
                 sequences=tuple(
                     Sequence(

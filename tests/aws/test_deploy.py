@@ -300,7 +300,7 @@ def test_without_its_policy_the_function_is_503_and_tells_nothing(
 def released(artefacts: Path, folder: Path, version: str) -> Path:
     """Return what was built as a later release would have it: it tells another version."""
     shutil.copytree(artefacts, folder)
-    (told,) = (folder / "OaiFunction").glob("sheaf-*.dist-info/METADATA")
+    (told,) = (folder / "OaiFunction").glob("sheaf_archive-*.dist-info/METADATA")
     text, count = re.subn(r"(?m)^Version: .*$", f"Version: {version}", told.read_text("utf-8"))
     assert count == 1
     told.write_text(text, "utf-8")

@@ -1,9 +1,10 @@
 """Whole runs of the command line, and a server over what they publish."""
 
+import argparse
 import io
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from builder.cli import main
+from builder.context import Context
 from builder.serve.server import LocalServer
 from builder.store.folder import FolderStore
 from functions.config import configuration
@@ -21,6 +23,7 @@ from functions.oai.handler import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from tests.clock import CLOCK, surrounded
 
+Surround = Callable[[argparse.Namespace], Context]
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 ARCHIVES = SHARED / "webarchive"
 
@@ -36,12 +39,12 @@ class Result:
         return json.loads(self.out)
 
 
-def sheaf(*arguments: object) -> Result:
-    """Carry out the command in this process."""
+def sheaf(*arguments: object, surround: Surround = surrounded) -> Result:
+    """Carry out the command in this process, by the clock of the tests unless told otherwise."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            code = main([str(argument) for argument in arguments], surrounded)
+            code = main([str(argument) for argument in arguments], surround)
         except SystemExit as exit_:
             code = int(exit_.code or 0)
     return Result(code, out.getvalue(), err.getvalue())

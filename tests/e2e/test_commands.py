@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import html
 import io
 import json
 import os
@@ -21,6 +22,7 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from builder.context import from_environment
 from builder.snapshot import views
 from functions.database import engine
 from functions.snapshot.manifest import UNSTAMPED, Manifest
@@ -579,7 +581,9 @@ def test_a_store_that_may_not_be_written(home: Home, tmp_path: Path) -> None:
 
 def test_the_demo_from_end_to_end(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    result = sheaf("demo", "--once", "--json", "--folder", folder, "--port", "0")
+    result = sheaf(  # its server, a process, goes by the real clock
+        "demo", "--once", "--json", "--folder", folder, "--port", "0", surround=from_environment
+    )
     assert result.code == 0, result.err
     account = result.json
     assert account["records"] == account["harvested"] > account["captures"] > 40
@@ -620,6 +624,31 @@ def test_the_demo_takes_files_of_ones_own(tmp_path: Path) -> None:
     missing = sheaf("demo", tmp_path / "no", "--once", "--folder", tmp_path / "e")
     assert missing.code == 2
     assert not (tmp_path / "e").exists()
+
+
+def test_the_demo_at_a_port_that_is_taken(tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        result = sheaf("demo", path, "--folder", tmp_path / "d", "--port", port)
+    assert result.code == 2
+    assert f"port {port} of 127.0.0.1 is taken" in result.err.splitlines()[-1]
+
+
+def test_the_demo_serves_until_it_is_interrupted(tmp_path: Path) -> None:
+    path = warc(tmp_path / "one.warc.gz", PAGES)
+    command = [sys.executable, "-m", "builder", "demo", path, "--json", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--folder", tmp_path / "d"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        oai = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")["oai"]
+        with urlopen(f"{oai}?verb=Identify") as answer:
+            assert b"Sheaf's demonstration" in html.unescape(answer.read().decode()).encode()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    with pytest.raises(OSError):
+        urlopen(oai)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from importlib import metadata
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,6 +12,7 @@ from builder.export.wacz.lines import SortedLines
 from builder.export.wacz.package import About, PackageResource
 from builder.export.wacz.selection import Chosen
 from builder.zip import Bundle, Open, Sink
+from functions import distribution
 from functions.snapshot import instant
 
 LARGEST = 1 << 30
@@ -178,4 +178,4 @@ def _info(name: str, about: About) -> Iterator[bytes]:
 
 def software() -> str:
     """Return what made the file, as it tells it."""
-    return f"Sheaf {metadata.version('sheaf')}"
+    return f"Sheaf {distribution.version()}"

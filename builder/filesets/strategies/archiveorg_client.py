@@ -143,7 +143,9 @@ class Archive:
         try:
             from internetarchive import ArchiveSession
         except ImportError as error:
-            detail = "archive.org takes the extra archiveorg: pip install 'sheaf[archiveorg]'"
+            detail = (
+                "archive.org takes the extra archiveorg: pip install 'sheaf-archive[archiveorg]'"
+            )
             raise FilesetError("not-implemented", detail) from error
         given = {
             "s3": {"access": self.access, "secret": self.secret},

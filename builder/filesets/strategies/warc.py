@@ -11,12 +11,12 @@ from base64 import b32encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
 from itertools import chain
 
 from builder.filesets.item import Cdx, FileMeta
 from builder.filesets.protocols import Received, Sink
 from builder.sources import address
+from functions import distribution
 from functions.snapshot import instant
 
 WARC = "warc"
@@ -52,7 +52,7 @@ class Records:
         self._count = 0
         self._made = [hashlib.new(n, usedforsecurity=False) for n in ("md5", "sha1", "sha256")]
         fields = {
-            "software": f"Sheaf {metadata.version('sheaf')}",
+            "software": f"Sheaf {distribution.version()}",
             "format": "WARC File Format 1.1",
             "conformsTo": _CONFORMS,
             "description": about,

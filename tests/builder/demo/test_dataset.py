@@ -1,34 +1,19 @@
-"""The demo's dataset is fetched by what fetches any: over HTTP, verified, into the intake."""
+"""The demo's dataset is a record of InvenioRDM whose files are where it says, as it says."""
 
 import hashlib
-from datetime import UTC, datetime
-from pathlib import Path
+import json
 
 from builder.demo import dataset
-from builder.demo.fetching import archived
-from builder.intake import intake
-from builder.store.folder import FolderStore
-from functions.config import configuration
 
-NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
-SETTINGS = '[fileset]\nbackend = "s3"\nhost_seconds = 0\n'
+BASE = "http://a.example"
 
 
-def test_the_dataset_is_archived_and_found_again(tmp_path: Path) -> None:
-    store, settings = FolderStore(tmp_path / "store"), configuration.parse(SETTINGS, {})
-    first = archived(store, settings, lambda: NOW, tmp_path / "own")
-    assert (first.status, first.detail) == ("success", "")
-    assert first.archived is not None
-    kept = {file.path: store.read(file.key or "") for file in first.archived.manifest}
-    wanted = {
-        path.split("/")[-2]: body
-        for path, (_, body) in dataset.answers("http://a.example").items()
-        if path.endswith("/content")
-    }
-    assert kept == wanted
-    assert {file.status for file in first.archived.manifest} == {"verified"}
-    assert [run.results for run in intake.runs(store)] == [1]
-    again = archived(store, settings, lambda: NOW, tmp_path / "own")
-    assert again.status == "success-existing"
-    digests = {file.sha256 for file in again.archived.manifest} if again.archived else set()
-    assert digests == {hashlib.sha256(body).hexdigest() for body in wanted.values()}
+def test_each_file_has_the_size_and_checksum_that_the_record_gives() -> None:
+    answers = dict(dataset.answers(BASE))
+    _, body = answers.pop(f"/api{dataset.RECORD}")
+    files = json.loads(body)["files"]
+    assert files["count"] == len(files["entries"]) == len(answers) == dataset.FILES
+    for name, entry in files["entries"].items():
+        media, data = answers[entry["links"]["content"].removeprefix(BASE)]
+        assert (entry["key"], entry["mimetype"], entry["size"]) == (name, media, len(data))
+        assert entry["checksum"] == f"md5:{hashlib.md5(data).hexdigest()}"

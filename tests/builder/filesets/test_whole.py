@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.demo import dataset, fetching
+from builder.demo import dataset
 from builder.verify import verify
 from functions.config import configuration
 from tests.builder.conftest import World
+from tests.builder.filesets.platform import fetch, platform
 from tests.builder.filesets.published import publish, rows
 
 STRATEGIES = {
@@ -50,11 +51,11 @@ def test_each_strategy_is_published_and_the_same_again_changes_nothing(
 ) -> None:
     text = f"[fileset]\nhost_seconds = 0\n{STRATEGIES[strategy]}\n"
     settings = configuration.parse(text, {})
-    with fetching.platform() as base:
-        first = fetching.fetched(world.store, settings, world.clock, tmp_path / "own", base)
+    with platform() as base:
+        first = fetch(world.store, settings, world.clock, tmp_path / "own", base)
         assert (first.status, first.detail) == ("success", "")
         assert publish(world, first).new == 1
-        again = fetching.fetched(world.store, settings, world.clock, tmp_path / "own", base)
+        again = fetch(world.store, settings, world.clock, tmp_path / "own", base)
         built = publish(world, again)
     assert (again.status, built.changed, built.unchanged) == ("success-existing", 0, 1)
     assert rows(world, "SELECT ingest_strategy FROM ingest_fileset_platform") == [(strategy,)]

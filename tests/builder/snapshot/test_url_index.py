@@ -2,19 +2,16 @@
 
 import pytest
 
-from builder.snapshot import url_index
 from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.reinstate import restore
 from builder.withdraw.selection import Selection
 from builder.withdraw.withdraw import withdraw
-from functions.content.errors import NotIndexed
 from functions.content.search import Search
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout, schema
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from functions.url import surt
-from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
 
 
@@ -154,35 +151,3 @@ def test_another_capture_of_that_url_and_second_stays(world: World) -> None:
     withdrawn(world, f"oai:archive.example.org:{capture(3).identity}")
     (row,) = rows(world)
     assert [row[2]] == everything(world)
-
-
-def from_before(world: World) -> None:
-    """Publish twice as it was before, and see that nothing is found and nothing is damaged."""
-    with pytest.MonkeyPatch.context() as before:
-        before.setattr(url_index, "build", lambda *given: None)
-        before.setattr("builder.snapshot.tables.Build._urls", lambda *given: None)
-        world.ingest([capture(n) for n in range(20)])
-        published(world)
-        world.ingest([capture(n, title="anew") for n in range(5)])
-        published(world)
-    assert not newest(world).is_indexed
-    assert damage(world) == set()
-    with pytest.raises(NotIndexed, match="publish once more"):
-        everything(world)
-
-
-@pytest.mark.parametrize("is_news", [False, True])
-def test_a_store_from_before_the_table_gets_it_by_its_next_publish(
-    world: World, *, is_news: bool
-) -> None:
-    begin(world, "urls: from before", from_before)
-    assert not newest(world).is_indexed
-    withdrawn(world, f"oai:archive.example.org:{capture(3).identity}")
-    assert not newest(world).is_indexed
-    if is_news:
-        world.ingest([capture(n) for n in range(19, 25)])
-    published(world)
-    count = 24 if is_news else 19
-    assert len(rows(world)) == len(set(everything(world))) == count
-    assert damage(world) == set()
-    assert world.publish().manifest is None

@@ -298,7 +298,7 @@ def test_what_is_no_query_is_told_in_one_line(index: Index, text: str) -> None:
 @given(st.lists(st.tuples(st.sampled_from([*query.PARAMETERS, "x"]), st.text(max_size=20))))
 def test_what_a_stranger_sends_is_a_query_or_is_refused(pairs: list[tuple[str, str]]) -> None:
     with suppress(query.BadQuery):
-        found = query.read(pairs, NAMESPACE)
+        found = query.read(pairs, NAMESPACE, ("",))
         assert found.scope.ranges
         assert all(first < last for first, last in found.scope.ranges)
 
@@ -413,15 +413,6 @@ def test_a_key_of_another_store_is_refused(index: Index) -> None:
     for store in ("", "f" * 32):
         key = place.to_text(NAMESPACE, store)
         assert index.reply(f"url=example.org&resumeKey={key}").status == 400
-
-
-def test_before_the_table_was_there_is_a_line_that_says_so(
-    index: Index, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Manifest, "is_indexed", False)
-    reply = index.reply("url=example.org")
-    assert (reply.status, reply.headers["Retry-After"]) == (503, "30")
-    assert b"publish once more" in reply.body
 
 
 def test_answers_to_other_methods_are_found_by_their_own_arguments(index: Index) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from builder.demo import dataset, fetching
+from builder.demo import dataset
 from builder.obi.row import FILE, Incidence, Row, Version
 from builder.obi.run import Purpose, claim
 from builder.withdraw.selection import Selection
@@ -27,6 +27,7 @@ from tests.builder.beginning import begin
 from tests.builder.conftest import World
 from tests.builder.filesets.kept import body, keep
 from tests.builder.filesets.outcomes import item
+from tests.builder.filesets.platform import fetch, platform
 from tests.builder.filesets.published import publish, rows
 from tests.builder.filesets.test_whole import STRATEGIES
 from tests.builder.obi.archive import PREFIX, Repec
@@ -95,9 +96,9 @@ def test_files_of_datasets_come_out_of_what_each_strategy_made(
     world: World, tmp_path: Path, strategy: str
 ) -> None:
     text = f"[fileset]\nhost_seconds = 0\n{STRATEGIES[strategy]}\n"
-    with fetching.platform() as base:
+    with platform() as base:
         settings = configuration.parse(text, {})
-        found = fetching.fetched(world.store, settings, world.clock, tmp_path / "own", base)
+        found = fetch(world.store, settings, world.clock, tmp_path / "own", base)
         publish(world, found)
         ((name,),) = rows(world, "SELECT identifier FROM records")
     bodies = {

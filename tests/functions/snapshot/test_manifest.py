@@ -34,12 +34,6 @@ def test_json_round_trip() -> None:
     assert Leaf.from_json(leaf.to_json()) == leaf
 
 
-def test_a_manifest_of_before_withdrawals_has_no_tombstones() -> None:
-    text = MANIFEST.to_json().replace(b'"tombstones":5,', b"")
-    assert text != MANIFEST.to_json()
-    assert Manifest.from_json(text) == replace(MANIFEST, tombstones=0)
-
-
 def test_dates_select_whole_sequences() -> None:
     second = timedelta(seconds=1)
     assert MANIFEST.selected(None, None) == SEQUENCES

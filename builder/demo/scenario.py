@@ -1,0 +1,289 @@
+"""The demo's scenario: steps that run commands of `sheaf` and check what these print.
+
+Each step adds lines for people, and fields for programs, to a report.
+"""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+from urllib.parse import urlsplit
+
+from builder.context import Context
+from builder.demo import dataset, papers, record, settings
+from builder.demo.outline import get_record, outline
+from builder.demo.shelf import Shelf, serve
+from builder.demo.shell import CommandReply, Shell
+from builder.display import tally
+from builder.errors import UsageError
+from functions.snapshot.errors import SheafError
+
+_COMMANDS = {
+    # What each step runs; the step adds the arguments that it alone knows.
+    "captures": ("ingest", "--collection", "demo"),
+    "templates": ("ingest",),
+    "full texts": ("gather", "--again"),
+    "dataset": ("fileset",),
+    "publish": ("publish",),
+    "status": ("status",),
+    "serve": ("serve", "--port"),
+    "harvest": ("harvest", "--overlap", "0"),  # one machine has one clock
+    "restore": ("restore", "--convert-links", "--url"),
+    "query": ("query",),
+}
+HOST = "www.example.org"
+"""The host of the recorded site that is restored."""
+_PAUSE = 2.0
+"""Seconds after which a `responseDate`, less the clocks' allowance, is behind the publish."""
+_INCIDENCES = "SELECT what, kind, id FROM incidence WHERE tist > {} ORDER BY tist, id"
+_EXPECTED = ["change tobi", "deletion tobi", "change fobi", "deletion fobi"]
+
+
+class ScenarioError(SheafError):
+    """A command did not do what the demo expects of it."""
+
+
+@dataclass(slots=True)
+class DemoReport:
+    """What the steps came to so far: lines for people, and a document for programs."""
+
+    lines: list[str] = field(default_factory=list)
+    document: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, word: str, text: str) -> None:
+        """Add a line that begins with a word."""
+        self.lines.append(f"  {word:12}{text}")
+
+
+class Scenario:
+    """The steps. What they make is in `folder`, their servers run until `stack` is closed."""
+
+    def __init__(self, context: Context, folder: Path, stack: ExitStack) -> None:
+        self.report = DemoReport()
+        self._folder, self._stack = folder, stack
+        self._context = context
+        self._config = folder / "sheaf.toml"
+        self._shell = Shell(context, self._config)
+        self._shelf = Shelf(papers.texts())
+        self._texts = self._oai = ""  # addresses of the shelf and of the endpoint
+
+    def play(self, sources: Sequence[str], places: Sequence[str], port: int) -> "Popen[str]":
+        """Do all steps, and return the server, which still runs at `port`.
+
+        Without `sources`, archive files in the folders `places`, all that the demo has itself is
+        shown. Raises ScenarioError where a command does not do what is expected of it, and
+        SheafError as the commands do.
+        """
+        if sources:
+            settings.write(self._config, places)
+            self._ingest(*sources)
+        else:
+            self._open_shelf()
+            self._ingest(str(self._record()))
+            self._ingest_templates()
+            self._archive_dataset()
+        self._publish()
+        server = self._serve(port)
+        if not sources:
+            self._context.sleep(_PAUSE)
+        self._harvest_all()
+        if not sources:
+            self._restore()
+            self._change()
+            self._show_records()
+        return server
+
+    def _run(self, step: str, *arguments: object) -> CommandReply:
+        """Run the command of a step. Raises ScenarioError where it fails and prints nothing."""
+        line = [*_COMMANDS[step], *map(str, arguments)]
+        reply = self._shell.run(line)
+        if reply.code and not reply.documents:
+            raise ScenarioError("; ".join(reply.remarks) or f"`sheaf {line[0]}` failed")
+        return reply
+
+    def _open_shelf(self) -> None:
+        """Serve full texts and a dataset on this machine, and allow the commands to ask for them.
+
+        The archive of templates that lead there is written as well.
+        """
+        base = self._texts = self._stack.enter_context(serve(self._shelf))
+        for path, (media, body) in dataset.answers(base).items():
+            self._shelf.put(path, body, media)
+        papers.write(self._folder / "RePEc", base)
+        crawl = str((self._folder / "crawl").resolve())
+        settings.write(self._config, [crawl], urlsplit(base).port)
+
+    def _record(self) -> Path:
+        self._context.say("recording a small site over HTTP, twice ...")
+        recording = record(self._folder / "crawl", self._context.now)
+        captures = tally(recording.summary.captures, "capture")
+        self._context.say(f"  {captures} in {recording.path}")
+        return recording.path
+
+    def _ingest(self, *sources: str) -> None:
+        self._context.say("ingesting ...")
+        found = self._run("captures", *sources).documents[0].get("sources", [])
+        captures = sum(source["captures"] for source in found)
+        if not captures:
+            raise UsageError("there is no capture in these files: the demo has nothing to show")
+        skips: Counter[str] = Counter()
+        for source in found:
+            skips.update(source["skips"])
+        passed = ", ".join(f"{n} {reason}" for reason, n in skips.most_common()) or "none"
+        faults = sum(source["faults"] for source in found)
+        self.report.add("captures", f"{captures:,} in {tally(len(found), 'archive file')}")
+        self.report.add("left out", passed)
+        self.report.add("faults", str(faults))
+        self.report.document |= {"sources": len(found), "faults": faults}
+
+    def _ingest_templates(self) -> None:
+        self._context.say(
+            f"ingesting a small RePEc archive, gathering its files from {self._texts} ..."
+        )
+        templates, files = self._take_in()
+        self.report.add(
+            "templates",
+            f"{templates} of a RePEc archive, {tally(files, 'full text')} gathered over HTTP",
+        )
+        self.report.document["repec"] = {"templates": templates, "files": files}
+
+    def _take_in(self) -> tuple[int, int]:
+        """Ingest the RePEc archive and gather its full texts; return how many are new of each."""
+        (ingested,) = self._run("templates", self._folder / "RePEc").documents[0]["redif"]
+        gathered = self._run("full texts").documents[0]
+        return ingested["appearances"], gathered["appearances"]
+
+    def _archive_dataset(self) -> None:
+        self._context.say("asking for a dataset of a platform on this machine ...")
+        (result,) = self._run("dataset", f"{self._texts}{dataset.RECORD}").documents
+        self.report.document["dataset"] = result["status"]
+        if result["status"] != "success":
+            raise ScenarioError(f"the dataset is {result['status']}: {result['detail']}")
+        files = tally(len(result["manifest"]), "file")
+        self.report.add("datasets", f"1 of a platform, {files} verified and archived")
+
+    def _publish(self) -> None:
+        self._context.say("publishing ...")
+        records = self._run("publish").documents[0]["records"]
+        snapshot = self._run("status").documents[0]["snapshot"]
+        captures = snapshot["kinds"].get("capture", 0)
+        self.report.add(
+            "published", f"{tally(records, 'record')}, of {tally(captures, 'capture')} and others"
+        )
+        self.report.add("sets", f"{snapshot['sets']:,}")
+        counts = {"captures": captures, "records": records, "sets": snapshot["sets"]}
+        self.report.document |= counts
+
+    def _serve(self, port: int) -> "Popen[str]":
+        document, server = self._stack.enter_context(
+            self._shell.serve([*_COMMANDS["serve"], str(port)])
+        )
+        self._oai = document["oai"]
+        self.report.document["oai"] = self._oai
+        return server
+
+    def _harvest_all(self) -> None:
+        self._context.say(f"harvesting {self._oai} ...")
+        began = time.monotonic()
+        report = self._harvest()
+        seconds = time.monotonic() - began
+        found, published = report["records"], self.report.document["records"]
+        if found != published:
+            raise ScenarioError(f"{tally(published, 'record')} published, {found} harvested")
+        self.report.add(
+            "harvested",
+            f"{tally(found, 'record')}, each once, in {tally(report['pages'], 'page')} and "
+            f"{seconds:.2f} s over HTTP",
+        )
+        self.report.document |= {"harvested": found, "pages": report["pages"]}
+
+    def _harvest(self) -> Any:
+        """Harvest what is new since the last time, and return the report."""
+        (report,) = self._run("harvest", self._oai, self._folder / "harvest").documents[0]
+        if report["status"] != "complete":
+            raise ScenarioError(f"{self._oai}: {report['error'] or report['status']}")
+        return report
+
+    def _restore(self) -> None:
+        self._context.say(f"restoring {HOST} ...")
+        base = self._oai.removesuffix("/oai")
+        target = self._folder / "site"
+        report = self._run("restore", HOST, base, target).documents[0]
+        names = "restored", "kept", "linked", "converted", "removed", "redirects", "bytes"
+        restored = {name: report[name] for name in (*names, "renamed", "missing")}
+        page = target / HOST / "index.html"
+        if restored["missing"] or not page.is_file():
+            raise ScenarioError(f"{page} was to be restored, and is not whole")
+        files = tally(report["restored"], "file")
+        self.report.add("restored", f"{HOST}: {files} verified, links led within it")
+        self.report.document["restored"] = restored
+
+    def _change(self) -> None:
+        """Change the RePEc archive, publish it again, and harvest what is new since."""
+        self._context.say("changing the archive, and all of that once more ...")
+        before = self._run("status").documents[0]["obi"]["run"]
+        papers.revise(self._folder / "RePEc", self._texts)
+        self._shelf.put("/02.pdf", papers.pdf("Honey Prices after a Late Frost, corrected."))
+        self._shelf.take("/03.pdf")
+        self._take_in()
+        self._run("publish")
+        rows = self._run("query", _INCIDENCES.format(before)).documents
+        happened = [f"{row['what']} {row['kind']}" for row in rows]
+        if happened != _EXPECTED:
+            raise ScenarioError(
+                f"two changes and two deletions were to be noted, and these were: {happened}"
+            )
+        report = self._harvest()
+        if (report["records"], report["deleted"]) != (2, 1):
+            raise ScenarioError(
+                "a changed and a deleted record were to be harvested, and it was "
+                f"{tally(report['records'], 'record')}, {report['deleted']} deleted"
+            )
+        self._report_change(rows, report)
+
+    def _report_change(self, rows: Sequence[Any], report: Any) -> None:
+        state = json.loads((Path(report["folder"]) / "harvest.json").read_text("utf-8"))
+        since = state["runs"][-1]["since"]
+        self.report.lines.append("")
+        self.report.add(
+            "then",
+            "an abstract and a full text were changed, a template and a full text taken away:",
+        )
+        kinds = {"tobi": "template", "fobi": "file"}
+        for row in rows:
+            self.report.lines.append(f"    {row['what']:10}{kinds[row['kind']]:10}{row['id']}")
+        self.report.add(
+            "harvested",
+            f"{tally(report['records'], 'record')} since {since}, "
+            f"{report['deleted']} of them deleted",
+        )
+        self.report.document["repec"] |= {
+            "incidences": [[row["what"], row["kind"], row["id"]] for row in rows],
+            "since": since,
+            "harvested": report["records"],
+            "deleted": report["deleted"],
+        }
+
+    def _show_records(self) -> None:
+        """Show the changed record in each format, the deleted one, and the dataset's."""
+        self.report.lines.append("")
+        (row,) = self._run("query", "SELECT identifier FROM filesets").documents
+        changed, removed = (
+            f"oai:{settings.NAMESPACE}:{x}" for x in (papers.CHANGED, papers.REMOVED)
+        )
+        shown = [("changed", changed, name) for name in ("oai_dc", "amf", "redif")]
+        shown += [("deleted", removed, "oai_dc"), ("dataset", row["identifier"], "oai_datacite")]
+        before = ""
+        for word, identifier, prefix in shown:
+            header, *rest = outline(get_record(self._oai, identifier, prefix))
+            if word != before:
+                self.report.add(word, header)
+                before = word
+            if rest:
+                self.report.lines.append(f"  {prefix}")
+            self.report.lines += [f"  {line}" for line in rest]

@@ -1,0 +1,115 @@
+"""Commands of `sheaf` for the demo: run in this process, or as a server in one of its own."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from builder.context import Context
+from builder.errors import UsageError
+
+CarryOut = Callable[[Sequence[str], Callable[[Any], Context]], int]
+"""Runs a command line in the context that it is given, and returns its exit status."""
+_PATIENCE = 10.0
+"""Seconds for which a server that was asked to end may finish its work."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandReply:
+    """What a command came to: exit status, JSON documents in the order printed, its remarks."""
+
+    code: int
+    documents: list[Any]
+    remarks: list[str]
+
+
+@dataclass(frozen=True)
+class _Quiet(Context):
+    """The context of a command that keeps its remarks instead of printing them."""
+
+    remarks: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        self.remarks.append(text)
+
+
+class Shell:
+    """Runs commands with one configuration.
+
+    No variable of the environment changes that configuration.
+    """
+
+    def __init__(self, context: Context, config: Path) -> None:
+        self._context = context
+        self._options = ["--config", str(config), "--json"]
+        self._log = config.parent / "serve.log"
+
+    def run(self, line: Sequence[str]) -> CommandReply:
+        """Run a command in this process. Raises SheafError as the command does."""
+        carry_out: CarryOut = self._context.arguments.carry_out
+        remarks: list[str] = []
+        output = io.StringIO()
+        outer = self._context
+        with redirect_stdout(output):
+            code = carry_out(
+                [*self._options, *line],
+                lambda arguments: _Quiet(
+                    arguments, {}, outer.now, outer.sleep, outer.identity, remarks
+                ),
+            )
+        return CommandReply(code, _documents(output.getvalue()), remarks)
+
+    @contextmanager
+    def serve(self, line: Sequence[str]) -> Iterator[tuple[Any, "subprocess.Popen[str]"]]:
+        """Run a server while the block runs; give the document that it prints, and its process.
+
+        Raises UsageError with what the server says, where it does not start.
+        """
+        command = [sys.executable, "-P", "-m", "builder", *self._options, *line]
+        outside = {
+            name: value
+            for name, value in self._context.environment.items()
+            if not name.startswith("SHEAF_")
+        }
+        with (
+            self._log.open("w", encoding="utf-8") as log,
+            subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=log, env=outside, encoding="utf-8"
+            ) as process,
+        ):
+            try:
+                yield self._announcement(process), process
+            finally:
+                process.terminate()
+                try:
+                    process.wait(_PATIENCE)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+    def _announcement(self, process: "subprocess.Popen[str]") -> Any:
+        """Return the document that a server prints once it listens."""
+        assert process.stdout is not None
+        text = ""
+        for line in process.stdout:
+            text += line
+            if line.rstrip() == "}":
+                return json.loads(text)
+        *_, said = ["no server", *self._log.read_text("utf-8").splitlines()]
+        raise UsageError(said.removeprefix("sheaf: "))
+
+
+def _documents(text: str) -> list[Any]:
+    """Return the JSON documents that stand one behind the other."""
+    decoder = json.JSONDecoder()
+    found, place = [], 0
+    while place < len(text):
+        document, place = decoder.raw_decode(text, place)
+        found.append(document)
+        while text[place : place + 1].isspace():
+            place += 1
+    return found

@@ -1,0 +1,105 @@
+"""What is installed from the wheel has all that it needs, and runs without the checkout."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from functions import distribution
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("builder", "functions", "templates")
+NO_INDEX = ("No matching distribution found for setuptools", "Could not find a version")
+OUTSIDE = {
+    name: value
+    for name, value in os.environ.items()
+    if name != "PYTHONPATH" and not name.startswith("SHEAF_")
+}
+"""The environment without what leads to the checkout."""
+
+
+def run(
+    *command: object, cwd: Path, env: Mapping[str, str] = OUTSIDE
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def build(folder: Path) -> Path:
+    """Build the wheel from a copy: a build leaves folders behind, and takes up older ones."""
+    leave_out = shutil.ignore_patterns(
+        ".?*", "__pycache__", "build", "*.egg-info", "demo-store", "node_modules"
+    )
+    shutil.copytree(ROOT, folder / "source", ignore=leave_out)
+    patience = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "10", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    done = run(
+        *(sys.executable, "-m", "pip", "wheel", "--no-deps", "-w", folder, "./source"),
+        cwd=folder,
+        env={**OUTSIDE, **patience},
+    )
+    if done.returncode and any(text in done.stderr for text in NO_INDEX):
+        pytest.skip("the wheel is NOT proved here: the index has no setuptools to build it with")
+    assert not done.returncode, done.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def install(wheel: Path, folder: Path) -> Path:
+    """Install the wheel into a new environment in `folder`; return the folder of its programs.
+
+    What Sheaf depends on is taken from the environment of the tests, Sheaf itself is not: of a
+    folder that a .pth file names no further .pth file is read.
+    """
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=wheel.parent)
+    python = folder / "bin" / "python"
+    (site,) = folder.glob("lib/python*/site-packages")
+    paths = dict.fromkeys(sysconfig.get_paths()[name] for name in ("purelib", "platlib"))
+    (site / "dependencies.pth").write_text("\n".join(paths) + "\n")
+    done = run(
+        *(sys.executable, "-m", "pip", "--python", python),
+        *("install", "--no-deps", "--no-index", "--disable-pip-version-check", wheel),
+        cwd=folder,
+    )
+    assert not done.returncode, done.stderr
+    return folder / "bin"
+
+
+def test_the_demo_runs_from_the_wheel_alone(tmp_path: Path) -> None:
+    """One test, so that the wheel is built once however the tests are shared out."""
+    built, home = tmp_path / "wheel", tmp_path / "home"
+    built.mkdir()
+    home.mkdir()
+    wheel = build(built)
+    check_files(wheel)
+    programs = install(wheel, tmp_path / "environment")
+    version = run(programs / "sheaf", "--version", cwd=home)
+    assert version.stdout == f"sheaf {distribution.version()}\n", version.stderr
+    where = "import builder, functions; print(builder.__file__, functions.__file__)"
+    for path in run(programs / "python", "-c", where, cwd=home).stdout.split():
+        assert path.startswith(str(tmp_path / "environment"))
+    done = run(programs / "sheaf", "demo", "--once", "--json", "--port", 0, cwd=home)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["harvested"] == report["records"] > report["captures"] > 40
+    assert [path.name for path in home.iterdir()] == ["demo-store"]
+
+
+def check_files(wheel: Path) -> None:
+    """Check that the wheel has all files of the packages, and no others."""
+    assert wheel.name.startswith(f"{distribution.NAME.replace('-', '_')}-")
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    wanted = {
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__" and path.name != ".gitattributes"
+    }
+    assert names == wanted
+    assert {"builder/py.typed", "functions/py.typed", "templates/sql/views.sql"} <= names
+    assert "builder/demo/pages/www/index.html" in names
