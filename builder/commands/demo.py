@@ -47,8 +47,8 @@ _SETTINGS = {
     "pages.records": 20,
     "publish.lead": 1,
     "serve.clock_allowance": 1,  # one machine has one clock
-    "fileset.backend": "s3",  # files of datasets as objects of the store, not within a WARC
-    "fileset.host_seconds": 0,  # the host is this machine
+    "fileset.strategy": "s3",  # files of datasets as objects of the store, not within a WARC
+    "http.host_seconds": 0,  # the host is this machine
     "content.serve": True,
     "sets.names": {"collection:demo": "Collection of the demonstration"},
 }

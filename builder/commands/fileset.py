@@ -26,6 +26,7 @@ from builder.filesets.results import Keeping
 from builder.filesets.run import Results
 from builder.filesets.session import Session
 from builder.filesets.strategies.table import Materials
+from builder.http.settings import http_settings
 from builder.progress import Datasets
 
 _STDIN = "-"
@@ -144,8 +145,7 @@ def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
 
 
 def _threads(context: Context) -> int:
-    many: int = context.configuration["fileset.concurrent"]
-    return many
+    return http_settings(context.configuration, "fileset").concurrent
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -99,8 +99,8 @@ def run(context: Context) -> int:
     arguments, settings = context.arguments, context.configuration
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
-    if arguments.collection and not settings["sets.collection"]:
-        raise UsageError("--collection is given, but sets.collection is false")
+    if arguments.collection and "collection" not in settings["sets.by"]:
+        raise UsageError("--collection is given, but sets.by does not name collection")
     sets = ingest.collection_sets(arguments.collection)
     accepted = _accepted(arguments.accept_loss)
     connection = Connection.of(settings)
@@ -191,11 +191,11 @@ def _archives(
     """Read the web archive files into the intake."""
     settings = context.configuration
     rules = Rules(
-        redirects=settings["documents.redirects"],
-        errors=settings["documents.errors"],
+        redirects="redirects" in settings["documents.include"],
+        errors="errors" in settings["documents.include"],
         titles=settings["documents.titles"],
-        domain_sets=settings["sets.domain"],
-        mime_sets=settings["sets.mime"],
+        domain_sets="domain" in settings["sets.by"],
+        mime_sets="mime" in settings["sets.by"],
         set_rules=tuple(map(SetRule.of, settings["sets.rules"])),
         collections=sets,
     )

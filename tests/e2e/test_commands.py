@@ -154,12 +154,11 @@ def test_ingest_names_the_settings_that_publish_what_it_left_out(
             )
     said = home("ingest", path).out
     assert "2 records are not published: 1 redirect, 1 error" in said
-    settings = ("documents.redirects", "documents.errors")
-    assert all(f"`{key} = true`" in said for key in settings)
+    setting = 'include = ["redirects", "errors"]'
+    assert f"`documents.{setting}`" in said
     text = home.config.read_text()
-    for name in ("redirects", "errors"):
-        text = text.replace(f"# {name} = false", f"{name} = true")
-    home.config.write_text(text)
+    assert "# include = []" in text
+    home.config.write_text(text.replace("# include = []", setting))
     again = home("ingest", path)
     assert "3 captures" in again.out, again.err
     assert "documents." not in again.out

@@ -11,7 +11,7 @@ from builder.store.folder import FolderStore
 from functions.config import configuration
 
 NOW = datetime(2026, 11, 22, 10, tzinfo=UTC)
-SETTINGS = '[fileset]\nbackend = "s3"\nhost_seconds = 0\n'
+SETTINGS = 'fileset.strategy = "s3"\nhttp.host_seconds = 0\n'
 
 
 def test_the_dataset_is_archived_and_found_again(tmp_path: Path) -> None:

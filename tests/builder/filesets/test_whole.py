@@ -19,9 +19,9 @@ from tests.builder.conftest import World
 from tests.builder.filesets.published import publish, rows
 
 STRATEGIES = {
-    "web-fileset": 'backend = "web"',
-    "s3-fileset": 'backend = "s3"',
-    "s3-fileset-bundled": 'backend = "s3"\nbundle = "always"',
+    "web-fileset": '"web"',
+    "s3-fileset": '"s3"',
+    "s3-fileset-bundled": '{ backend = "s3", bundle = "always" }',
 }
 
 
@@ -48,7 +48,7 @@ def body(data: bytes, place: int | None, size: int, compression: str | None) -> 
 def test_each_strategy_is_published_and_the_same_again_changes_nothing(
     world: World, tmp_path: Path, strategy: str
 ) -> None:
-    text = f"[fileset]\nhost_seconds = 0\n{STRATEGIES[strategy]}\n"
+    text = f"http.host_seconds = 0\nfileset.strategy = {STRATEGIES[strategy]}\n"
     settings = configuration.parse(text, {})
     with fetching.platform() as base:
         first = fetching.fetched(world.store, settings, world.clock, tmp_path / "own", base)
