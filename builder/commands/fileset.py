@@ -64,10 +64,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Archive datasets: fetch their files, verify them, keep them, and print a result for each.
+    """Archive datasets of data platforms with their files.
 
-    Run again it goes on: what is archived already is not fetched again. Where requests come from
-    stdin, or with --json, each result is a line of JSON. `sheaf publish` then lists the datasets.
+    Files are fetched, verified and kept, and a result is printed for each dataset. Run again it
+    goes on: what is archived already is not fetched again. Where requests come from stdin, or with
+    --json, each result is a line of JSON. `sheaf publish` then lists the datasets.
     """
     arguments = context.arguments
     _check(arguments)

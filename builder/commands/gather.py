@@ -42,7 +42,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Fetch the files that templates refer to, where they are due; given again, it goes on."""
+    """Fetch the files behind the URLs of templates, where they are due.
+
+    Run again, it goes on.
+    """
     arguments, settings = context.arguments, context.configuration
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit {arguments.limit}: expected a number from 1")

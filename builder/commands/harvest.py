@@ -79,10 +79,10 @@ def _add_manners(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Harvest OAI-PMH repositories into a folder; given again, it goes on or brings up to date.
+    """Harvest OAI-PMH repositories into a folder.
 
-    Whatever ends it, nothing is lost and nothing is kept twice. `sheaf ingest DIR` takes what was
-    harvested, for one's own repository.
+    Run again, it goes on or brings up to date. Whatever ends it, nothing is lost and nothing is
+    kept twice. `sheaf ingest DIR` takes what was harvested, for one's own repository.
     """
     arguments = context.arguments
     orders = list(dict.fromkeys(_orders(arguments)))

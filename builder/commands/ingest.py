@@ -88,14 +88,16 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--strict", action="store_true", help="exit with 1 if there is any fault in the data"
     )
     parser.epilog = (
-        "Exit status: 0 done; 1 a file failed, or --strict and there are faults; 2 usage, "
-        "configuration or the store. A file failed if it cannot be read, or if it has faults and "
-        "no captures although you named it or it is an archive by its name or content."
+        "A file failed if it cannot be read, or if it has faults and no captures although you "
+        "named it or it is an archive by its name or content."
     )
 
 
 def run(context: Context) -> int:
-    """Read web archives and harvests into the intake, ReDIF into the obi store; then publish."""
+    """Read web archives, harvests and ReDIF, to be published next.
+
+    Captures and harvested records go into the intake, templates into the obi store.
+    """
     arguments, settings = context.arguments, context.configuration
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")

@@ -332,11 +332,11 @@ def test_no_copy_is_put_into_the_store(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     store = place or str(tmp_path / "store")
     for inside in ("/sub", "/records/sub/"):
-        result = sheaf("export", "--store", store, "--to", store + inside)
+        result = sheaf("copy", "--store", store, store + inside)
         assert (result.code, result.out) == (2, "")
         assert "lies in the store itself" in one_line(result.err)
     if not place:  # a name that begins like the store's is another place
-        assert "nothing is published" in sheaf("export", "--store", store, "--to", f"{store}2").err
+        assert "nothing is published" in sheaf("copy", "--store", store, f"{store}2").err
     assert not list(tmp_path.iterdir())
 
 

@@ -453,7 +453,7 @@ def test_a_real_bundle_of_a_platform(server: Server, there: World, store: Writer
 WORKER = """
 import sys
 from pathlib import Path
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.strategies.bundled import Bundled
 from functions.snapshot.configuration import parse

@@ -44,7 +44,7 @@ PAGE = "https://figshare.com/articles/4711"
 BUNDLE = "https://ndownloader.figshare.com/articles/4711/versions/2"
 BODIES = {"a.csv": b"honey,price\n" * 20, "b.csv": b"bees,hives\n" * 20}
 DRYAD_PAGE = "https://datadryad.org/dataset/doi:10.5061/dryad.h0n3y"
-IN_A_BUNDLE = {"fileset__strategy": {"bundle": "always", "platform_bundle": True}}
+IN_A_BUNDLE = {"fileset__strategy": {"backend": "s3", "bundle": "always", "platform_bundle": True}}
 
 
 @dataclass
