@@ -456,7 +456,7 @@ from pathlib import Path
 from builder.store.folder import FolderStore
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.strategies.bundled import Bundled
-from functions.snapshot.configuration import parse
+from functions.config.configuration import parse
 
 class Stuck:
     def download(self, file, limit, open_sink, *, html=False):
