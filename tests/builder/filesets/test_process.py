@@ -102,7 +102,11 @@ def site(
 
 @pytest.mark.parametrize(
     "settings",
-    [{"fileset__bundle": '"always"'}, {}, {"fileset__backend": '"web"'}],
+    [
+        {"fileset__strategy": '{ backend = "s3", bundle = "always" }'},
+        {},
+        {"fileset__strategy": '"web"'},
+    ],
     ids=["bundle", "files", "web"],
 )
 def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it(
@@ -129,7 +133,7 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
     assert [row["path"] for row in rows] == sorted(BODIES)
     for row in rows:
         assert row["sha256"] == digest("sha256", BODIES[row["path"]])
-    if "fileset__bundle" in settings:
+    if "bundle" in settings.get("fileset__strategy", ""):
         (key,) = {row["key"] for row in rows}
         data = site.store.read(key)
         with zipfile.ZipFile(io.BytesIO(data)) as bundle:

@@ -19,8 +19,8 @@ BODIES = {"a.csv": b"hive,kg\n1,20\n", "b.jsonl": b"{}\n", "c.xls": bytes(range(
 true_too = pytest.mark.parametrize("true", [False, True], ids=["made", "real"])
 WAYS: dict[str, dict[str, str]] = {
     "files": {},
-    "web": {"fileset__backend": '"web"'},
-    "bundle": {"fileset__bundle": '"always"'},
+    "web": {"fileset__strategy": '"web"'},
+    "bundle": {"fileset__strategy": '{ backend = "s3", bundle = "always" }'},
 }
 every_way = pytest.mark.parametrize("settings", WAYS.values(), ids=[*WAYS])
 
