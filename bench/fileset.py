@@ -41,8 +41,8 @@ from functions.config import configuration
 _BLOCK = 1 << 20
 _SMALL, _MEMBERS = (200, 50_000), (20, 3_000_000)  # files, and bytes of each
 _TOML = """
-fileset.host_seconds = 0
-fileset.max_files = 1000
+http.host_seconds = 0
+fileset.limits = { files = 1000 }
 """
 _HOST = "127.0.0.1"
 

@@ -2,45 +2,22 @@
 
 import argparse
 import errno
+import inspect
 import os
+import shutil
 import signal
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
+from builder.commands.table import COMMANDS, FAMILIES, Command, ending, overview
 from builder.context import Context, from_environment
 from builder.errors import UsageError
 from functions import distribution
 from functions.snapshot.errors import SheafError
-
-COMMANDS = {
-    "init": "Write a configuration, sheaf.toml, that lists every key with its default.",
-    "ingest": "Read web archives and harvests into the intake, ReDIF into the obi store; "
-    "then publish.",
-    "gather": "Fetch the files that templates refer to, where they are due; "
-    "given again, it goes on.",
-    "fileset": "Archive datasets: fetch their files, verify them, keep them, "
-    "and print a result for each.",
-    "harvest": "Harvest OAI-PMH repositories into a folder; given again, it goes on or brings up "
-    "to date.",
-    "publish": "Publish what was ingested as the next snapshot.",
-    "serve": "Serve OAI-PMH at /oai and a page for people at /, until interrupted.",
-    "status": "Say what is published and what waits to be published.",
-    "query": "Ask the newest snapshot in DuckDB's SQL.",
-    "withdraw": "Make items tombstones with a reason, or take that back.",
-    "expire": "Retire old snapshots, and remove what no kept snapshot names.",
-    "verify": "Check that the store is whole and true to itself.",
-    "export": "Copy the store to another place, or put what it holds into the formats of archives.",
-    "restore": "Restore a site out of the archive onto disk; given again, it goes on.",
-    "redif": "Read ReDIF: a JSON line for each template, and a summary of what is wrong.",
-    "obi": "Tell the history of a template or file in the obi store, or what the store holds.",
-    "demo": "Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest, "
-    "restore.",
-}
-"""Each command, as the help has them, and what it does; its module is imported to carry it out."""
-
 
 _VALUED = ("--store", "--config")
 _ATTACHED = tuple(f"{option}=" for option in _VALUED)
@@ -63,7 +40,7 @@ def main(
     try:
         given = sys.argv[1:] if argv is None else argv
         if not given or given[0] == "help":
-            given = [*given[1:2], "--help"]
+            given = [*given[1:3], "--help"]
         signal.signal(signal.SIGTERM, _terminate)
         code = carry_out(given, surround)
         sys.stdout.flush()
@@ -102,6 +79,10 @@ def carry_out(given: Sequence[str], surround: Callable[[argparse.Namespace], Con
 class _Parser(argparse.ArgumentParser):
     """Reports a mistake in one line, as all of Sheaf does; the usage is printed by --help."""
 
+    def __init__(self, *given: Any, **named: Any) -> None:
+        named.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*given, **named)
+
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
         raise UsageError(f"{message} (`{self.prog} --help` tells how it is used)")
@@ -113,21 +94,28 @@ class _Command(_Parser):
     Arguments that have no type of their own are texts, none of which may be empty.
     """
 
-    command = ""
+    command: Command
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         """Parse the arguments of the command. Raises UsageError for one that is not known."""
-        module = import_module(f"builder.commands.{self.command}")
+        module = import_module(self.command.module)
         self.register("type", None, given_text)
-        self.description = (module.run.__doc__ or "").strip()
+        self.description = _fill(inspect.getdoc(module.run) or "")
         module.add(self)
+        self.epilog = "\n\n".join(filter(None, (_fill(self.epilog or ""), ending(self.command))))
         self.set_defaults(run=module.run)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return found, unknown
+
+
+def _fill(text: str) -> str:
+    """Return paragraphs in lines that fit the terminal."""
+    width = max(shutil.get_terminal_size().columns - 2, 20)
+    return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.split("\n\n"))
 
 
 def given_text(text: str) -> str:
@@ -150,52 +138,86 @@ def _forget_output() -> None:
 
 def load(given: Sequence[str]) -> None:
     """Import the module of the command that these arguments ask for, if they ask for one."""
-    if (name := _find_command(given)) in COMMANDS:
-        import_module(f"builder.commands.{name}")
+    if (command := COMMANDS.get(_find_command(given) or "")) is not None:
+        import_module(command.module)
 
 
 def _find_command(given: Sequence[str]) -> str | None:
-    """Return the first argument behind options that stand before a command, None for none."""
-    rest = iter(given)
+    """Return the first argument behind options that stand before a command, None for none.
+
+    Of a command with subcommands it is the first two.
+    """
+    rest, name = iter(given), None
     for argument in rest:
         if argument in _VALUED:
             next(rest, None)
         elif not argument.startswith("-"):
-            return argument
+            name = argument if name is None else f"{name} {argument}"
+            if name not in FAMILIES:
+                return name
         elif argument != "--json" and not argument.startswith(_ATTACHED):
-            return None
-    return None
+            return name
+    return name
 
 
 def _check_command(name: str | None) -> None:
     """Raise UsageError for the name of a command that there is not."""
-    if name is None or name in COMMANDS:
+    names = {known.partition(" ")[0] for known in COMMANDS}
+    if name is None or (first := name.partition(" ")[0]) in names:
         return
-    close = get_close_matches(name, COMMANDS, n=1)
+    close = get_close_matches(first, sorted(names), n=1)
     meant = f"; did you mean `sheaf {close[0]}`?" if close else ""
-    raise UsageError(f"{name!r} is no command (`sheaf --help` lists them){meant}")
+    raise UsageError(f"{first!r} is no command (`sheaf --help` lists them){meant}")
 
 
 def _parser() -> argparse.ArgumentParser:
     """Return the parser of all commands. What --store and its like say last counts."""
     parser = _Parser(
         prog="sheaf", description="Publish an archive's metadata and answer OAI-PMH from it.",
-        parents=[_everywhere(None)],
+        usage="%(prog)s [-h] [--version] [--store STORE] [--config FILE] [--json] COMMAND ...",
+        parents=[_everywhere(None)], epilog=overview(),
     )  # fmt: skip
     version = f"sheaf {distribution.version()}"
     parser.add_argument("--version", action="version", version=version)
     parser.set_defaults(json=False, carry_out=carry_out)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
-    for name, meaning in COMMANDS.items():
+    commands = parser.add_subparsers(
+        prog="sheaf",
+        required=True,
+        metavar="COMMAND",
+        parser_class=_Command,
+        help=argparse.SUPPRESS,
+    )
+    families = {}
+    for command in COMMANDS.values():
+        family, _, name = command.name.partition(" ")
+        if name and family not in families:
+            families[family] = _family(commands, family)
         # Suppressed, so that a command that lacks an option keeps what stands before it.
-        again = [_everywhere(argparse.SUPPRESS)]
-        commands.add_parser(name, parents=again, help=meaning).command = name
+        again: list[Any] = [_everywhere(argparse.SUPPRESS)]
+        if name:
+            made = families[family].add_parser(name, parents=again, help=command.summary)
+        else:
+            made = commands.add_parser(command.name, parents=again)
+        made.command = command
     return parser
 
 
-def _everywhere(default: str | None) -> _Command:
+def _family(commands: Any, name: str) -> Any:
+    """Return what the subcommands of a command are added to."""
+    metavar, _, summary = FAMILIES[name]
+    parser = _Parser(
+        prog=f"sheaf {name}", description=summary, parents=[_everywhere(argparse.SUPPRESS)],
+        epilog=f"`sheaf {name} {metavar} --help` tells more of one.",
+    )  # fmt: skip
+    commands.choices[name] = parser
+    return parser.add_subparsers(
+        title="formats", required=True, metavar=metavar, parser_class=_Command
+    )
+
+
+def _everywhere(default: str | None) -> _Parser:
     """Return a parser of the options that may stand before a command or behind it."""
-    parser = _Command(add_help=False)
+    parser = _Parser(add_help=False)
     parser.add_argument(
         "--store", metavar="STORE", type=given_text, default=default,
         help="a folder or s3://bucket/prefix (default: store.uri)",

@@ -53,8 +53,17 @@ class Context:
     @cached_property
     def configuration(self) -> Configuration:
         """The configuration. Raises ConfigurationError, also where there is none."""
-        needed = self.arguments.config or self.arguments.store is None
-        remedy = "run `sheaf init`, or name one with --config" if needed else ""
+        return self._load(needed=self.arguments.store is None)
+
+    @cached_property
+    def defaults(self) -> Configuration:
+        """The configuration of a command that works without one. Raises ConfigurationError."""
+        return self._load(needed=False)
+
+    def _load(self, *, needed: bool) -> Configuration:
+        remedy = "run `sheaf init`, or name one with --config"
+        if not (needed or self.arguments.config):
+            remedy = ""
         return configuration.load(self.configuration_path, self.environment, remedy)
 
     @cached_property

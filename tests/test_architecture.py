@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.house import ROOMS, imports, room_of
-from builder.cli import COMMANDS
+from builder.commands.table import COMMANDS, GROUPS
 
 ROOT = Path(__file__).parents[1]
 LOOSE = 11
@@ -76,19 +76,23 @@ def test_few_modules_stand_loose() -> None:
 
 def test_commands_are_what_nobody_but_the_command_line_imports() -> None:
     for path in sources("functions", "builder"):
-        if path.name != "cli.py" and path.parent.name != "commands":
+        if path.name != "cli.py" and "commands" not in path.parts:
             assert not [n for n in imports(path) if n.startswith("builder.commands")], path
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_of_commands_says_what_each_does(name: str) -> None:
-    (line, *_) = (import_module(f"builder.commands.{name}").run.__doc__ or "").split("\n")
-    assert line == COMMANDS[name]
+    command = COMMANDS[name]
+    (line, *_) = (import_module(command.module).run.__doc__ or "").split("\n")
+    assert line == command.summary
+    assert command.group in GROUPS
 
 
 def test_each_command_is_in_the_table() -> None:
-    names = {path.stem for path in (ROOT / "builder" / "commands").glob("*.py")}
-    assert names - {"__init__"} == COMMANDS.keys()
+    folder = ROOT / "builder" / "commands"
+    names = {path.relative_to(folder).with_suffix("").parts for path in folder.rglob("*.py")}
+    commands = {" ".join(parts) for parts in names if parts[-1] != "__init__"}
+    assert commands - {"table"} == COMMANDS.keys()
 
 
 def loaded(path: Path, known: set[Path]) -> set[Path]:

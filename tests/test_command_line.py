@@ -1,12 +1,14 @@
 """The command line before any command is carried out: what is refused, and where options stand."""
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from importlib import import_module
 
 import pytest
 
 from builder import cli
+from builder.commands.table import COMMANDS, FAMILIES, GROUPS
 from builder.context import Context
 
 EMPTY = {"": "is empty", " ": "is empty", "\t\r\n ": "is empty", "a\0b": "NUL character"}
@@ -45,19 +47,19 @@ def refused(capsys: pytest.CaptureFixture[str], *given: str) -> str:
 
 def places(command: str) -> Iterator[tuple[list[str], argparse.Action]]:
     """Yield each argument of a command that has a value, and the line in front of that value."""
-    parser = argparse.ArgumentParser()
-    import_module(f"builder.commands.{command}").add(parser)
+    parser, words = argparse.ArgumentParser(), command.split()
+    import_module(COMMANDS[command].module).add(parser)
     values = [action for action in parser._actions if action.nargs != 0]
     for action in values:
         if action.option_strings:
             for option in action.option_strings:
-                yield [command, option], action
+                yield [*words, option], action
     named = [action for action in values if not action.option_strings]
     for number, action in enumerate(named):
-        yield [command, *["x"] * number], action
+        yield [*words, *["x"] * number], action
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_no_argument_of_any_command_may_be_empty(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +119,54 @@ def test_without_a_command_it_helps(given: list[str], capsys: pytest.CaptureFixt
         cli.main(given)
     out, err = capsys.readouterr()
     assert (ended.value.code, err) == (0, "")
-    assert all(f"\n    {command} " in out for command in cli.COMMANDS)
+    assert all(f"\n    {name.partition(' ')[0]} " in out for name in COMMANDS)
+    headings = [out.index(f"\n  {heading}:\n") for heading in GROUPS.values()]
+    assert headings == sorted(headings)
+    assert out.startswith("usage: sheaf [-h] [--version] ")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_command_with_subcommands_lists_them(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["help", name])
+    out, _ = capsys.readouterr()
+    assert ended.value.code == 0
+    for command in COMMANDS.values():
+        family, _, sub = command.name.partition(" ")
+        assert not sub or (f"\n    {sub} " in out) == (family == name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_ends_with_exit_codes_and_examples(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["help", *name.split()])
+    out, _ = capsys.readouterr()
+    command = COMMANDS[name]
+    assert out.startswith(f"usage: sheaf {name} ")
+    ending = out[out.index("\nexit codes:\n") :]
+    assert ("\n  1 " in ending) == bool(command.faults)
+    assert ending.splitlines()[-len(command.examples) :] == [f"  {e}" for e in command.examples]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("name", "example"), [(c.name, example) for c in COMMANDS.values() for example in c.examples]
+)
+def test_each_example_is_one_of_its_command(name: str, example: str) -> None:
+    program, *line = shlex.split(example)
+    assert program == "sheaf"
+    assert line[: len(name.split())] == name.split()
+    assert parse(*line).run.__module__ == COMMANDS[name].module
+
+
+def test_the_table_has_one_or_two_examples_and_short_summaries() -> None:
+    for command in COMMANDS.values():
+        assert 1 <= len(command.examples) <= 2
+        assert len(command.summary.split()) <= 13
 
 
 @pytest.mark.parametrize(
@@ -137,6 +186,8 @@ def test_a_command_that_there_is_not(capsys: pytest.CaptureFixture[str]) -> None
     assert refused(capsys, "x").endswith("'x' is no command (`sheaf --help` lists them)\n")
     assert "no command" in refused(capsys, "help", "x")
     assert "no command" in refused(capsys, "")
+    assert "choose from 'ocfl', 'bagit'," in refused(capsys, "export", "zip")
+    assert "FORMAT" in refused(capsys, "export")
 
 
 def test_a_mistake_names_the_command_whose_help_tells_more(

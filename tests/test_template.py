@@ -19,7 +19,7 @@ from functions.oai import request
 from functions.snapshot import layout
 from tests.template import PSEUDO, ROOT, TEMPLATE, Stack, functions, listed, load, references
 from tests.template import statements as statements_of
-from tests.test_architecture import DEPLOYED, imported, third_parties
+from tests.test_architecture import DEPLOYED, imports, third_parties
 
 TEXT = TEMPLATE.read_text("utf-8")
 WHOLE = load(TEXT)
@@ -374,7 +374,7 @@ def test_a_function_is_packed_of_what_it_imports(
             continue
         seen.add(one)
         needed |= third_parties(path)
-        modules += [n for n in imported(path) if n.startswith(("builder.", "functions."))]
+        modules += [n for n in imports(path) if n.startswith(("builder.", "functions."))]
     contents = package.FUNCTIONS[name]
     brought = set().union(*(found for by, found in BROUGHT.items() if by in needed))
     locked = {package.replace("_", "-") for package in needed - EXTRAS | brought}

@@ -26,6 +26,7 @@ from builder.filesets.results import is_kept
 from builder.filesets.run import Results
 from builder.filesets.session import Session
 from builder.filesets.strategies.table import Materials
+from builder.http.settings import http_settings
 from builder.store.s3 import BucketStore
 from functions.snapshot.errors import SheafError
 
@@ -117,7 +118,7 @@ def _carried_out(
         )
         ingest = wiring.ingest(materials, stop, settings["fileset.request_seconds"], until)
         results = Results(store, scratch / "rows", context.now)
-        session = Session(ingest.process, settings["fileset.concurrent"], stop)
+        session = Session(ingest.process, http_settings(settings, "fileset").concurrent, stop)
         for outcome in session.outcomes(requests):
             found[id(outcome.request)] = outcome
             if is_kept(outcome):

@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Retire old snapshots, and remove what no kept snapshot names.
+    """Retire old snapshots, and delete what no kept snapshot needs.
 
     A snapshot that the pointer names always stays. Harvests that hold a token of a retired snapshot
     go on in the current one, by position.

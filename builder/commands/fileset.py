@@ -26,6 +26,7 @@ from builder.filesets.results import Keeping
 from builder.filesets.run import Results
 from builder.filesets.session import Session
 from builder.filesets.strategies.table import Materials
+from builder.http.settings import http_settings
 from builder.progress import Datasets
 
 _STDIN = "-"
@@ -63,10 +64,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Archive datasets: fetch their files, verify them, keep them, and print a result for each.
+    """Archive datasets of data platforms with their files.
 
-    Run again it goes on: what is archived already is not fetched again. Where requests come from
-    stdin, or with --json, each result is a line of JSON. `sheaf publish` then lists the datasets.
+    Files are fetched, verified and kept, and a result is printed for each dataset. Run again it
+    goes on: what is archived already is not fetched again. Where requests come from stdin, or with
+    --json, each result is a line of JSON. `sheaf publish` then lists the datasets.
     """
     arguments = context.arguments
     _check(arguments)
@@ -144,8 +146,7 @@ def _ingest(context: Context, scratch: Path, stop: threading.Event) -> Ingest:
 
 
 def _threads(context: Context) -> int:
-    many: int = context.configuration["fileset.concurrent"]
-    return many
+    return http_settings(context.configuration, "fileset").concurrent
 
 
 def _check(arguments: argparse.Namespace) -> None:

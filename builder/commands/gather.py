@@ -16,9 +16,9 @@ from builder.gather.state import DAY, Choice
 from builder.http import user_agent
 from builder.http.addresses import Guard, networks
 from builder.http.fetch import Means
-from builder.http.limits import Limits
 from builder.http.outcomes import OUTCOMES
-from builder.http.politeness import Hosts, Manners
+from builder.http.politeness import Hosts
+from builder.http.settings import http_settings
 from builder.obi.run import Outside, history
 from builder.progress import Files
 from functions.config.configuration import Configuration
@@ -42,7 +42,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Fetch the files that templates refer to, where they are due; given again, it goes on."""
+    """Fetch the files behind the URLs of templates, where they are due.
+
+    Run again, it goes on.
+    """
     arguments, settings = context.arguments, context.configuration
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit {arguments.limit}: expected a number from 1")
@@ -71,26 +74,14 @@ def run(context: Context) -> int:
 def means(settings: Configuration, hold: Hold) -> Means:
     """Return what fetching takes, as the configuration has it."""
     stop = threading.Event()
-    manners = Manners(
-        interval=settings["gather.host_seconds"],
-        at_once=settings["gather.host_concurrent"],
-        rest=settings["gather.backoff_seconds"],
-    )
-    limits = Limits(
-        connect=settings["gather.connect_seconds"],
-        first_byte=settings["gather.first_byte_seconds"],
-        total=settings["gather.total_seconds"],
-        rate=settings["gather.least_rate"],
-        bytes=settings["gather.max_bytes"],
-    )
-    allowed = networks(settings["gather.allow_networks"])
+    http = http_settings(settings, "gather")
     return Means(
         agent=user_agent.agent(settings),
-        guard=Guard(frozenset(settings["gather.ports"]), allowed),
-        limits=limits,
-        hosts=Hosts(manners, stop),
+        guard=Guard(frozenset(http.ports), networks(http.allow_networks)),
+        limits=http.limits(),
+        hosts=Hosts(http.manners(), stop),
         scratch=hold.scratch,
-        obey=settings["gather.robots"],
+        obey=http.robots,
         stop=stop,
     )
 
@@ -115,9 +106,9 @@ def _order(arguments: argparse.Namespace, settings: Configuration) -> Order:
         choice,
         only or "all templates",
         arguments.limit,
-        seconds=settings["gather.batch_minutes"] * 60,
-        files=settings["gather.batch_files"],
-        threads=settings["gather.concurrent"],
+        seconds=settings["gather.batch"]["minutes"] * 60,
+        files=settings["gather.batch"]["files"],
+        threads=http_settings(settings, "gather").concurrent,
         megabytes=settings["publish.memory"],
         pdf_text=settings["gather.pdf_text"],
     )

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -20,20 +21,14 @@ from builder.harvest.crew import Crew
 from builder.harvest.layout import FORMS
 from builder.harvest.run import Order, Outcome, Session
 from builder.harvest.window import Asked
-from builder.http.limits import Limits
 from builder.http.politeness import Hosts
-from builder.http.politeness import Manners as Pace
 from builder.http.proxies import Proxies, proxies
+from builder.http.settings import HttpSettings, http_settings
 from builder.progress import Records
 from builder.terminal import visible
 from functions import distribution
 from functions.snapshot.errors import SheafError
 
-_MEGABYTE = 1_000_000
-_CONNECT = 30.0
-_LONGEST = 7200.0
-_SLOWEST = 100.0
-"""Seconds for an answer in all, and bytes a second: some trickle without an end."""
 _DAY = 86_400.0
 _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]*)")
 
@@ -66,60 +61,33 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_manners(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("manners")
-    group.add_argument(
-        "--per-host", type=_number, default=1, metavar="N",
-        help="connections to a host at a time (default: 1)",
-    )  # fmt: skip
-    group.add_argument(
-        "--delay", type=_seconds, default=0.0, metavar="S",
-        help="seconds between two requests to a host (default: 0)",
-    )  # fmt: skip
-    group.add_argument(
+    """Declare what belongs to one repository or one run; pace and limits are keys http.*."""
+    parser.add_argument(
         "--overlap", type=_seconds, metavar="S",
         help="seconds by which a run begins before the end of the last one (default: an hour, a "
         "day where datestamps are days)",
     )  # fmt: skip
-    group.add_argument(
-        "--retries", type=_number_or_none, default=5, metavar="N",
-        help="times that a request is tried again (default: 5)",
-    )  # fmt: skip
-    group.add_argument(
-        "--rest", type=_seconds, default=1.0, metavar="S",
-        help="seconds before the first time; each is twice as long (default: 1)",
-    )  # fmt: skip
-    group.add_argument(
-        "--max-wait", type=_seconds, default=600.0, metavar="S",
-        help="the longest that a repository may ask to wait (default: 600)",
-    )  # fmt: skip
-    group.add_argument(
-        "--timeout", type=_some_seconds, default=300.0, metavar="S",
-        help="seconds in which an answer must begin, and go on (default: 300)",
-    )  # fmt: skip
-    group.add_argument(
-        "--max-page", type=_number, default=256, metavar="MB",
-        help="the largest answer, unpacked (default: 256)",
-    )  # fmt: skip
-    group.add_argument(
+    parser.add_argument(
         "--every", type=_seconds, default=5.0, metavar="S",
         help="seconds after which what came is made last (default: 5; a twentieth of a longer run)",
     )  # fmt: skip
-    group.add_argument(
+    parser.add_argument(
         "--header", action="append", default=[], type=_header, metavar="'NAME: VALUE'",
         help="a header to send, such as a key; it is written down nowhere",
     )  # fmt: skip
-    group.add_argument("--contact", metavar="MAIL", help="an address to tell repositories")
+    parser.add_argument("--contact", metavar="MAIL", help="an address to tell repositories")
 
 
 def run(context: Context) -> int:
-    """Harvest OAI-PMH repositories into a folder; given again, it goes on or brings up to date.
+    """Harvest OAI-PMH repositories into a folder.
 
-    Whatever ends it, nothing is lost and nothing is kept twice. `sheaf ingest DIR` takes what was
-    harvested, for one's own repository.
+    Run again, it goes on or brings up to date. Whatever ends it, nothing is lost and nothing is
+    kept twice. `sheaf ingest DIR` takes what was harvested, for one's own repository.
     """
     arguments = context.arguments
     orders = list(dict.fromkeys(_orders(arguments)))
     asked = _asked(arguments)
+    http = http_settings(context.defaults, "harvest")
     behind = proxies(context.environment)
     for order in orders:
         behind.of_url(order.base_url)
@@ -128,8 +96,8 @@ def run(context: Context) -> int:
     outcomes: list[Outcome] = []
     errors: list[SheafError] = []
     with Records() as bar, _rare_collections():
-        work = partial(_work, context, home, asked, _means(arguments, stop, bar, behind), bar)
-        crew = Crew(work, arguments.per_host, stop)
+        work = partial(_work, context, home, asked, _means(arguments, http, stop, bar, behind), bar)
+        crew = Crew(work, http.host_concurrent, stop)
         with closing(crew.outcomes(orders)) as found:
             for one in found:
                 if isinstance(one, Outcome):
@@ -170,24 +138,21 @@ def _work(
 
 
 def _means(
-    arguments: argparse.Namespace, stop: threading.Event, bar: Records, behind: Proxies
+    arguments: argparse.Namespace,
+    http: HttpSettings,
+    stop: threading.Event,
+    bar: Records,
+    behind: Proxies,
 ) -> Means:
-    limits = Limits(
-        connect=_CONNECT,
-        first_byte=arguments.timeout,
-        total=_LONGEST,
-        rate=_SLOWEST,
-        bytes=arguments.max_page * _MEGABYTE,
-    )
     contact = f" (mailto:{arguments.contact})" if arguments.contact else ""
     agent = f"Sheaf/{distribution.version()}{contact}"
     return Means(
         agent=agent.encode("ascii", "replace").decode(),
-        limits=limits,
-        hosts=Hosts(Pace(arguments.delay, arguments.per_host, rest=0.0), stop),
+        limits=http.limits(),
+        hosts=Hosts(replace(http.manners(), rest=0.0), stop),
         stop=stop,
         say=lambda text: bar.print(visible(text)),
-        manners=Manners(arguments.retries, arguments.rest, arguments.max_wait),
+        manners=Manners(http.tries - 1, http.backoff_seconds, http.wait_seconds),
         headers=_headers(arguments.header),
         proxies=behind,
     )
@@ -249,16 +214,6 @@ def _header(text: str) -> tuple[str, str]:
     return match[1], match[2].strip()
 
 
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= 1_000_000):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
-    return int(text)
-
-
-def _number_or_none(text: str) -> int:
-    return 0 if text == "0" else _number(text)
-
-
 def _seconds(text: str) -> float:
     try:
         found = float(text)
@@ -267,9 +222,3 @@ def _seconds(text: str) -> float:
     if not 0 <= found <= 10 * _DAY * 365:
         raise argparse.ArgumentTypeError(f"{text!r}: expected seconds")
     return found
-
-
-def _some_seconds(text: str) -> float:
-    if found := _seconds(text):
-        return found
-    raise argparse.ArgumentTypeError(f"{text!r}: expected seconds, more than none")

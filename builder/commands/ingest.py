@@ -88,19 +88,21 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--strict", action="store_true", help="exit with 1 if there is any fault in the data"
     )
     parser.epilog = (
-        "Exit status: 0 done; 1 a file failed, or --strict and there are faults; 2 usage, "
-        "configuration or the store. A file failed if it cannot be read, or if it has faults and "
-        "no captures although you named it or it is an archive by its name or content."
+        "A file failed if it cannot be read, or if it has faults and no captures although you "
+        "named it or it is an archive by its name or content."
     )
 
 
 def run(context: Context) -> int:
-    """Read web archives and harvests into the intake, ReDIF into the obi store; then publish."""
+    """Read web archives, harvests and ReDIF, to be published next.
+
+    Captures and harvested records go into the intake, templates into the obi store.
+    """
     arguments, settings = context.arguments, context.configuration
     if arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs}: expected a number from 1")
-    if arguments.collection and not settings["sets.collection"]:
-        raise UsageError("--collection is given, but sets.collection is false")
+    if arguments.collection and "collection" not in settings["sets.by"]:
+        raise UsageError("--collection is given, but sets.by does not name collection")
     sets = ingest.collection_sets(arguments.collection)
     accepted = _accepted(arguments.accept_loss)
     connection = Connection.of(settings)
@@ -193,11 +195,11 @@ def _archives(
     """Read the web archive files into the intake."""
     settings = context.configuration
     rules = DocumentRules(
-        redirects=settings["documents.redirects"],
-        errors=settings["documents.errors"],
+        redirects="redirects" in settings["documents.include"],
+        errors="errors" in settings["documents.include"],
         titles=settings["documents.titles"],
-        domain_sets=settings["sets.domain"],
-        mime_sets=settings["sets.mime"],
+        domain_sets="domain" in settings["sets.by"],
+        mime_sets="mime" in settings["sets.by"],
         set_rules=tuple(map(SetRule.of, settings["sets.rules"])),
         collections=sets,
     )

@@ -29,9 +29,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Write a configuration, sheaf.toml, that lists every key with its default.
+    """Write a configuration that lists every key with its default.
 
-    An empty store gets its id.
+    The file is sheaf.toml. An empty store gets its id.
     """
     arguments = vars(context.arguments)
     path = Path(arguments["config"] or Path(arguments["folder"] or ".") / configuration.FILE)

@@ -50,9 +50,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Tell the history of a template or file in the obi store, or what the store holds.
+    """Show the history of a template or file in the obi store.
 
-    With --bytes also what lies there of it, checked against its digest.
+    Without one it shows what the store holds. With --bytes also what lies there of it, checked
+    against its digest.
     """
     arguments = context.arguments
     if arguments.abandon is not None:

@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Ask the newest snapshot in DuckDB's SQL.
+    """Query the newest snapshot with DuckDB's SQL.
 
     On a terminal the result is a table, elsewhere CSV; with --json one JSON document a row. A name
     that several columns have is numbered: url, url_1.

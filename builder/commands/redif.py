@@ -49,7 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Read ReDIF: a JSON line for each template, and a summary of what is wrong.
+    """Read ReDIF: print templates as JSON, and a summary of faults.
 
     The summary goes to standard error; with --json it is the last line instead.
     """

@@ -76,10 +76,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Restore a site out of the archive onto disk; given again, it goes on.
+    """Restore a site from the archive to disk.
 
-    Of each URL the last capture is taken, redirects are followed, bytes are verified. What became
-    of each URL is in manifest.jsonl.
+    Run again, it goes on. Of each URL the last capture is taken, redirects are followed, bytes are
+    verified. What became of each URL is in manifest.jsonl.
     """
     arguments = context.arguments
     if arguments.jobs < 1 or arguments.max_bytes < 0:

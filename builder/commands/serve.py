@@ -33,7 +33,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Serve OAI-PMH at /oai and a page for people at /, until interrupted."""
+    """Serve OAI-PMH at /oai and a page for people at /.
+
+    It runs until it is interrupted.
+    """
     arguments, configuration = context.arguments, context.configuration
     if arguments.content:
         configuration = configuration.having("content.serve", True)

@@ -30,7 +30,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Check that the store is whole and true to itself.
+    """Check that the store is complete and consistent.
 
     Every kept snapshot is checked, down to each row, and of the obi store every run and object.
     Exit status 1 tells of damage; what is merely left over is noted.

@@ -2,24 +2,28 @@
 
 import argparse
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any
 
 from builder.context import Context
-from builder.display import tally
 from builder.errors import UsageError
 from builder.sources.redif.handle import canonical
-from builder.withdraw import criteria, reinstate, withdraw
-from builder.withdraw.preview import Item, Preview
+from builder.withdraw import criteria, report, withdraw
 from builder.withdraw.selection import Selection
 from functions.config.configuration import Configuration
-from functions.snapshot import identifier, instant, schema, setspec
-
-_SHOWN = 20  # items
+from functions.snapshot import identifier, setspec
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
+    add_selection(parser)
+    parser.add_argument("--reason", metavar="TEXT", help="why; kept in the snapshot, not served")
+    parser.add_argument(
+        "--purge", action="store_true",
+        help="also retire every older snapshot that still holds their metadata",
+    )  # fmt: skip
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that choose items, and --dry-run."""
     which = parser.add_argument_group("which items (all that is given must be met)")
     which.add_argument(
         "--identifier", action="append", default=[], metavar="ID",
@@ -30,47 +34,33 @@ def add(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--digest", metavar="SHA1", help="captures of that payload")
     which.add_argument("--from", dest="start", metavar="DATE", help="captured at or after, as 2007")
     which.add_argument("--until", dest="end", metavar="DATE", help="captured up to, as 2007-11-05")
-    parser.add_argument("--reason", metavar="TEXT", help="why; kept in the snapshot, not served")
-    parser.add_argument(
-        "--restore", action="store_true", help="take the withdrawal of these items back"
-    )
-    parser.add_argument(
-        "--purge", action="store_true",
-        help="also retire every older snapshot that still holds their metadata",
-    )  # fmt: skip
     parser.add_argument("--dry-run", action="store_true", help="only say which items these are")
 
 
 def run(context: Context) -> int:
-    """Make items tombstones with a reason, or take that back.
+    """Take items down: make them tombstones with a reason.
 
     Their titles, URLs and metadata vanish from the current data files. A tombstone keeps
-    identifier, sets and reason, whatever is ingested again.
+    identifier, sets and reason, whatever is ingested again. `sheaf reinstate` undoes it.
     """
     arguments = context.arguments
-    selection = _selection(arguments, context.configuration)
+    chosen = selection(arguments, context.configuration)
     store, settings, outside = context.store, context.configuration, context.surroundings()
-    if arguments.restore and (arguments.purge or arguments.reason):
-        raise UsageError("--restore takes neither --reason nor --purge")
     if arguments.dry_run:
-        kind = reinstate if arguments.restore else withdraw
-        most = None if arguments.json else _SHOWN
-        found = kind.selected(store, settings, outside, selection, most)
-        context.result(_previewed(found), _preview_document(found))
+        most = None if arguments.json else report.SHOWN
+        found = withdraw.preview_selection(store, settings, outside, chosen, most)
+        context.result(report.preview_text(found), report.preview_document(found))
         return 0
-    if arguments.restore:
-        done = reinstate.restore(store, settings, outside, selection)
-    else:
-        if not (arguments.reason or "").strip() or not arguments.reason.isprintable():
-            raise UsageError("--reason is missing: say in a line why, it is kept in the snapshot")
-        done = withdraw.withdraw(
-            store, settings, outside, selection, arguments.reason.strip(), purge=arguments.purge
-        )
-    context.result(_account(done), _document(done))
+    reason = (arguments.reason or "").strip()
+    if not reason or not arguments.reason.isprintable():
+        raise UsageError("--reason is missing: say in a line why, it is kept in the snapshot")
+    done = withdraw.withdraw(store, settings, outside, chosen, reason, purge=arguments.purge)
+    context.result(report.text(done), report.document(done))
     return 0
 
 
-def _selection(arguments: argparse.Namespace, settings: Configuration) -> Selection:
+def selection(arguments: argparse.Namespace, settings: Configuration) -> Selection:
+    """Return the items that the options choose. Raises UsageError."""
     start = _read("--from", arguments.start, criteria.date)
     end = _read("--until", arguments.end, criteria.date)
     if start and end and criteria.is_reversed(start, end):
@@ -108,85 +98,3 @@ def _read(option: str, value: str | None, read: Callable[[str], str]) -> str | N
         return read(value)
     except ValueError as error:
         raise UsageError(f"{option} {value}: {error}") from None
-
-
-def _account(done: withdraw.Withdrawn) -> str:
-    built = done.built
-    counts = {
-        "withdrawn": built.withdrawn,
-        "restored": built.restored,
-        "to come back with the next ingest of their archive": built.unchanged,
-        "revisits of theirs changed": built.moved,
-    }
-    text = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-    if not text:
-        text = "nothing to do: these items are withdrawn already"
-        text += f", with the reason: {done.reason}" if done.reason else ""
-    lines = [_named(text, done.identifiers)]
-    if built.manifest is not None:
-        when = instant.to_text(built.manifest.effective)
-        lines.append(f"snapshot {built.manifest.snapshot} of {when}")
-    if done.retired:
-        lines.append(f"retired snapshots: {', '.join(map(str, done.retired))}")
-    return "\n".join(lines)
-
-
-def _named(text: str, names: tuple[str, ...]) -> str:
-    more = [f"  … and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
-    return "\n".join([text, *(f"  {name}" for name in names[:_SHOWN]), *more])
-
-
-def _previewed(found: Preview) -> str:
-    """Return hosts and items in columns."""
-    if not found.count:
-        return "0 items: these are withdrawn already"
-    hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
-    named = found.templates + found.datasets
-    if others := found.count - named - sum(count for _, count in found.hosts):
-        hosts.append((f"{others:,}", "on other hosts"))
-    if found.templates:
-        hosts.append((f"{found.templates:,}", f"template{'s' * (found.templates != 1)} of RePEc"))
-    if found.datasets:
-        hosts.append((f"{found.datasets:,}", f"dataset{'s' * (found.datasets != 1)}"))
-    items = [_described(item) for item in found.items[:_SHOWN]]
-    lines = [tally(found.count, "item")]
-    lines += [f"  {count:>9}  {host}" for count, host in hosts]
-    wide = max((len(date) for date, _, _ in items), default=0)
-    for date, what, name in items:
-        lines += [f"  {date:<{wide}}  {what}", f"  {'':<{wide}}  {name}"]
-    if found.count > len(items):
-        lines.append(f"  … and {found.count - len(items):,} more; --json gives all")
-    return "\n".join(lines)
-
-
-def _described(item: Item) -> tuple[str, str, str]:
-    """Return date, URL and identifier of a capture; in place of both the title of what has one."""
-    if item.kind in schema.DOCUMENTED:
-        title = " ".join((item.title or "title not known").split())
-        return "", "".join(c if c.isprintable() else "?" for c in title), item.identifier
-    return item.date or "no date known", item.url or "URL not known", item.identifier
-
-
-def _preview_document(found: Preview) -> dict[str, Any]:
-    return {
-        "count": found.count,
-        "templates": found.templates,
-        "datasets": found.datasets,
-        "hosts": [{"host": host, "items": count} for host, count in found.hosts],
-        "items": [asdict(item) for item in found.items],
-    }
-
-
-def _document(done: withdraw.Withdrawn) -> dict[str, Any]:
-    manifest = done.built.manifest
-    return {
-        "snapshot": manifest.snapshot if manifest else None,
-        "effective": instant.to_text(manifest.effective) if manifest else None,
-        "withdrawn": done.built.withdrawn,
-        "restored": done.built.restored,
-        "awaited": done.built.unchanged,
-        "moved": done.built.moved,
-        "identifiers": list(done.identifiers),
-        "retired": list(done.retired),
-        "reason": done.reason,
-    }

@@ -14,12 +14,12 @@ _SETTINGS = {
     "pages.records": 20,
     "publish.lead": 1,
     "serve.clock_allowance": 1,  # one machine has one clock
-    "fileset.backend": "s3",  # files of datasets as objects of the store, not within a WARC
-    "fileset.host_seconds": 0,  # the host is this machine
+    "fileset.strategy": "s3",  # files of datasets as objects of the store, not within a WARC
+    "http.host_seconds": 0,  # the host is this machine
     "content.serve": True,
     "sets.names": {"collection:demo": "Collection of the demonstration"},
 }
-_LOOPBACK = {"gather.allow_networks": ["127.0.0.0/8"], "gather.host_seconds": 0}
+_LOOPBACK = {"http.allow_networks": ["127.0.0.0/8"]}
 
 
 def write(path: Path, archives: Sequence[str], port: int | None = None) -> None:
@@ -29,5 +29,5 @@ def write(path: Path, archives: Sequence[str], port: int | None = None) -> None:
     """
     settings: dict[str, Any] = {**_SETTINGS, "content.archives": list(archives)}
     if port is not None:
-        settings |= {**_LOOPBACK, "gather.ports": [port]}
+        settings |= {**_LOOPBACK, "http.ports": [port]}
     path.write_text(configuration.template(settings), "utf-8")

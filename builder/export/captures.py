@@ -2,15 +2,16 @@
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
+from builder.export.opening import target_path
 from builder.export.staging import beside
 from builder.export.wacz import export, parcel
 from builder.export.wacz.export import ExportResult, ExportRuntime, MissingCapture
@@ -38,36 +39,56 @@ _CODES = {
 }
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments that describe a part of the archive."""
-    which = parser.add_argument_group("which captures, of --wacz and --cdxj (all has to be met)")
-    which.add_argument("--set", metavar="SPEC", help="those of a set, with all sets below it")
-    which.add_argument(
-        "--url", metavar="PREFIX", help="those whose URL begins like that, from http:// on"
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The file to write, which captures go into it, and how they were asked for, for people."""
+
+    file: str
+    choice: CaptureChoice
+    asked: tuple[str, ...]
+    title: str | None
+
+
+def excerpt(arguments: argparse.Namespace) -> Excerpt:
+    """Return what `sheaf export wacz` or `cdxj` is asked for. Raises UsageError."""
+    if arguments.file == "-":
+        raise UsageError("-: captures are written to a file: name one")
+    asked = (
+        f"{name.replace('_', '-')} {value}"
+        for name in _OPTIONS
+        if (value := getattr(arguments, name)) is not None
     )
-    which.add_argument(
-        "--as-of", metavar="DATE", help="of each URL the last one up to this date, as 2007-11-05"
-    )
-    which.add_argument(
-        "--where", metavar="SQL", help="those that meet a condition over the view `captures`"
-    )
-    parser.add_argument("--title", metavar="TEXT", help="--wacz: what the file is called")
+    title = getattr(arguments, "title", None)
+    return Excerpt(arguments.file, _choice(arguments), tuple(asked), title)
 
 
-def is_described(arguments: argparse.Namespace) -> bool:
-    """Tell whether any of these arguments is given."""
-    return any(getattr(arguments, name) is not None for name in (*_OPTIONS, "title"))
-
-
-def run(context: Context, target: Path) -> int:
-    """Write what is described to `target`; 1 where captures of it could not be had.
+def export_wacz(context: Context, asked: Excerpt) -> int:
+    """Write captures as a WACZ file; 1 where some could not be had.
 
     Raises UsageError, NothingPublished and StoreError.
     """
-    arguments = context.arguments
-    if arguments.title is not None and arguments.wacz is None:
-        raise UsageError("--title goes with --wacz alone")
-    choice = _choice(arguments)
+
+    def write(connection: engine.Connection, out: BinaryIO, means: ExportRuntime) -> ExportResult:
+        return export.wacz(connection, out, _about(context, asked), means)
+
+    return _export(context, asked, write, originals=True)
+
+
+def export_cdxj(context: Context, asked: Excerpt) -> int:
+    """Write an index of captures; 1 where some could not be had. Raises as `export_wacz` does."""
+
+    def write(connection: engine.Connection, out: BinaryIO, means: ExportRuntime) -> ExportResult:
+        return export.cdxj(connection, out, means, packed=asked.file.endswith(".gz"))
+
+    return _export(context, asked, write, originals=False)
+
+
+_Write = Callable[[engine.Connection, BinaryIO, ExportRuntime], ExportResult]
+
+
+def _export(context: Context, asked: Excerpt, write: _Write, *, originals: bool) -> int:
+    """Write the captures, and with `originals` those that they repeat."""
+    target = target_path(context.store, asked.file)
     if target.exists():
         raise UsageError(f"{target} is there already: name another file")
     missing: list[MissingCapture] = []
@@ -76,8 +97,7 @@ def run(context: Context, target: Path) -> int:
         threads = os.cpu_count() or 1
         database = engine.connect(threads=threads, memory_megabytes=memory, scratch=scratch)
         with closing(database) as connection:
-            whole = arguments.wacz is not None
-            count = choose(connection, context.store, choice, originals=whole)
+            count = choose(connection, context.store, asked.choice, originals=originals)
             if not count:
                 raise UsageError("no capture is like that")
             with (
@@ -85,13 +105,10 @@ def run(context: Context, target: Path) -> int:
                 _replace_file(scratch / "made", target) as out,
                 Phase("exporting", count, " captures") as advance,
             ):
-                means = ExportRuntime(archives, scratch, _telling(missing), advance)
-                if whole:
-                    done = export.wacz(connection, out, _about(context, choice), means)
-                else:
-                    packed = target.name.endswith(".gz")
-                    done = export.cdxj(connection, out, means, packed=packed)
-    _account(context, target, done, missing)
+                done = write(
+                    connection, out, ExportRuntime(archives, scratch, _telling(missing), advance)
+                )
+    _account(context, target, done, missing, pages=originals)
     return 1 if done.missing else 0
 
 
@@ -144,31 +161,30 @@ def _telling(missing: list[MissingCapture]) -> export.Tell:
     return tell
 
 
-def _about(context: Context, choice: CaptureChoice) -> About:
+def _about(context: Context, asked: Excerpt) -> About:
     """Return what a WACZ file says of itself."""
-    arguments = context.arguments
-    asked = [
-        f"{name.replace('_', '-')} {getattr(arguments, name)}"
-        for name in _OPTIONS
-        if getattr(arguments, name) is not None
-    ]
     of = str(context.configuration["repository.name"])
     return About(
-        title=arguments.title or of,
-        description=f"Captures of {of}" + (f": {', '.join(asked)}" if asked else ""),
+        title=asked.title or of,
+        description=f"Captures of {of}" + (f": {', '.join(asked.asked)}" if asked.asked else ""),
         software=parcel.software(),
         created=context.now(),
-        main=choice.selection.url_prefix,
+        main=asked.choice.selection.url_prefix,
     )
 
 
 def _account(
-    context: Context, target: Path, done: ExportResult, missing: list[MissingCapture]
+    context: Context,
+    target: Path,
+    done: ExportResult,
+    missing: list[MissingCapture],
+    *,
+    pages: bool,
 ) -> None:
     what = tally(done.captures, "capture")
     if done.originals:
         what += f" and {tally(done.originals, 'original')} of revisits"
-    if context.arguments.wacz is not None:
+    if pages:
         what += f", {tally(done.pages, 'page')}"
     lines = [f"{target}: {what} ({tally(done.bytes, 'byte')})"]
     for code, count in sorted(done.missing.items()):

@@ -1,12 +1,16 @@
-"""Opening an obi store for an export: its runs, and what their logs come to."""
+"""Opening an obi store for an export: its runs, what their logs come to, and the target."""
 
+import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
+from builder.context import Context
+from builder.errors import UsageError
 from builder.obi.replay import fold
 from builder.obi.run import Committed, history
+from builder.store.folder import FolderStore
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Writer
@@ -33,3 +37,25 @@ def open_obi(store: Writer, memory_megabytes: int, threads: int) -> Iterator[Ope
         with closing(made) as connection:
             fold(connection, store, runs, Path(folder))
             yield runs, connection
+
+
+def open_runs(context: Context) -> AbstractContextManager[Opened]:
+    """Give the runs of a command's store, as `open_obi` does."""
+    memory = context.configuration["publish.memory"]
+    return open_obi(context.begun_store(), memory, os.cpu_count() or 1)
+
+
+def choose_runs(runs: Sequence[Committed], asked: Sequence[int] | None) -> Sequence[Committed]:
+    """Return the runs that `--run` names, all without it. Raises UsageError for an unknown one."""
+    unknown = set(asked or ()) - {run.tist for run in runs}
+    if unknown:
+        raise UsageError(f"--run {min(unknown)}: the store has no such run that was committed")
+    return [run for run in runs if not asked or run.tist in asked]
+
+
+def target_path(store: Writer, given: str) -> Path:
+    """Return where an export is written. Raises UsageError for a place in the store itself."""
+    target = Path(given).resolve()
+    if isinstance(store, FolderStore) and target.is_relative_to(store.root):
+        raise UsageError(f"{given} lies in the store itself: name another place")
+    return target

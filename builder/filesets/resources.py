@@ -5,7 +5,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from builder.filesets.download.api import PlatformApi
@@ -13,8 +13,9 @@ from builder.filesets.download.client import Line, Pace
 from builder.filesets.download.download import FileDownloader
 from builder.http import wire
 from builder.http.addresses import Addresses
-from builder.http.politeness import Hosts, Manners
+from builder.http.politeness import Hosts
 from builder.http.robots import Robots
+from builder.http.settings import http_settings
 from functions.config.configuration import Configuration
 
 _FORGIVES = 600.0
@@ -66,17 +67,14 @@ def means(
 
     `stop` ends all that goes on. `wall` counts seconds since 1970, `clock` those since whenever.
     """
-    manners = Manners(
-        settings["fileset.host_seconds"],
-        settings["fileset.host_concurrent"],
-        settings["fileset.backoff_seconds"],
-        _FORGIVES,
-    )
+    http = http_settings(settings, "fileset")
+    manners = replace(http.manners(), forgives=_FORGIVES)
     line = Line(
         agent=agent, guard=guard, hosts=Hosts(manners, stop, clock), stop=stop, wall=wall,
         tokens=settings["fileset.tokens"], tls=tls or wire.context(), clock=clock,
     )  # fmt: skip
     return Ways(
-        line=line, scratch=scratch, tries=settings["fileset.tries"],
-        seconds=settings["fileset.file_seconds"], obey=settings["fileset.robots"],
+        line=line, scratch=scratch, tries=http.tries, seconds=http.total_seconds,
+        obey=http.robots,
+        pace=Pace(http.connect_seconds, http.first_byte_seconds, http.least_rate),
     )  # fmt: skip

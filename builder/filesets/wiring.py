@@ -15,6 +15,7 @@ from builder.filesets.resources import Ways, means
 from builder.filesets.strategies.table import Materials, strategy
 from builder.http import user_agent
 from builder.http.addresses import Guard, networks
+from builder.http.settings import http_settings
 from functions.config.configuration import Configuration
 
 
@@ -23,11 +24,11 @@ def ways(
 ) -> Ways:
     """Return the ways to platforms that the configuration allows; `stop` ends all that goes on.
 
-    What may be asked is the same as for `sheaf gather`. Raises ConfigurationError where hosts could
-    not tell who asks them.
+    Raises ConfigurationError where hosts could not tell who asks them.
     """
     user_agent.check(settings)
-    guard = Guard(frozenset(settings["gather.ports"]), networks(settings["gather.allow_networks"]))
+    http = http_settings(settings, "fileset")
+    guard = Guard(frozenset(http.ports), networks(http.allow_networks))
     agent = user_agent.agent(settings)
     return means(settings, agent, guard, stop, scratch, lambda: clock().timestamp())
 

@@ -35,9 +35,9 @@ def text(done: IngestResult) -> str:
         listed = ", ".join(f"{n:,} {reason}" for reason, n in skips.most_common())
         left_out = tally(skips.total(), "record is not published", "records are not published")
         lines.append(f"{left_out}: {listed}")
-        named = [f"`{key} = true` ({why})" for why, key in SETTINGS.items() if why in skips]
+        named = ", ".join(f'"{name}"' for why, name in SETTINGS.items() if why in skips)
         if named:
-            how = " and ".join(named)
+            how = f"`documents.include = [{named}]`"
             lines.append(f"  to publish them too, set {how} in sheaf.toml, then ingest again")
     lines += _failures([source for source in run.sources if source.failed])
     if codes:

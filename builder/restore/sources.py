@@ -5,10 +5,10 @@ from contextlib import ExitStack
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.http.limits import Limits
 from builder.http.proxies import proxies
+from builder.http.settings import http_settings
 from builder.restore import endpoint
-from builder.restore.client import Exchange
+from builder.restore.client import Exchange, Manners
 from builder.restore.endpoint import EndpointSource
 from builder.restore.protocols import Source
 from builder.restore.store import StoreSource
@@ -21,10 +21,6 @@ from functions.oai.as_of import Present
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Writer
-
-_DAY = 86_400.0
-_LIMITS = Limits(connect=30.0, first_byte=120.0, total=_DAY, rate=64.0, bytes=1 << 62)
-"""A file may take a day: what ends it is that nothing comes."""
 
 
 def is_endpoint(address: str) -> bool:
@@ -40,7 +36,10 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
     if is_endpoint(address):
         agent = f"Sheaf/{distribution.version()} (sheaf restore)"
         behind = proxies(context.environment)
-        exchange = Exchange(agent, _LIMITS, stop=stop or threading.Event(), proxies=behind)
+        http = http_settings(context.defaults, "restore")
+        manners = Manners(http.tries - 1, http.backoff_seconds, http.wait_seconds)
+        stop = stop or threading.Event()
+        exchange = Exchange(agent, http.limits(), manners, stop, proxies=behind)
         return EndpointSource(endpoint.base(address), exchange)
     store = context.store
     if isinstance(store, FolderStore) and not store.root.is_dir():

@@ -7,8 +7,8 @@ from functions.archive.record import RecordHeader, left_out_by_type
 REDIRECTS = frozenset({300, 301, 302, 303, 305, 307, 308})
 """HTTP statuses that lead elsewhere."""
 
-SETTINGS = {"redirect": "documents.redirects", "error": "documents.errors"}
-"""The setting that publishes what `refused` leaves out, by the reason that it gives."""
+SETTINGS = {"redirect": "redirects", "error": "errors"}
+"""What `documents.include` names to publish what `refused` leaves out, by the reason."""
 
 
 def refusal_reason(record: RecordHeader, status: int | None, rules: DocumentRules) -> str | None:

@@ -38,7 +38,7 @@ class Configuration:
 
     def having(self, name: str, value: Any) -> "Configuration":
         """Return the same with another value of a key."""
-        return Configuration({**self.values, name: value})
+        return Configuration({**self.values, name: _BY_NAME[name].complete(value)})
 
 
 def default(name: str) -> Any:
@@ -89,7 +89,7 @@ def parse(text: str, environment: Mapping[str, str], source: str = FILE) -> Conf
         name = known[variable]
         values[name] = _from_variable(name, environment[variable])
         _check("the environment", name, values[name], variable)
-    return Configuration(values)
+    return Configuration({key.name: key.complete(values[key.name]) for key in KEYS})
 
 
 def template(given: Mapping[str, Any]) -> str:
@@ -108,12 +108,16 @@ def template(given: Mapping[str, Any]) -> str:
 
 
 def _from_variable(name: str, text: str) -> Any:
-    if isinstance(_BY_NAME[name].default, str):
+    """Return a variable's value: a text where the key takes that text, else as TOML has it."""
+    key = _BY_NAME[name]
+    if isinstance(key.default, str) and key.test(text):
         return text
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    is_text = isinstance(key.default, str) and not isinstance(value, dict)
+    return text if is_text and not key.test(value) else value
 
 
 def _known(source: str, name: str) -> str:

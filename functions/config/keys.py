@@ -2,11 +2,18 @@
 
 import re
 
-from functions.config import content, description, gathering, platform, repec, set_rules, value
+from functions.config import (
+    content,
+    description,
+    gathering,
+    http,
+    platform,
+    repec,
+    set_rules,
+    value,
+)
 from functions.config.key import Key as Key
 from functions.url import endpoint
-
-_FLAG, _YES_NO = value.is_flag, "true or false"
 
 KEYS: tuple[Key, ...] = (
     Key(
@@ -182,18 +189,28 @@ KEYS: tuple[Key, ...] = (
         "a list of metadata prefixes",
         "the formats that are offered, in order, oai_dc always; empty: all",
     ),
-    Key("documents.redirects", False, _FLAG, _YES_NO, "publish captures with a 3xx status"),
-    Key("documents.errors", False, _FLAG, _YES_NO, "publish captures with a 4xx or 5xx status"),
+    Key(
+        "documents.include",
+        [],
+        value.are_some_of("redirects", "errors"),
+        "a list of redirects, errors",
+        "captures to publish besides successful ones: those with a 3xx, and a 4xx or 5xx, status",
+    ),
     Key(
         "documents.titles",
         True,
-        _FLAG,
-        _YES_NO,
+        value.is_flag,
+        "true or false",
         "read pages for their title, language and encoding; without, ingest is faster",
     ),
-    Key("sets.collection", True, _FLAG, _YES_NO, "sets by collection (`ingest --collection`)"),
-    Key("sets.domain", True, _FLAG, _YES_NO, "sets by registered domain, then host"),
-    Key("sets.mime", True, _FLAG, _YES_NO, "sets by media type"),
+    Key(
+        "sets.by",
+        ["collection", "domain", "mime"],
+        value.are_some_of("collection", "domain", "mime"),
+        "a list of collection, domain, mime",
+        "sets to make: by collection (`ingest --collection`), registered domain and host, media "
+        "type",
+    ),
     Key(
         "sets.names",
         {},
@@ -273,6 +290,7 @@ KEYS: tuple[Key, ...] = (
         "where `sheaf serve` logs requests; -: standard error; empty: nowhere",
     ),
     *repec.KEYS,
+    *http.KEYS,
     *gathering.KEYS,
     *platform.KEYS,
     *content.KEYS,

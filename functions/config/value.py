@@ -32,6 +32,11 @@ def seconds(low: float, high: float) -> Callable[[Any], bool]:
     return lambda v: isinstance(v, int | float) and not isinstance(v, bool) and low <= v <= high
 
 
+def are_some_of(*names: str) -> Callable[[Any], bool]:
+    """Return a test for lists of some of these names."""
+    return lambda v: isinstance(v, list) and all(isinstance(n, str) and n in names for n in v)
+
+
 def is_second(value: Any) -> bool:
     """Tell whether it is an instant of the protocol, to the second."""
     try:

@@ -23,10 +23,10 @@ def test_it_archives_what_messages_ask_for(
             **bucket.environment,
             "SHEAF_STORE_URI": bucket.uri,
             "SHEAF_REPOSITORY_ADMIN_EMAILS": '["bees@archive.example.org"]',
-            "SHEAF_GATHER_ALLOW_NETWORKS": '["127.0.0.0/8"]',
-            "SHEAF_GATHER_PORTS": f"[{server.port}]",
-            "SHEAF_FILESET_BACKEND": "s3",
-            "SHEAF_FILESET_TRIES": "1",
+            "SHEAF_HTTP_ALLOW_NETWORKS": '["127.0.0.0/8"]',
+            "SHEAF_HTTP_PORTS": f"[{server.port}]",
+            "SHEAF_FILESET_STRATEGY": "s3",
+            "SHEAF_HTTP_TRIES": "1",
         }
         bodies = [json.dumps({"base_url": url}) for url in (good, down)]
         records = [{"messageId": str(n), "body": body} for n, body in enumerate(bodies)]

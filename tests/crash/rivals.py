@@ -120,7 +120,6 @@ def main(address: str, role: str, *arguments: str) -> None:
     # All is faster here than it is: old snapshots go, and young orphans, under everybody's hands.
     pointer.REMEMBERED = timedelta(seconds=3)
     expiry.ORPHAN_AGE = timedelta(seconds=0.2)
-    expiry._unfinished = lambda store, now: []  # an ingest is not that slow
     store = Place(address, dict(os.environ)).store()
     if role == "publish":
         account = _publishing(store, int(arguments[0]), float(arguments[1]))

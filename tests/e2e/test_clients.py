@@ -145,7 +145,7 @@ TWINS = {
 """What is published first, and then the same crawls in other containers, publish by publish."""
 
 
-@pytest.mark.parametrize("rules", ["false", "true"])
+@pytest.mark.parametrize("rules", ["[]", '["redirects", "errors"]'])
 @pytest.mark.parametrize("first", TWINS, ids=lambda names: names[0][:12])
 def test_a_twin_changes_nothing(
     home: Home, first: tuple[str, ...], rules: str, monkeypatch: pytest.MonkeyPatch
@@ -153,8 +153,7 @@ def test_a_twin_changes_nothing(
     """One crawl in two containers: no new item, no changed item, no datestamp moved."""
     if not ARCHIVES.is_dir():
         pytest.skip(f"no real archives at {ARCHIVES}")
-    monkeypatch.setenv("SHEAF_DOCUMENTS_REDIRECTS", rules)
-    monkeypatch.setenv("SHEAF_DOCUMENTS_ERRORS", rules)
+    monkeypatch.setenv("SHEAF_DOCUMENTS_INCLUDE", rules)
     question = "SELECT identifier, position, datestamp FROM records ORDER BY position"
     home("ingest", "--jobs", "1", *(ARCHIVES / "core" / name for name in first))
     assert home("publish", "--json").json["new"] > 0

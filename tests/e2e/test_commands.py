@@ -156,12 +156,11 @@ def test_ingest_names_the_settings_that_publish_what_it_left_out(
             )
     said = home("ingest", path).out
     assert "2 records are not published: 1 redirect, 1 error" in said
-    settings = ("documents.redirects", "documents.errors")
-    assert all(f"`{key} = true`" in said for key in settings)
+    setting = 'include = ["redirects", "errors"]'
+    assert f"`documents.{setting}`" in said
     text = home.config.read_text()
-    for name in ("redirects", "errors"):
-        text = text.replace(f"# {name} = false", f"{name} = true")
-    home.config.write_text(text)
+    assert "# include = []" in text
+    home.config.write_text(text.replace("# include = []", setting))
     again = home("ingest", path)
     assert "3 captures" in again.out, again.err
     assert "documents." not in again.out
@@ -335,11 +334,11 @@ def test_no_copy_is_put_into_the_store(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     store = place or str(tmp_path / "store")
     for inside in ("/sub", "/records/sub/"):
-        result = sheaf("export", "--store", store, "--to", store + inside)
+        result = sheaf("copy", "--store", store, store + inside)
         assert (result.code, result.out) == (2, "")
         assert "lies in the store itself" in one_line(result.err)
     if not place:  # a name that begins like the store's is another place
-        assert "nothing is published" in sheaf("export", "--store", store, "--to", f"{store}2").err
+        assert "nothing is published" in sheaf("copy", "--store", store, f"{store}2").err
     assert not list(tmp_path.iterdir())
 
 

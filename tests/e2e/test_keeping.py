@@ -132,10 +132,10 @@ def test_a_copy_serves_like_the_store(kept: Home, tmp_path: Path) -> None:
 
     kept("ingest", warc(tmp_path / "two.warc.gz", {"http://novy.cz/": b"x"}))
     copy = tmp_path / "copy"
-    result = kept("export", "--to", copy)
+    result = kept("copy", copy)
     assert result.code == 0, result.err
     assert "has 2 snapshots up to 2" in result.out
-    again = kept("export", "--json", "--to", copy).json
+    again = kept("copy", "--json", copy).json
     assert (again["objects"], again["bytes"], again["snapshots"]) == (0, 0, [1, 2])
     assert again["there"] > 0
     assert sheaf("verify", "--store", copy).code == 0
@@ -149,7 +149,7 @@ def test_a_copy_serves_like_the_store(kept: Home, tmp_path: Path) -> None:
 
 
 def test_an_export_that_is_refused(kept: Home, tmp_path: Path) -> None:
-    assert "--to" in kept("export").err
+    assert "STORE" in kept("copy").err
     taken = tmp_path / "taken"
     taken.mkdir()
     (taken / "notes.txt").write_text("mine")
@@ -158,11 +158,11 @@ def test_an_export_that_is_refused(kept: Home, tmp_path: Path) -> None:
         (kept.folder / "store", "the store itself"),
         ("ftp://elsewhere/store", "not ftp://"),
     ):
-        result = kept("export", "--to", to)
+        result = kept("copy", to)
         assert result.code == 2
         assert said in one_line(result.err)
     flip(kept)
-    result = kept("export", "--to", tmp_path / "copy")
+    result = kept("copy", tmp_path / "copy")
     assert result.code == 2
     assert "is not what it is named by" in one_line(result.err)
 
@@ -177,7 +177,7 @@ def test_status_tells_what_is_kept_and_deleted(kept: Home) -> None:
     assert [one["snapshot"] for one in document["kept"]] == [1, 2]
     assert document["kept"][1]["effective"] == document["snapshot"]["effective"]
     assert document["retired"] == []
-    assert kept("withdraw", "--restore", "--set", "domain:cz:knihovna:blog").code == 0
+    assert kept("reinstate", "--set", "domain:cz:knihovna:blog").code == 0
     assert "items      3 present, 0 deleted" in kept("status").out
 
 
@@ -218,10 +218,10 @@ def test_every_command_refuses_an_old_pointer_until_it_is_repaired(
         ["publish"],
         ["withdraw", *item, "--reason", "x"],
         ["withdraw", *item, "--reason", "x", "--dry-run"],
-        ["withdraw", "--restore", *item],
+        ["reinstate", *item],
         ["expire", "--keep", "1"],
-        ["export", "--to", tmp_path / "copy"],
-        ["export", "--cdxj", tmp_path / "all.cdxj"],
+        ["copy", tmp_path / "copy"],
+        ["export", "cdxj", tmp_path / "all.cdxj"],
         ["restore", store, tmp_path / "site"],
     ):
         result = kept(*command)
@@ -308,7 +308,7 @@ def test_init_gives_the_store_its_id_and_keeps_one_that_is_there(tmp_path: Path)
     assert home("publish").code == 0
     assert home("status", "--json").json["id"] == name
     copy = tmp_path / "copy"
-    assert home("export", "--to", copy).code == 0
+    assert home("copy", copy).code == 0
     assert sheaf("status", "--json", "--store", copy).json["id"] == name
     assert name in home("status").out
     assert make_home(tmp_path / "other")("status", "--json").json["id"] != name
@@ -329,7 +329,7 @@ def test_a_lost_pointer_is_written_anew_as_verify_says(kept: Home, tmp_path: Pat
 
 def test_status_tells_what_was_retired(kept: Home, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    assert kept("export", "--newest", "--to", copy).code == 0
+    assert kept("copy", "--newest", copy).code == 0
     out = sheaf("status", "--store", copy).out
     assert "retired    1" in out
     assert sheaf("status", "--json", "--store", copy).json["retired"] == [[1, 1]]

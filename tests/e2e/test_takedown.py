@@ -65,9 +65,9 @@ def test_withdrawn_items_stay_so_when_their_archive_comes_again(
     assert none == "0 items: these are withdrawn already\n"
     once_more = published("withdraw", "--identifier", name, "--reason", "another")
     assert "are withdrawn already, with the reason: why\n" in once_more.out
-    preview = published("withdraw", "--restore", "--identifier", name, "--dry-run").out
+    preview = published("reinstate", "--identifier", name, "--dry-run").out
     assert "2007-11-05T12:00:00Z  http://blog.knihovna.cz/\n" in preview
-    back = published("withdraw", "--restore", "--identifier", name, "--json").json
+    back = published("reinstate", "--identifier", name, "--json").json
     assert (back["restored"], back["identifiers"]) == (1, [name])
     assert identifier(published, "http://blog.knihovna.cz/") == name
 
@@ -92,7 +92,7 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
     assert f"  2007-11-05T12:00:00Z  {first['url']}\n" in shown
     assert first["identifier"] in shown
     assert untouched("status", "--json").json["snapshot"]["snapshot"] == 1
-    nothing = untouched("withdraw", "--restore", "--url-prefix", "http://www.", "--dry-run")
+    nothing = untouched("reinstate", "--url-prefix", "http://www.", "--dry-run")
     assert nothing.code == 2
     assert "none of these items is withdrawn" in nothing.err
 
@@ -114,9 +114,7 @@ def test_a_dry_run_names_the_items_and_changes_nothing(untouched: Home) -> None:
         (["--set", "domain:cz", "--until", "2006", "--reason", "why"], "no item is like that"),
         (["--digest", "ABC", "--reason", "why"], "--digest ABC: expected a SHA-1 of 32"),
         (["--url-prefix", "a.cz/b", "--reason", "why"], "--url-prefix a.cz/b: expected a URL from"),
-        (["--set", "domain:cz", "--restore"], "none of these items is withdrawn\n"),
         (["--identifier", "oai:b.cz:none", "--reason", "why"], "there is no item oai:b.cz:none"),
-        (["--set", "domain:cz", "--restore", "--purge"], "takes neither"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -128,6 +126,18 @@ def test_what_cannot_be_withdrawn_is_one_line(
     assert said in result.err
     assert "Traceback" not in result.err
     assert result.out == ""
+
+
+def test_what_is_not_withdrawn_cannot_be_reinstated(untouched: Home) -> None:
+    for arguments, said in (
+        (["--set", "domain:cz"], "none of these items is withdrawn\n"),
+        ([], "say which items"),
+        (["--set", "domain:cz", "--purge"], "unrecognized arguments: --purge"),
+        (["--set", "domain:cz", "--reason", "why"], "unrecognized arguments: --reason"),
+    ):
+        result = untouched("reinstate", *arguments)
+        assert (result.code, result.out) == (2, "")
+        assert said in result.err
 
 
 def test_expiring_keeps_what_the_pointer_names(published: Home) -> None:

@@ -63,7 +63,7 @@ class Withdrawal:
 
 @dataclass(frozen=True)
 class Restoration:
-    """`sheaf withdraw --restore`."""
+    """`sheaf reinstate`."""
 
     selection: Selection
 

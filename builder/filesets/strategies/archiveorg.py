@@ -23,10 +23,11 @@ from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import archiveorg_item, record
 from builder.filesets.strategies import file as files
 from builder.filesets.strategies.archiveorg_client import Archive, Contents, Stored
-from builder.filesets.strategies.choice import ARCHIVEORG, Settings
+from builder.filesets.strategies.choice import ARCHIVEORG
 from builder.filesets.strategies.keys import BUNDLE, place
 from builder.filesets.strategies.packing import ZIP, Packing, Spoilt
 from builder.filesets.strategies.record import Record
+from builder.http.settings import Settings, http_settings
 from functions.snapshot.store import Writer
 
 FILE, FILESET, BUNDLED = "archiveorg-file", "archiveorg-fileset", "archiveorg-fileset-bundled"
@@ -118,7 +119,7 @@ class _Run:
         self._item = item
         self._name = archiveorg_item.name(item)
         self._known = {f.path: f for f in known.archived.manifest} if known else {}
-        self._left: int = asked.settings["fileset.max_bytes"]
+        self._left: int = asked.settings["fileset.limits"]["bytes"]
         self._terminal: Terminal | None = None
         if item.platform_name != ARCHIVEORG:
             asked.archive.check()
@@ -150,7 +151,7 @@ class _Run:
             return known or _as_stored(file, stored)
         if same is False:
             raise self._altered(file.path)
-        limit = min(self._asked.settings["fileset.max_file_bytes"], self._left)
+        limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
         with self._scratch() as scratch:
             received = self._asked.downloader.download(wanted, limit, scratch.opened)
             self._left -= received.size
@@ -161,7 +162,7 @@ class _Run:
 
     def _bundled(self) -> ArchiveStrategyResult:
         """Return what came of one zip of all files, which is made anew if need be."""
-        for left in reversed(range(self._asked.settings["fileset.tries"])):
+        for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
             with self._scratch() as scratch:
                 try:
                     return self._zipped(scratch, is_last=not left)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from builder.filesets.metadata.json_document import digest, entries, inner, size, text
 from builder.filesets.protocols import FilesetError
-from builder.filesets.strategies.choice import Settings
+from builder.http.settings import Settings, http_settings
 
 T = TypeVar("T")
 GoOn = Callable[[], None]
@@ -69,12 +69,13 @@ class Archive:
         cls, environment: Mapping[str, str], settings: Settings, agent: str, go_on: GoOn
     ) -> "Archive":
         """Return archive.org with the keys IA_ACCESS_KEY and IA_SECRET_KEY of an environment."""
+        http = http_settings(settings, "fileset")
         return cls(
             access=environment.get("IA_ACCESS_KEY"),
             secret=environment.get("IA_SECRET_KEY"),
             agent=agent,
-            tries=settings["fileset.tries"],
-            rest=settings["fileset.backoff_seconds"],
+            tries=http.tries,
+            rest=http.backoff_seconds,
             go_on=go_on,
         )
 

@@ -13,12 +13,12 @@ from builder.filesets.item import (
 from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record
-from builder.filesets.strategies.choice import Settings
 from builder.filesets.strategies.contents import reconciled
 from builder.filesets.strategies.keys import BUNDLE, place
 from builder.filesets.strategies.packing import ZIP, Packing, Spoilt
 from builder.filesets.strategies.record import Kept, Record
 from builder.filesets.strategies.zip_reader import Ranges, directory, read
+from builder.http.settings import Settings, http_settings
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
 
@@ -56,8 +56,8 @@ class Bundled:
     def process(self, item: FilesetPlatformItem) -> ArchiveStrategyResult:
         """Keep the item's files as one zip. Raises FilesetError.
 
-        The bundle is there as a whole or not at all. With fileset.platform_bundle it is the one
-        that the platform makes, where it makes one and all files are in it as they are listed.
+        The bundle is there as a whole or not at all. With `platform_bundle` of fileset.strategy it
+        is the one that the platform makes, where that has all files as they are listed.
         """
         with files.stored(item):
             known = record.of_strategy(self.store, place(item), NAME)
@@ -90,7 +90,8 @@ class _Run:
         """Tell whether it is the platform that makes the bundle."""
         if self._known is not None:
             return self._known.archived.bundle_terminal is not None
-        return bool(self._item.web_bundle_url and self._asked.settings["fileset.platform_bundle"])
+        strategy = self._asked.settings["fileset.strategy"]
+        return bool(self._item.web_bundle_url and strategy["platform_bundle"])
 
     def left(self) -> Record | None:
         """Return the record of a bundle that is there, if it holds the files as they are listed.
@@ -120,7 +121,7 @@ class _Run:
             mimetype=ZIP,
             platform_url=self._item.web_bundle_url,
         )
-        most = self._asked.settings["fileset.max_bytes"]
+        most = self._asked.settings["fileset.limits"]["bytes"]
         received = self._asked.downloader.download(
             wanted, most, lambda: self._asked.store.creating(self._key)
         )
@@ -136,7 +137,7 @@ class _Run:
         """Return the record of a bundle that was not made in this run. Raises FilesetError."""
         store, go_on = self._asked.store, self._asked.go_on
         try:
-            most = self._asked.settings["fileset.max_bytes"]
+            most = self._asked.settings["fileset.limits"]["bytes"]
             entries = directory(Ranges(store, self._key), most)
             with store.open(self._key) as stream:
                 members = list(read(entries, stream, go_on))
@@ -159,7 +160,7 @@ class _Run:
         A large member that comes anew from its start spoils what was written of the bundle, which
         is then begun anew as well. The last time such a member is fetched for its status alone.
         """
-        for left in reversed(range(self._asked.settings["fileset.tries"])):
+        for left in reversed(range(http_settings(self._asked.settings, "fileset").tries)):
             try:
                 return self._once(is_last=not left)
             except Spoilt:

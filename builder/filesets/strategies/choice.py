@@ -1,12 +1,13 @@
 """The choice of a strategy, and the limits of what is taken: pure functions of what is listed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies import path
+from builder.http.settings import Settings
 
 STRATEGIES = (
     "web-file",
@@ -21,12 +22,6 @@ STRATEGIES = (
 )
 ARCHIVEORG = "archiveorg"
 """Name of the platform that keeps what it has for good."""
-
-
-class Settings(Protocol):
-    """The configuration, of which the keys fileset.* are asked for."""
-
-    def __getitem__(self, name: str) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +64,20 @@ def limited(item: FilesetPlatformItem, settings: Settings) -> FilesetPlatformIte
     if not given:
         raise FilesetError("empty-manifest", "it lists no files", item=item)
     tally = _tally(given)
-    most, bytes_ = settings["fileset.max_files"], settings["fileset.max_bytes"]
-    largest = settings["fileset.max_file_bytes"]
+    limits: Mapping[str, int] = settings["fileset.limits"]
+    most, bytes_, largest = limits["files"], limits["bytes"], limits["file_bytes"]
     if tally.files > most:
-        detail = f"{tally.files:,} files, and fileset.max_files is {most:,}"
+        detail = f"{tally.files:,} files, and fileset.limits.files is {most:,}"
         raise FilesetError("too-many-files", detail, item=item)
     if tally.largest > largest:
         marked = [
             replace(f, status="too-large-file") if (f.size or 0) > largest else f for f in given
         ]
         worst = max(given, key=lambda file: file.size or 0).path
-        detail = f"{worst}: {tally.largest:,} bytes, and fileset.max_file_bytes is {largest:,}"
+        detail = f"{worst}: {tally.largest:,} bytes, and fileset.limits.file_bytes is {largest:,}"
         raise FilesetError("too-large-file", detail, item=item, manifest=[*marked, *withheld])
     if tally.bytes > bytes_:
-        detail = f"{tally.bytes:,} bytes, and fileset.max_bytes is {bytes_:,}"
+        detail = f"{tally.bytes:,} bytes, and fileset.limits.bytes is {bytes_:,}"
         raise FilesetError("too-large-size", detail, item=item)
     try:
         return replace(item, manifest=path.settled(item.manifest or ()))
@@ -104,47 +99,46 @@ def choose(
     `bundle_url` is where the platform makes one zip of them, if it does: a WARC keeps what a
     server sent, so `web-fileset-bundled` is of such a zip alone.
     """
-    tally = _tally(files)
-    backend, why = _backend(tally, platform, settings)
+    tally, strategy = _tally(files), settings["fileset.strategy"]
+    backend, why = _backend(tally, platform, strategy)
     if tally.files == 1:
         return Choice(f"{backend}-file", why)
-    asked = settings["fileset.bundle"]
-    many = tally.files > settings["fileset.web_files"]
+    asked = strategy["bundle"]
+    many = tally.files > strategy["files"]
     if asked == "never" or (asked == "many" and not many):
         return Choice(f"{backend}-fileset", why)
-    why = f"{why}; fileset.bundle is {asked}"
+    why = f"{why}; fileset.strategy.bundle is {asked}"
     if backend != "web" or (
-        bundle_url and (settings["fileset.platform_bundle"] or settings["fileset.backend"] == "web")
+        bundle_url and (strategy["platform_bundle"] or strategy["backend"] == "web")
     ):
         return Choice(f"{backend}-fileset-bundled", why)
     none = "the platform's own zip is not asked for" if bundle_url else "the platform makes no zip"
-    if settings["fileset.backend"] == "web":
+    if strategy["backend"] == "web":
         return Choice("web-fileset", f"{why}, but {none}")
-    return Choice(f"{settings['fileset.large_backend']}-fileset-bundled", f"{why}, and {none}")
+    return Choice(f"{strategy['large']}-fileset-bundled", f"{why}, and {none}")
 
 
-def _backend(tally: _Tally, platform: str, settings: Settings) -> tuple[str, str]:
+def _backend(tally: _Tally, platform: str, strategy: Mapping[str, Any]) -> tuple[str, str]:
     """Return where the files are kept, and why."""
-    asked: str = settings["fileset.backend"]
+    asked: str = strategy["backend"]
     if asked != "auto":
-        return asked, f"{tally}; fileset.backend is {asked}"
+        return asked, f"{tally}; fileset.strategy is {asked}"
     if platform == ARCHIVEORG:
         return ARCHIVEORG, f"{tally}; archive.org has them already"
-    large: str = settings["fileset.large_backend"]
-    for is_so, reason in _largeness(tally, settings):
+    large: str = strategy["large"]
+    for is_so, reason in _largeness(tally, strategy):
         if is_so:
-            return large, f"{tally}: {reason}; fileset.large_backend is {large}"
+            return large, f"{tally}: {reason}; fileset.strategy.large is {large}"
     return "web", f"{tally}: few and small"
 
 
-def _largeness(tally: _Tally, settings: Settings) -> Sequence[tuple[bool, str]]:
+def _largeness(tally: _Tally, strategy: Mapping[str, Any]) -> Sequence[tuple[bool, str]]:
     """Return what makes files many or large, and whether it is so."""
-    count, total = settings["fileset.web_files"], settings["fileset.web_bytes"]
-    one = settings["fileset.web_file_bytes"]
+    count, total, one = strategy["files"], strategy["bytes"], strategy["file_bytes"]
     return (
-        (tally.files > count, f"more than {count:,} (fileset.web_files)"),
-        (tally.largest > one, f"one of more than {one:,} bytes (fileset.web_file_bytes)"),
-        (tally.bytes > total, f"more than {total:,} bytes (fileset.web_bytes)"),
+        (tally.files > count, f"more than {count:,} (fileset.strategy.files)"),
+        (tally.largest > one, f"one of more than {one:,} bytes (fileset.strategy.file_bytes)"),
+        (tally.bytes > total, f"more than {total:,} bytes (fileset.strategy.bytes)"),
         (tally.unknown > 0, "they may be large"),
     )
 

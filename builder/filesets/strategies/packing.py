@@ -8,7 +8,7 @@ from dataclasses import replace
 from builder.filesets.item import FileMeta, FilesetManifestFile
 from builder.filesets.protocols import Downloader, FilesetError, Sink
 from builder.filesets.strategies import file as files
-from builder.filesets.strategies.choice import Settings
+from builder.http.settings import Settings
 from builder.zip import STORED, Bundle
 
 ZIP = "application/zip"
@@ -38,8 +38,8 @@ class Packing:
         self._whole = _Whole(sink)
         self._bundle = Bundle(self._whole)
         self._known = {file.path: file for file in known}
-        self._largest: int = settings["fileset.max_file_bytes"]
-        self._left: int = settings["fileset.max_bytes"]
+        self._largest: int = settings["fileset.limits"]["file_bytes"]
+        self._left: int = settings["fileset.limits"]["bytes"]
         self._is_last = is_last
         self._spoilt = False
 

@@ -12,10 +12,10 @@ from builder.filesets.item import (
 from builder.filesets.protocols import Downloader, FilesetError
 from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record
-from builder.filesets.strategies.choice import Settings
 from builder.filesets.strategies.keys import files as keys_of
 from builder.filesets.strategies.keys import place
 from builder.filesets.strategies.record import Kept, Record
+from builder.http.settings import Settings
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
 
@@ -71,7 +71,7 @@ class _Run:
         self._keys = keys_of(self._base, [file.path for file in item.files])
         self._there = {entry.key: entry.bytes for entry in asked.store.entries(self._base)}
         self._known = {f.path: f for f in known.archived.manifest} if known else {}
-        self._left: int = asked.settings["fileset.max_bytes"]
+        self._left: int = asked.settings["fileset.limits"]["bytes"]
         self._terminal: Terminal | None = None
 
     def keep(self, file: FilesetManifestFile) -> FilesetManifestFile:
@@ -112,7 +112,7 @@ class _Run:
         wanted = file
         if known is not None:  # the same bytes as the first time, whatever the platform tells
             wanted = files.like(file, known)
-        limit = min(self._asked.settings["fileset.max_file_bytes"], self._left)
+        limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
         try:
             received = self._asked.downloader.download(
                 wanted, limit, lambda: self._asked.store.creating(key)

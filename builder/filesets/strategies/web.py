@@ -17,12 +17,12 @@ from builder.filesets.item import (
 from builder.filesets.protocols import Downloader, FilesetError, Received, Sink
 from builder.filesets.strategies import file as files
 from builder.filesets.strategies import record, warc, zip_reader
-from builder.filesets.strategies.choice import Settings
 from builder.filesets.strategies.contents import reconciled
 from builder.filesets.strategies.keys import BUNDLE, RECORD, place
 from builder.filesets.strategies.keys import warc as key_of
 from builder.filesets.strategies.record import Kept, Record
 from builder.filesets.strategies.warc import Placed, Records
+from builder.http.settings import Settings
 from builder.intake.intake import writing
 from functions.snapshot.errors import Conflict
 from functions.snapshot.store import Writer
@@ -84,7 +84,7 @@ class _Run:
         self.key = key
         self._asked = asked
         self._item = item
-        self._left: int = asked.settings["fileset.max_bytes"]
+        self._left: int = asked.settings["fileset.limits"]["bytes"]
         self._last: tuple[Received, Cdx] | None = None
 
     def each(self) -> Record:
@@ -147,7 +147,7 @@ class _Run:
             raise FilesetError("error-store-upload", detail, item=self._item) from error
 
     def _kept(self, file: FilesetManifestFile, records: Records) -> FilesetManifestFile:
-        limit = min(self._asked.settings["fileset.max_file_bytes"], self._left)
+        limit = min(self._asked.settings["fileset.limits"]["file_bytes"], self._left)
         with self._fetched(file, limit) as (received, spool):
             placed = self._written(records, received, spool)
         self._left -= received.size
@@ -175,7 +175,7 @@ class _Run:
         return spool.read(_STEP)
 
     def _examined(self, spool: IO[bytes]) -> Sequence[FilesetManifestFile]:
-        most = self._asked.settings["fileset.max_bytes"]
+        most = self._asked.settings["fileset.limits"]["bytes"]
         stream: Any = spool
         try:
             stream.seek(0)

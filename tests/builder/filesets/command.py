@@ -50,9 +50,9 @@ class Command:
             "repository.namespace": '"archive.example.org"',
             "store.uri": '"store"',
             "publish.lead": "5",
-            "fileset.backend": '"s3"',
-            "fileset.host_seconds": "0",
-            "fileset.backoff_seconds": "0",
+            "fileset.strategy": '"s3"',
+            "http.host_seconds": "0",
+            "http.backoff_seconds": "0",
             **{name.replace("__", "."): value for name, value in settings.items()},
         }
         lines = [f"{name} = {value}" for name, value in given.items()]

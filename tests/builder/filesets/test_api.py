@@ -128,7 +128,7 @@ def test_a_host_that_was_not_reached_is_tried_again_later(server: Server, tmp_pa
 
 def test_who_is_busy_is_waited_for(server: Server, tmp_path: Path) -> None:
     """As long as there is time: large files of a host may take it for hours."""
-    there = world(server, tmp_path, fileset__host_concurrent=1)
+    there = world(server, tmp_path, http__host_concurrent=1)
     there = replace(there, ways=replace(there.ways, tries=1))
     file = server.add("https://api.example.org/large", served(b"x" * 60, drip=(0.01, 1)))
     server.add(URL, json_of([1]))
@@ -144,7 +144,7 @@ def test_who_is_busy_is_waited_for(server: Server, tmp_path: Path) -> None:
 
 
 def test_time_between_requests_to_one_host(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, fileset__host_seconds=0.3, fileset__host_concurrent=2)
+    there = world(server, tmp_path, http__host_seconds=0.3, http__host_concurrent=2)
     server.add(URL, json_of([]))
     server.add("https://other.example.org/", json_of([]))
     urls = [URL, URL, "https://other.example.org/", URL]
@@ -279,7 +279,7 @@ def test_redirects_that_lead_nowhere(there: World, target: str) -> None:
 
 
 def test_what_never_answers_is_a_timeout(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(5, 0.3, 1), fileset__tries=2)
+    there = world(server, tmp_path, pace=Pace(5, 0.3, 1), http__tries=2)
     server.add(URL, silent())
     assert refusal(there).status == "platform-timeout"
 
@@ -311,7 +311,7 @@ def test_robots_are_asked_about_pages_alone(server: Server, tmp_path: Path) -> N
     assert page_refusal(there).status == "robots-disallowed"
     assert not server.asked(PAGE)
     assert there.api().answer(PAGE, accept="text/html").status == 200
-    assert world(server, tmp_path, fileset__robots=False).api().page(PAGE).status == 200
+    assert world(server, tmp_path, http__robots=False).api().page(PAGE).status == 200
 
 
 def test_robots_that_cannot_be_had_forbid(there: World) -> None:

@@ -33,7 +33,7 @@ from tests.builder.filesets.body import Body, Generated, chunks
 from tests.builder.filesets.ias3 import KEYS, Internet, internet
 from tests.builder.filesets.server import Server, served, then
 from tests.builder.filesets.test_s3 import strategy
-from tests.builder.filesets.world import World, manifest_file, settings_of
+from tests.builder.filesets.world import World, fileset_settings, manifest_file, settings_of
 
 BODIES: dict[str, Body] = {
     "data/a.csv": b"hive,kg\n1,20\n",
@@ -87,7 +87,7 @@ def asked(
         access=KEYS[0], secret=KEYS[1], adapters=site.adapters(), tries=3, rest=0.0,
         **{key: more.pop(key) for key in list(more) if key in ("go_on", "sleep")},
     )  # fmt: skip
-    settings = settings_of({f"fileset.{key}": value for key, value in more.items()})
+    settings = fileset_settings(**more)
     scratch = store.root.parent / "scratch"
     scratch.mkdir(exist_ok=True)
     return Items(name, store, there.downloader(), settings, archive, scratch)
@@ -386,7 +386,7 @@ def test_without_keys_nothing_is_fetched(
 
 def test_keys_come_from_the_environment_that_is_given() -> None:
     environment = {"IA_ACCESS_KEY": "a", "IA_SECRET_KEY": "b", "HOME": "/"}
-    settings = settings_of({"fileset.tries": 7, "fileset.backoff_seconds": 2})
+    settings = settings_of({"http.tries": 7, "http.backoff_seconds": 2})
     made = Archive.of(environment, settings, "Sheaf/test", lambda: None)
     assert (made.access, made.secret, made.tries, made.rest) == ("a", "b", 7, 2)
     made.check()
@@ -474,7 +474,7 @@ def test_a_request_tells_the_item_that_has_its_files(
 ) -> None:
     item = item_of(server, {"a": b"1", "b": b"2"})
     api = f"{HOST}api"
-    settings = settings_of({"fileset.backend": "archiveorg", "fileset.bundle": bundle})
+    settings = settings_of({"fileset.strategy": {"backend": "archiveorg", "bundle": bundle}})
 
     class Platform:
         name = "dataverse"

@@ -28,7 +28,7 @@ from tests.bucket import Bucket, administrator
 from tests.builder.filesets.body import Body, Generated, digest
 from tests.builder.filesets.server import Server, endless, html, served, then
 from tests.builder.filesets.test_s3 import HOST, dangling, item_of, objects
-from tests.builder.filesets.world import World, settings_of
+from tests.builder.filesets.world import World, fileset_settings
 
 ROOT = Path(__file__).parents[3]
 OPENICPSR = ROOT.parent / "shared" / "data" / "filesets" / "openicpsr" / "bundle_132081_V1.zip"
@@ -59,7 +59,7 @@ def store(
 
 
 def strategy(store: Writer, there: World, **settings: Any) -> Bundled:
-    given = settings_of({f"fileset.{key}": value for key, value in settings.items()})
+    given = fileset_settings(**settings)
     return Bundled(store, there.downloader(), given)
 
 
@@ -453,10 +453,10 @@ def test_a_real_bundle_of_a_platform(server: Server, there: World, store: Writer
 WORKER = """
 import sys
 from pathlib import Path
-from builder.store import FolderStore
+from builder.store.folder import FolderStore
 from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.strategies.bundled import Bundled
-from functions.snapshot.configuration import parse
+from functions.config.configuration import parse
 
 class Stuck:
     def download(self, file, limit, open_sink, *, html=False):

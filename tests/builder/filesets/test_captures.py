@@ -12,7 +12,7 @@ FILES = {"a.csv": b"day,kg\n1,2\n", "b.png": b"\x89PNG\r\n\x1a\n" + bytes(range(
 
 def test_captured_files_are_published_as_captures_too(command: Command) -> None:
     """And lie where the table of files says, by the digest and the time that it tells."""
-    command.configure(fileset__backend='"web"')
+    command.configure(fileset__strategy='"web"')
     page = deposit(command.server, 11, FILES)
     (result,) = command.results(page)
     assert (result["status"], result["ingest_strategy"]) == ("success", "web-fileset")

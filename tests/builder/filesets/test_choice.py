@@ -8,16 +8,10 @@ from builder.filesets.item import FilesetManifestFile, FilesetPlatformItem
 from builder.filesets.protocols import FilesetError
 from builder.filesets.strategies.choice import STRATEGIES, choose, limited
 from functions.config.configuration import parse
+from tests.builder.filesets.world import fileset_settings
 
 DEFAULTS = parse("", {})
 MEGA, GIGA = 1_000_000, 1_000_000_000
-
-
-def settings(**given: Any) -> Any:
-    found = DEFAULTS
-    for name, value in given.items():
-        found = found.having(f"fileset.{name}", value)
-    return found
 
 
 def files(count: int, size: int | None = 1) -> tuple[FilesetManifestFile, ...]:
@@ -29,9 +23,13 @@ BORDERS = [
     (files(1, 128 * MEGA + 1), "s3-file", "more than 128,000,000 bytes"),
     (files(1, None), "s3-file", "1 file of unknown size: they may be large"),
     (files(20), "web-fileset", "20 files of 20 bytes in all, 1 the largest: few and small"),
-    (files(21), "s3-fileset", "more than 20 (fileset.web_files); fileset.large_backend is s3"),
+    (
+        files(21),
+        "s3-fileset",
+        "more than 20 (fileset.strategy.files); fileset.strategy.large is s3",
+    ),
     (files(8, 125 * MEGA), "web-fileset", "few and small"),
-    (files(9, 125 * MEGA), "s3-fileset", "more than 1,000,000,000 bytes (fileset.web_bytes)"),
+    (files(9, 125 * MEGA), "s3-fileset", "more than 1,000,000,000 bytes (fileset.strategy.bytes)"),
     ((*files(1), *files(1, None)), "s3-fileset", "1 of unknown size"),
 ]
 
@@ -50,8 +48,8 @@ SETTINGS: list[tuple[dict[str, Any], int, str | None, str]] = [
     ({"backend": "archiveorg"}, 2, None, "archiveorg-fileset"),
     ({"backend": "s3"}, 2, None, "s3-fileset"),
     ({"backend": "web"}, 100, None, "web-fileset"),
-    ({"large_backend": "archiveorg"}, 21, None, "archiveorg-fileset"),
-    ({"large_backend": "archiveorg", "bundle": "many"}, 21, None, "archiveorg-fileset-bundled"),
+    ({"large": "archiveorg"}, 21, None, "archiveorg-fileset"),
+    ({"large": "archiveorg", "bundle": "many"}, 21, None, "archiveorg-fileset-bundled"),
     ({"bundle": "many"}, 20, None, "web-fileset"),
     ({"bundle": "many"}, 21, None, "s3-fileset-bundled"),
     ({"bundle": "always"}, 2, None, "s3-fileset-bundled"),
@@ -68,23 +66,24 @@ SETTINGS: list[tuple[dict[str, Any], int, str | None, str]] = [
 def test_the_configuration_decides(
     given: dict[str, Any], count: int, bundle_url: str | None, strategy: str
 ) -> None:
-    found = choose(files(count), "zenodo", settings(**given), bundle_url=bundle_url)
+    found = choose(files(count), "zenodo", fileset_settings(**given), bundle_url=bundle_url)
     assert found.strategy == strategy
     for name, value in given.items():
         if name != "platform_bundle" and count > 1:
-            assert f"fileset.{name} is {value}" in found.reason or strategy == "web-fileset"
+            said = "fileset.strategy" if name == "backend" else f"fileset.strategy.{name}"
+            assert f"{said} is {value}" in found.reason or strategy == "web-fileset"
     assert found.reason.isprintable()
 
 
 def test_what_archive_org_has_stays_there_unless_another_backend_is_asked_for() -> None:
     assert choose(files(1), "archiveorg", DEFAULTS).strategy == "archiveorg-file"
     assert choose(files(300), "archiveorg", DEFAULTS).strategy == "archiveorg-fileset"
-    assert choose(files(1), "archiveorg", settings(backend="s3")).strategy == "s3-file"
+    assert choose(files(1), "archiveorg", fileset_settings(backend="s3")).strategy == "s3-file"
 
 
 def test_every_strategy_is_chosen_for_something() -> None:
     found = {
-        choose(files(n), "zenodo", settings(backend=b, bundle=z), bundle_url="u").strategy
+        choose(files(n), "zenodo", fileset_settings(backend=b, bundle=z), bundle_url="u").strategy
         for n in (1, 2)
         for b in ("web", "s3", "archiveorg")
         for z in ("never", "always")
@@ -101,8 +100,8 @@ LIMITS: list[tuple[dict[str, Any], FilesetPlatformItem, str, str]] = [
     ({}, item(), "empty-manifest", "lists no files"),
     ({}, item(WITHHELD), "platform-restricted", "withholds 1 of 1 files"),
     ({"partial": False}, item(WITHHELD, *files(1)), "platform-restricted", "withholds 1 of 2"),
-    ({"max_files": 3}, item(*files(4)), "too-many-files", "4 files, and fileset.max_files is 3"),
-    ({"max_bytes": 9}, item(*files(2, 5)), "too-large-size", "10 bytes, and fileset.max_bytes"),
+    ({"max_files": 3}, item(*files(4)), "too-many-files", "4 files, and fileset.limits.files is 3"),
+    ({"max_bytes": 9}, item(*files(2, 5)), "too-large-size", "10 bytes, and fileset.limits.bytes"),
     ({"max_file_bytes": 4}, item(*files(2, 5)), "too-large-file", "0.csv: 5 bytes"),
     ({}, item(FilesetManifestFile(path="../x")), "unsafe-path", "has a part that is .."),
     ({}, item(*files(1), *files(1)), "duplicate-path", "is listed twice"),
@@ -114,7 +113,7 @@ def test_what_is_too_much_is_refused_and_told(
     given: dict[str, Any], one: FilesetPlatformItem, status: str, detail: str
 ) -> None:
     with pytest.raises(FilesetError) as caught:
-        limited(one, settings(**given))
+        limited(one, fileset_settings(**given))
     assert caught.value.status == status
     assert detail in caught.value.detail
     assert caught.value.item is one
@@ -122,7 +121,7 @@ def test_what_is_too_much_is_refused_and_told(
 
 def test_files_at_fault_are_marked() -> None:
     with pytest.raises(FilesetError) as caught:
-        limited(item(*files(1, 5), WITHHELD), settings(max_file_bytes=4))
+        limited(item(*files(1, 5), WITHHELD), fileset_settings(max_file_bytes=4))
     assert [f.status for f in caught.value.manifest] == ["too-large-file", "withheld"]
     with pytest.raises(FilesetError) as caught:
         limited(item(FilesetManifestFile(path="../x"), *files(1)), DEFAULTS)
@@ -135,4 +134,4 @@ def test_what_is_within_the_limits_passes_with_paths_made_safe() -> None:
     assert passed.manifest is not None
     assert [f.path for f in passed.manifest][:2] == ["\u00e9", "secret.csv"]
     assert passed.withheld == (WITHHELD,)
-    assert limited(passed, settings(max_files=199, max_bytes=1, max_file_bytes=1)) == passed
+    assert limited(passed, fileset_settings(max_files=199, max_bytes=1, max_file_bytes=1)) == passed

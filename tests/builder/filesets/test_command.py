@@ -87,7 +87,7 @@ def test_a_dry_run_shows_all_and_keeps_nothing(command: Command) -> None:
         f"pending  {url}: zenodo zenodo.org 10 v11: 2 files, 23 bytes: s3-fileset: "
         "a dry run, no file was fetched",
         "  Hives of the year 11",
-        "  s3-fileset: 2 files of 23 bytes in all, 15 the largest; fileset.backend is s3",
+        "  s3-fileset: 2 files of 23 bytes in all, 15 the largest; fileset.strategy is s3",
         "  a.csv: 15 bytes, to be verified by md5",
         "  b.csv: 8 bytes, to be verified by md5",
     ]

@@ -210,7 +210,7 @@ def test_a_large_file_over_a_line_that_breaks_often_comes_in_the_end(
 ) -> None:
     """As long as enough of it comes with each try, no try is the last."""
     monkeypatch.setattr(download, "WORTH", 900_000)
-    assert there.settings["fileset.tries"] < 8
+    assert there.ways.tries < 8
     body = Generated(8 << 20)
     cuts = [served(body, cut=at << 20) for at in range(1, 8)]
     there.server.add(URL, then(*cuts, served(body)))
@@ -282,13 +282,13 @@ def test_what_is_too_large_by_what_it_says_is_not_taken(there: World) -> None:
 
 def test_what_trickles_is_stalled(server: Server, tmp_path: Path) -> None:
     """Scenario 19."""
-    there = world(server, tmp_path, pace=Pace(5, 0.3, 100), fileset__tries=2)
+    there = world(server, tmp_path, pace=Pace(5, 0.3, 100), http__tries=2)
     server.add(URL, served(BODY, drip=(0.05, 1)))
     assert failed(there) == "stalled"
 
 
 def test_what_trickles_after_a_quick_beginning_is_stalled(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(5, 0.4, 10_000), fileset__tries=2)
+    there = world(server, tmp_path, pace=Pace(5, 0.4, 10_000), http__tries=2)
 
     def answer(exchange: Exchange) -> None:
         exchange.head(200, {"Content-Length": str(BODY.size)})
@@ -302,7 +302,7 @@ def test_what_trickles_after_a_quick_beginning_is_stalled(server: Server, tmp_pa
 
 
 def test_a_store_that_is_slow_is_no_fault_of_the_server(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(10, 2, 1), fileset__tries=1)
+    there = world(server, tmp_path, pace=Pace(10, 2, 1), http__tries=1)
     server.add(URL, served(BODY))
 
     class Slow(io.BytesIO):
@@ -322,7 +322,7 @@ def test_a_store_that_is_slow_is_no_fault_of_the_server(server: Server, tmp_path
 
 
 def test_what_never_answers_is_stalled_and_others_go_on(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(5, 0.5, 100), fileset__tries=2)
+    there = world(server, tmp_path, pace=Pace(5, 0.5, 100), http__tries=2)
     server.add(URL, silent())
     other = server.add("https://other.example.org/b", served(BODY))
     said: list[str] = []
@@ -341,7 +341,7 @@ def test_what_never_answers_is_stalled_and_others_go_on(server: Server, tmp_path
 
 
 def test_a_deadline_holds(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, fileset__file_seconds=1)
+    there = world(server, tmp_path, http__total_seconds=1)
     server.add(URL, served(BODY, drip=(0.01, 100)))
     assert failed(there) == "deadline-exceeded"
 
@@ -365,7 +365,7 @@ def test_retry_after_is_obeyed(server: Server, tmp_path: Path, after: str) -> No
 
 
 def test_a_storm_of_errors_is_no_hot_loop(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, fileset__backoff_seconds=1, fileset__tries=3)
+    there = world(server, tmp_path, http__backoff_seconds=1, http__tries=3)
     server.add(URL, status(503))
     assert failed(there) == "error-platform-download"
     times = [one.at for one in server.asked(URL)]

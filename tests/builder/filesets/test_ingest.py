@@ -76,11 +76,11 @@ def test_a_manifest_without_files_is_empty() -> None:
 
 
 def test_limits_are_those_of_the_configuration() -> None:
-    made = Fakes(settings=fakes.SETTINGS.having("fileset.max_files", 1))
+    made = Fakes(settings=fakes.SETTINGS.having("fileset.limits", {"files": 1}))
     request = made.give(URL, item(file("a.csv"), file("b.csv")))
     found = made.ingest().process(request)
     assert (found.status, made.processed) == ("too-many-files", [])
-    made = Fakes(settings=fakes.SETTINGS.having("fileset.max_file_bytes", 10))
+    made = Fakes(settings=fakes.SETTINGS.having("fileset.limits", {"file_bytes": 10}))
     request = made.give(URL, item(file("a.csv"), file("b.csv", size=11)))
     found = made.ingest().process(request)
     assert found.status == "too-large-file"

@@ -35,7 +35,7 @@ steps = st.one_of(
 @pytest.fixture(scope="module")
 def there() -> Iterator[World]:
     with serving() as server, tempfile.TemporaryDirectory() as folder:
-        yield world(server, Path(folder), fileset__tries=1)
+        yield world(server, Path(folder), http__tries=1)
 
 
 def body_of(store: FolderStore, found: ArchiveStrategyResult, path: str) -> bytes:

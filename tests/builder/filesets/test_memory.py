@@ -23,12 +23,11 @@ _SETTINGS = """
 repository.admin_emails = ["bees@archive.example.org"]
 repository.namespace = "archive.example.org"
 store.uri = "store"
-gather.allow_networks = ["127.0.0.0/8"]
-gather.ports = [{port}]
-fileset.host_seconds = 0
-fileset.host_concurrent = 8
-fileset.backend = "s3"
-fileset.bundle = "{bundle}"
+http.allow_networks = ["127.0.0.0/8"]
+http.ports = [{port}]
+http.host_seconds = 0
+http.host_concurrent = 8
+fileset.strategy = {{ backend = "s3", bundle = "{bundle}" }}
 """
 # A process counts for its own what the one had that started it: so that one has to be small.
 _RUNNER = """

@@ -38,11 +38,11 @@ class Here(Site):
             "repository.namespace": '"archive.example.org"',
             "store.uri": '"store"',
             "publish.lead": "5",
-            "gather.allow_networks": '["127.0.0.0/8"]',
-            "gather.ports": f"[{self.server.port}]",
-            "fileset.host_seconds": "0",
-            "fileset.host_concurrent": "8",
-            "fileset.backend": '"s3"',
+            "http.allow_networks": '["127.0.0.0/8"]',
+            "http.ports": f"[{self.server.port}]",
+            "http.host_seconds": "0",
+            "http.host_concurrent": "8",
+            "fileset.strategy": '"s3"',
             **{name.replace("__", "."): value for name, value in settings.items()},
         }
         text = "\n".join(f"{name} = {value}" for name, value in given.items())
@@ -102,7 +102,11 @@ def site(
 
 @pytest.mark.parametrize(
     "settings",
-    [{"fileset__bundle": '"always"'}, {}, {"fileset__backend": '"web"'}],
+    [
+        {"fileset__strategy": '{ backend = "s3", bundle = "always" }'},
+        {},
+        {"fileset__strategy": '"web"'},
+    ],
     ids=["bundle", "files", "web"],
 )
 def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it(
@@ -129,7 +133,7 @@ def test_killed_in_the_midst_nothing_is_half_there_and_the_next_one_completes_it
     assert [row["path"] for row in rows] == sorted(BODIES)
     for row in rows:
         assert row["sha256"] == digest("sha256", BODIES[row["path"]])
-    if "fileset__bundle" in settings:
+    if "bundle" in settings.get("fileset__strategy", ""):
         (key,) = {row["key"] for row in rows}
         data = site.store.read(key)
         with zipfile.ZipFile(io.BytesIO(data)) as bundle:
@@ -160,7 +164,7 @@ def test_interrupted_what_is_done_is_kept_and_the_rest_goes_on_later(site: Here)
 
 
 def test_a_platform_that_never_answers_holds_up_its_own_dataset_alone(site: Here) -> None:
-    site.configure(fileset__request_seconds="6", fileset__concurrent="2")
+    site.configure(fileset__request_seconds="6", http__concurrent="2")
     held = site.record("hives-0", n0=silent())
     good = [site.record(f"hives-{n}") for n in range(1, 5)]
     found = site.results(held, *good)

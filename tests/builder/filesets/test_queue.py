@@ -210,7 +210,7 @@ def cloud(moto_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_works_a_queue_off(sqs: Sqs, command: Command) -> None:
     good = deposit(command.server, 11, {"a.csv": b"a"})
     down = deposit(command.server, 21, {"a.csv": b"a"}, answers={"a.csv": server.status(503)})
-    command.configure(fileset__tries="1")
+    command.configure(http__tries="1")
     sqs.ask(good, down, "10.5281/zenodo.99")
     sqs.send("no request")
     _, err = command("fileset", "--queue", sqs.url)

@@ -22,9 +22,9 @@ from tests.builder.filesets.world import PLAIN, settings_of, world
 
 BODIES = {f"{n}.bin": bytes([65 + n]) * 5000 for n in range(4)}
 WAYS = {
-    "files": {"fileset.backend": "s3"},
-    "bundle": {"fileset.backend": "s3", "fileset.bundle": "always"},
-    "web": {"fileset.backend": "web"},
+    "files": {"fileset.strategy": "s3"},
+    "bundle": {"fileset.strategy": {"backend": "s3", "bundle": "always"}},
+    "web": {"fileset.strategy": "web"},
 }
 
 

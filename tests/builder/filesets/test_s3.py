@@ -25,7 +25,7 @@ from functions.snapshot.store import Sink, Writer
 from tests.bucket import Bucket, administrator, fresh
 from tests.builder.filesets.body import Body, Generated, digest
 from tests.builder.filesets.server import Server, endless, served, status, then
-from tests.builder.filesets.world import World, manifest_file, settings_of, world
+from tests.builder.filesets.world import World, fileset_settings, manifest_file, world
 
 ROOT = Path(__file__).parents[3]
 ZENODO = ROOT.parent / "shared" / "data" / "filesets" / "zenodo"
@@ -67,7 +67,7 @@ def item_of(
 
 
 def strategy(store: Writer, there: World, name: str = "s3-fileset", **settings: Any) -> Objects:
-    given = settings_of({f"fileset.{key}": value for key, value in settings.items()})
+    given = fileset_settings(**settings)
     return Objects(name, store, there.downloader(), given)
 
 

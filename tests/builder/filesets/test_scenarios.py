@@ -19,8 +19,8 @@ BODIES = {"a.csv": b"hive,kg\n1,20\n", "b.jsonl": b"{}\n", "c.xls": bytes(range(
 true_too = pytest.mark.parametrize("true", [False, True], ids=["made", "real"])
 WAYS: dict[str, dict[str, str]] = {
     "files": {},
-    "web": {"fileset__backend": '"web"'},
-    "bundle": {"fileset__bundle": '"always"'},
+    "web": {"fileset__strategy": '"web"'},
+    "bundle": {"fileset__strategy": '{ backend = "s3", bundle = "always" }'},
 }
 every_way = pytest.mark.parametrize("settings", WAYS.values(), ids=[*WAYS])
 
@@ -118,7 +118,7 @@ def test_scenario_3_what_was_altered_is_told_and_not_written_over(command: Comma
 def test_scenario_17_one_wrong_byte_spoils_the_dataset_and_nothing_of_it_is_listed(
     command: Command, settings: dict[str, str]
 ) -> None:
-    command.configure(fileset__tries="2", **settings)
+    command.configure(http__tries="2", **settings)
     bodies = dict(zip("abcde", (bytes([65 + n]) * 4000 for n in range(5)), strict=True))
     wrong = served(bodies["c"], wrong=1234)
     url = deposit(command.server, 11, bodies, answers={"c": wrong})

@@ -74,7 +74,7 @@ def objects(command: Command) -> Iterator[bytes]:
 def test_a_presigned_address_is_led_to_and_told_to_nobody(
     command: Command, backend: str, files: dict[str, bytes]
 ) -> None:
-    command.configure(fileset__backend=f'"{backend}"')
+    command.configure(fileset__strategy=f'"{backend}"')
     url = deposit(
         command.server, 11, files,
         answers={path: redirect(STORE + path + PRESIGNED, 303) for path in files},

@@ -44,7 +44,7 @@ PAGE = "https://figshare.com/articles/4711"
 BUNDLE = "https://ndownloader.figshare.com/articles/4711/versions/2"
 BODIES = {"a.csv": b"honey,price\n" * 20, "b.csv": b"bees,hives\n" * 20}
 DRYAD_PAGE = "https://datadryad.org/dataset/doi:10.5061/dryad.h0n3y"
-IN_A_BUNDLE = {"fileset__bundle": "always", "fileset__platform_bundle": True}
+IN_A_BUNDLE = {"fileset__strategy": {"backend": "s3", "bundle": "always", "platform_bundle": True}}
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Stage:
         **given: Any,
     ) -> Outcome:
         """Carry out a request with all of Sheaf's own parts, and return what came of it."""
-        settings = {"fileset__backend": "s3", "fileset__tries": 2, **given}
+        settings = {"fileset__strategy": "s3", "http__tries": 2, **given}
         there = world(self.server, self.folder, **settings)
         there = there.paced(pace) if pace else there
         named = {name.replace("__", "."): value for name, value in settings.items()}
@@ -187,7 +187,7 @@ CASES |= {
     "file-404": given_as(lambda: status(404)),
     "file-forbidden": given_as(lambda: status(403)),
     "truncated": given_as(lambda: served(BODIES["a.csv"], cut=50)),
-    "stalled": given_as(silent, pace=Pace(first_byte=3), fileset__tries=1),
+    "stalled": given_as(silent, pace=Pace(first_byte=3), http__tries=1),
     "html-decoy": given_as(lambda: html("<!DOCTYPE html><html>Please wait</html>")),
     "mismatch-size": given_as(lambda: served(BODIES["a.csv"][:-1])),
     "mismatch-md5": given_as(lambda: served(BODIES["a.csv"], wrong=7)),
@@ -258,20 +258,20 @@ def dryad_without_a_token(stage: Stage) -> Outcome:
 
 @reaches("platform-timeout")
 def a_platform_that_does_not_answer(stage: Stage) -> Outcome:
-    return stage.says(silent()).ask(pace=Pace(first_byte=0.5), fileset__tries=1)
+    return stage.says(silent()).ask(pace=Pace(first_byte=0.5), http__tries=1)
 
 
 def limited(name: str, value: int) -> Callable[[Stage], Outcome]:
     def case(stage: Stage) -> Outcome:
         stage.article()
-        return stage.ask(**{f"fileset__{name}": value})
+        return stage.ask(fileset__limits={name: value})
 
     return case
 
 
-CASES["too-many-files"] = limited("max_files", 1)
-CASES["too-large-size"] = limited("max_bytes", 300)
-CASES["too-large-file"] = limited("max_file_bytes", 100)
+CASES["too-many-files"] = limited("files", 1)
+CASES["too-large-size"] = limited("bytes", 300)
+CASES["too-large-file"] = limited("file_bytes", 100)
 
 
 @reaches("unsafe-path")
@@ -291,7 +291,7 @@ def two_files_of_one_path(stage: Stage) -> Outcome:
 @reaches("over-limit-stream")
 def a_table_without_an_end(stage: Stage) -> Outcome:
     page = stage.table(endless("text/tab-separated-values"))
-    return stage.ask(page, fileset__max_file_bytes=10_000)
+    return stage.ask(page, fileset__limits={"file_bytes": 10_000})
 
 
 @reaches("encoding-ambiguous")
@@ -346,7 +346,7 @@ def a_bundle_that_inflates(stage: Stage) -> Outcome:
         archive.writestr("a.csv", b"0" * 5_000_000)
     stage.article()
     stage.server.add(BUNDLE, served(made.getvalue(), "application/zip"))
-    return stage.ask(**IN_A_BUNDLE, fileset__max_bytes=1_000_000)
+    return stage.ask(**IN_A_BUNDLE, fileset__limits={"bytes": 1_000_000})
 
 
 class Full(FolderStore):

@@ -183,8 +183,8 @@ def kept(store: FolderStore, row: Mapping[str, Any]) -> bytes:
 def test_a_thousand_requests_with_faults_end_in_one_result_each(command: Command) -> None:
     dice = Dice(command, seed=20261122)
     command.configure(
-        fileset__tries="2", fileset__host_concurrent="16", fileset__concurrent="16",
-        fileset__backend='"auto"', fileset__web_bytes="4000",
+        http__tries="2", http__host_concurrent="16", http__concurrent="16",
+        fileset__strategy="{ bytes = 4000 }",
     )  # fmt: skip
     urls = [dice.add(10 * number) for number in range(1, MANY * 19 // 20 + 1)]
     urls += dice.random.choices(urls, k=MANY - len(urls) - 10)

@@ -199,7 +199,7 @@ def test_a_file_that_fails_leaves_nothing(there: World, store: Writer) -> None:
 
 def test_limits_hold_for_all_files_together(there: World, store: Writer) -> None:
     with pytest.raises(FilesetError) as error:
-        captured(there, store, FILESET, fileset__max_bytes=200_000).process(item(*BODIES))
+        captured(there, store, FILESET, fileset__limits={"bytes": 200_000}).process(item(*BODIES))
     assert error.value.status == "over-limit-stream"
     assert list(store.keys("")) == []
 

@@ -20,9 +20,9 @@ from tests.builder.filesets.platform import fetch, platform
 from tests.builder.filesets.published import publish, rows
 
 STRATEGIES = {
-    "web-fileset": 'backend = "web"',
-    "s3-fileset": 'backend = "s3"',
-    "s3-fileset-bundled": 'backend = "s3"\nbundle = "always"',
+    "web-fileset": '"web"',
+    "s3-fileset": '"s3"',
+    "s3-fileset-bundled": '{ backend = "s3", bundle = "always" }',
 }
 
 
@@ -49,7 +49,7 @@ def body(data: bytes, place: int | None, size: int, compression: str | None) -> 
 def test_each_strategy_is_published_and_the_same_again_changes_nothing(
     world: World, tmp_path: Path, strategy: str
 ) -> None:
-    text = f"[fileset]\nhost_seconds = 0\n{STRATEGIES[strategy]}\n"
+    text = f"http.host_seconds = 0\nfileset.strategy = {STRATEGIES[strategy]}\n"
     settings = configuration.parse(text, {})
     with platform() as base:
         first = fetch(world.store, settings, world.clock, tmp_path / "own", base)

@@ -45,10 +45,10 @@ def function(there: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> F
     variables = {
         "SHEAF_STORE_URI": str(tmp_path / "store"),
         "SHEAF_REPOSITORY_ADMIN_EMAILS": '["bees@archive.example.org"]',
-        "SHEAF_FILESET_BACKEND": "s3",
-        "SHEAF_FILESET_HOST_SECONDS": "0",
-        "SHEAF_FILESET_BACKOFF_SECONDS": "0",
-        "SHEAF_FILESET_TRIES": "1",
+        "SHEAF_FILESET_STRATEGY": "s3",
+        "SHEAF_HTTP_HOST_SECONDS": "0",
+        "SHEAF_HTTP_BACKOFF_SECONDS": "0",
+        "SHEAF_HTTP_TRIES": "1",
     }
     return Function(there.server, tmp_path, variables)
 
@@ -105,7 +105,7 @@ def test_what_the_time_did_not_suffice_for_comes_again_and_goes_on(
 def test_what_waited_for_a_thread_has_no_time_of_its_own(
     function: Function, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    function.variables["SHEAF_FILESET_CONCURRENT"] = "1"
+    function.variables["SHEAF_HTTP_CONCURRENT"] = "1"
     slow = deposit(function.server, 11, {"a.csv": A}, answers={"a.csv": silent()})
     next_ = deposit(function.server, 21, {"a.csv": A})
     assert function(body(slow), body(next_), seconds=48) == ["0", "1"]

@@ -22,6 +22,7 @@ from builder.filesets.download.download import FileDownloader
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.resources import Ways
 from functions.config import configuration
+from functions.config.platform import STRATEGY
 from tests.builder.filesets.body import Body, digest
 from tests.builder.filesets.names import Names
 from tests.builder.filesets.server import Server
@@ -29,7 +30,7 @@ from tests.builder.filesets.server import Server
 AGENT = "Sheaf/test (+mailto:a@example.org)"
 QUICK = Pace(connect=10, first_byte=10, rate=1)
 """For tests of a loaded machine; tests of what is slow have a pace of their own."""
-PLAIN = {"fileset.host_seconds": 0, "fileset.backoff_seconds": 0, "fileset.host_concurrent": 16}
+PLAIN = {"http.host_seconds": 0, "http.backoff_seconds": 0, "http.host_concurrent": 16}
 
 
 @dataclass
@@ -89,6 +90,22 @@ def world(
 def settings_of(given: Mapping[str, Any]) -> configuration.Configuration:
     """Return a configuration with other values, as if they stood in sheaf.toml."""
     return configuration.parse(toml(given), {})
+
+
+def fileset_settings(**given: Any) -> configuration.Configuration:
+    """Return a configuration with keys of fileset, and fields of its strategy and its limits.
+
+    `max_files`, `max_bytes` and `max_file_bytes` are its limits, `tries` is the key of http.
+    """
+    keys: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in STRATEGY.fields:
+            keys.setdefault("fileset.strategy", {})[name] = value
+        elif name.startswith("max_"):
+            keys.setdefault("fileset.limits", {})[name.removeprefix("max_")] = value
+        else:
+            keys["http.tries" if name == "tries" else f"fileset.{name}"] = value
+    return settings_of(keys)
 
 
 def toml(given: Mapping[str, Any]) -> str:

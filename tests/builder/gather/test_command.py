@@ -16,7 +16,7 @@ from builder.obi.history import standing
 from builder.obi.row import Version
 from builder.obi.run import history
 from builder.store.folder import FolderStore
-from functions.config import configuration
+from functions.config import configuration, http
 from tests.builder.gather import site as web
 from tests.builder.gather.conftest import until
 from tests.builder.gather.site import Site
@@ -46,15 +46,18 @@ class Archive:
             "repository.admin_emails": [MAIL],
             "repository.namespace": "rugs.example.org",
             "repository.base_url": "https://rugs.example.org/oai",
-            "gather.ports": [site.port, 80],
-            "gather.allow_networks": ["127.0.0.0/8"],
-            "gather.host_seconds": 0,
-            "gather.backoff_seconds": 0,
+            "http.ports": [site.port, 80],
+            "http.allow_networks": ["127.0.0.0/8"],
+            "http.host_seconds": 0,
+            "http.backoff_seconds": 0,
         }
         self.set()
 
-    def set(self, **gather: Any) -> None:
-        self.settings |= {f"gather.{key}": value for key, value in gather.items()}
+    def set(self, **given: Any) -> None:
+        """Set keys of http, or of gather where http has no such key."""
+        for key, value in given.items():
+            section = "http" if key in http.DEFAULTS["gather"] else "gather"
+            self.settings[f"{section}.{key}"] = value
         self.config.write_text(configuration.template(self.settings))
 
     @property

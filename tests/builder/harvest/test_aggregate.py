@@ -270,7 +270,7 @@ def test_what_is_withdrawn_stays_so_and_comes_back_when_it_is_restored(
     harvest(folder, [row(item, came=LATER) for item in (*SOME, changed)])
     assert published(home, folder) == (0, 0, 0)
     assert one not in names(home)
-    assert home("withdraw", "--restore", "--identifier", one).code == 0
+    assert home("reinstate", "--identifier", one).code == 0
     assert one in names(home)
     assert published(home, folder)[1] == 1
 

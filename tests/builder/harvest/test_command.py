@@ -22,7 +22,10 @@ from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Provider, items
 from tests.e2e.conftest import sheaf
 
-QUICK = ("--rest", "0", "--retries", "1")
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHEAF_HTTP_TRIES", "2")
 
 
 def parts(home: Path, form: str) -> list[Path]:
@@ -57,9 +60,8 @@ def test_what_cannot_be_asked_is_told_in_one_line(
 
 
 @pytest.mark.parametrize(
-    "given", [["--per-host", "0"], ["--delay", "-1"], ["--header", "no colon"], ["--format", "csv"],
-              ["--header", "A: b\r\nC: d"], ["--timeout", "nan"], ["--timeout", "0"],
-              ["--retries", "x"]],
+    "given", [["--every", "-1"], ["--header", "no colon"], ["--format", "csv"],
+              ["--header", "A: b\r\nC: d"], ["--every", "nan"], ["--overlap", "x"]],
 )  # fmt: skip
 def test_options_are_looked_at(given: list[str], tmp_path: Path) -> None:
     done = sheaf("harvest", "http://a.cz/oai", tmp_path / "x", *given)
@@ -71,18 +73,18 @@ def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyP
     there = "http://repository.invalid/oai"
     with serving(items(30), page_size=10) as provider, forwarding(provider.port) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url())
-        done = sheaf("harvest", there, tmp_path / "by", *QUICK)
+        done = sheaf("harvest", there, tmp_path / "by")
         assert done.code == 0, done.err
         assert done.out.startswith(f"{there} oai_dc: complete: 30 records (30 new")
         assert {target.partition("?")[0] for _, target in proxy.seen} == {there}
         assert proxy.connections == 1
         monkeypatch.setenv("no_proxy", "*.invalid")
-        done = sheaf("harvest", there, tmp_path / "without", *QUICK)
+        done = sheaf("harvest", there, tmp_path / "without")
         assert done.code == 1
         assert "dns: repository.invalid: " in done.out
     monkeypatch.delenv("no_proxy")
     monkeypatch.setenv("http_proxy", "socks5://p")
-    done = sheaf("harvest", there, tmp_path / "not", *QUICK)
+    done = sheaf("harvest", there, tmp_path / "not")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert done.err.startswith("sheaf: http_proxy names no proxy that can be used")
     assert not (tmp_path / "not").exists()
@@ -91,11 +93,11 @@ def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_each_form_holds_the_same(tmp_path: Path) -> None:
     with serving(items(25)) as provider:
         for form in layout.FORMS:
-            done = sheaf("harvest", provider.url, tmp_path / form, "--format", form, *QUICK)
+            done = sheaf("harvest", provider.url, tmp_path / form, "--format", form)
             assert done.code == 0, done.err
-        done = sheaf("harvest", provider.url, tmp_path / "xml", *QUICK)  # it goes on as it began
+        done = sheaf("harvest", provider.url, tmp_path / "xml")  # it goes on as it began
         assert (done.code, len(parts(tmp_path / "xml", "xml"))) == (0, 1)
-        done = sheaf("harvest", provider.url, tmp_path / "xml", "--format", "parquet", *QUICK)
+        done = sheaf("harvest", provider.url, tmp_path / "xml", "--format", "parquet")
         assert (done.code, "holds xml" in done.err) == (2, True)
     held = {form: kept(tmp_path / form).rows for form in layout.FORMS}
     assert held["parquet"] == held["jsonl"]
@@ -111,14 +113,14 @@ def test_each_form_holds_the_same(tmp_path: Path) -> None:
 
 def test_the_account_is_told_for_people_and_for_programs(tmp_path: Path) -> None:
     with serving(items(25)) as provider:
-        done = sheaf("harvest", provider.url, tmp_path, *QUICK)
+        done = sheaf("harvest", provider.url, tmp_path)
         assert done.out == (
             f"{provider.url} oai_dc: complete: 25 records (25 new, 0 changed, "
             "2 of them deleted) in 2 pages, run 1\n"
         )
         provider.now = NOW.replace(day=23)
         provider.change(provider.items["oai:a.cz:3"], title="Another")
-        (told,) = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK).json
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--json").json
     assert (told["status"], told["new"], told["changed"], told["rows"]) == ("complete", 0, 1, 26)
     assert Path(told["folder"]).parent == tmp_path
     state = json.loads((Path(told["folder"]) / layout.STATE).read_text())
@@ -130,7 +132,7 @@ def test_the_account_is_told_for_people_and_for_programs(tmp_path: Path) -> None
 def test_prefixes_and_sets_are_harvests_of_their_own(tmp_path: Path) -> None:
     with serving(items(30)) as provider:
         given = ["--prefix", "oai_dc", "--prefix", "marc21", "--set", "a", "--set", "c"]
-        told = sheaf("harvest", provider.url, tmp_path, "--json", *given, *QUICK).json
+        told = sheaf("harvest", provider.url, tmp_path, "--json", *given).json
     assert [(one["prefix"], one["set"], one["records"]) for one in told] == [
         ("oai_dc", "a", 20), ("oai_dc", "c", 10), ("marc21", "a", 20), ("marc21", "c", 10),
     ]  # fmt: skip
@@ -141,13 +143,13 @@ def test_what_a_repository_has_not_is_told_and_others_come(tmp_path: Path) -> No
     with serving(items(3)) as provider, serving(items(3)) as gone:
         away = gone.url
     with serving(items(3)) as provider:
-        given = ["--prefix", "oai_dc", "--prefix", "no", "--json", *QUICK]
+        given = ["--prefix", "oai_dc", "--prefix", "no", "--json"]
         done = sheaf("harvest", provider.url, away, tmp_path, *given)
     assert done.code == 1
     assert [one["status"] for one in done.json] == ["complete", "given up", "partial", "partial"]
     assert done.json[1]["error"].startswith("cannotDisseminateFormat")
     assert "connect" in done.json[2]["error"]
-    assert sheaf("harvest", away, tmp_path, *QUICK).out.startswith(f"{away} oai_dc: nothing came")
+    assert sheaf("harvest", away, tmp_path).out.startswith(f"{away} oai_dc: nothing came")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_a_url_where_no_repository_is_says_so(status: int, body: bytes, tmp_path
             return Answer(status, {"Content-Type": "text/html", "Location": "/round"}, body)
 
         provider.answers.append(elsewhere)
-        done = sheaf("harvest", provider.url, tmp_path, "--from", "2026-01-01", *QUICK)
+        done = sheaf("harvest", provider.url, tmp_path, "--from", "2026-01-01")
         assert done.code == 1
         head, why = done.out.splitlines()
         assert head == f"{provider.url} oai_dc: nothing came"
@@ -170,7 +172,7 @@ def test_a_url_where_no_repository_is_says_so(status: int, body: bytes, tmp_path
         assert [*tmp_path.iterdir()] == []
         # Once one is there, it is asked for all that it tells of itself.
         provider.answers.remove(elsewhere)
-        (told,) = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK).json
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--json").json
         assert (told["run"], told["status"], told["records"]) == (1, "complete", 30)
     (state,) = tmp_path.glob("*/harvest.json")
     assert json.loads(state.read_bytes())["identify"]["repositoryName"] == "Archive A"
@@ -180,7 +182,7 @@ def test_a_set_that_is_not_listed_is_told_of(tmp_path: Path) -> None:
     says = ["the repository lists no set nope:x"]
     with serving(items(6)) as provider:
         for _ in range(2):
-            given = ["--set", "a", "--set", "nope:x", "--json", *QUICK]
+            given = ["--set", "a", "--set", "nope:x", "--json"]
             done = sheaf("harvest", provider.url, tmp_path, *given)
             assert [one["notes"] for one in done.json] == [[], says]
             assert (done.code, done.json[1]["status"]) == (0, "complete")
@@ -198,28 +200,30 @@ def test_sets_that_were_not_listed_to_their_end_say_nothing(tmp_path: Path) -> N
             return replace(answer, body=answer.body.replace(b"</ListSets>", token))
 
         provider.answers.append(torn)
-        (told,) = sheaf("harvest", provider.url, tmp_path, "--set", "z", "--json", *QUICK).json
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--set", "z", "--json").json
     assert (told["records"], told["notes"]) == (0, [])
 
 
 @pytest.mark.parametrize("name", ["FILE/x", "/proc/x"])
 def test_a_folder_that_cannot_be_made_is_told_of_in_one_line(name: str, tmp_path: Path) -> None:
     (tmp_path / "FILE").write_text("")
-    done = sheaf("harvest", "http://127.0.0.1:1/", tmp_path / name, *QUICK)
+    done = sheaf("harvest", "http://127.0.0.1:1/", tmp_path / name)
     assert (done.code, done.out) == (2, "")
     assert len(done.err.splitlines()) == 1
 
 
 def test_what_came_is_told_though_a_harvest_was_asked_wrongly(tmp_path: Path) -> None:
     with serving(items(3)) as one, serving(items(3)) as other:
-        assert sheaf("harvest", one.url, tmp_path, "--format", "xml", *QUICK).code == 0
-        given = [one.url, other.url, tmp_path, "--format", "jsonl", *QUICK]
+        assert sheaf("harvest", one.url, tmp_path, "--format", "xml").code == 0
+        given = [one.url, other.url, tmp_path, "--format", "jsonl"]
         done = sheaf("harvest", *given)
     assert (done.code, "holds xml" in done.err) == (2, True)
     assert done.out.startswith(f"{other.url} oai_dc: complete: 3 records")
 
 
-def test_no_more_of_a_host_at_a_time_than_is_allowed(tmp_path: Path) -> None:
+def test_no_more_of_a_host_at_a_time_than_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     active, most, lock = [0], [0], threading.Lock()
 
     def counted(provider: Provider, call: Call, answer: Answer) -> Answer:
@@ -236,9 +240,10 @@ def test_no_more_of_a_host_at_a_time_than_is_allowed(tmp_path: Path) -> None:
         for site in sites:
             site.answers.append(counted)
         urls = [site.url for site in sites]
-        assert sheaf("harvest", *urls, tmp_path / "1", *QUICK).code == 0
+        assert sheaf("harvest", *urls, tmp_path / "1").code == 0
         assert most == [1]  # all four are one host
-        assert sheaf("harvest", *urls, tmp_path / "3", "--per-host", "3", *QUICK).code == 0
+        monkeypatch.setenv("SHEAF_HTTP_COMMANDS", "{ harvest = { host_concurrent = 3 } }")
+        assert sheaf("harvest", *urls, tmp_path / "3").code == 0
     assert 1 < most[0] <= 3
 
 
@@ -263,7 +268,7 @@ def test_it_goes_on_where_it_was_asked_to_end(tmp_path: Path) -> None:
         assert "Traceback" not in err
         provider.answers.remove(hang)
         before = len(provider.calls)
-        done = sheaf("harvest", provider.url, tmp_path, *QUICK)
+        done = sheaf("harvest", provider.url, tmp_path)
         assert "goes on with run 1" in done.err
         assert "resumptionToken" in provider.calls[before].arguments
         assert "complete: 200 records" in done.out
@@ -280,10 +285,10 @@ def test_another_window_gives_a_run_up_that_goes_on(tmp_path: Path) -> None:
             return answer
 
         provider.answers.append(gone)
-        done = sheaf("harvest", provider.url, tmp_path, *QUICK, "--json")
+        done = sheaf("harvest", provider.url, tmp_path, "--json")
         assert done.json[0]["status"] == "partial"
         provider.answers.remove(gone)
-        done = sheaf("harvest", provider.url, tmp_path, *QUICK, "--full", "--json")
+        done = sheaf("harvest", provider.url, tmp_path, "--full", "--json")
         assert "gives run 1 up" in done.err
         assert (done.json[0]["run"], done.json[0]["status"]) == (2, "complete")
         assert kept(tmp_path).doubled == []
@@ -296,14 +301,14 @@ def test_a_record_that_cannot_be_had_is_asked_for_again_and_holds_nothing_up(
     poison = frozenset({"oai:a.cz:27"})
     with serving(items(60), "bad-record-500", poison=poison) as provider:
         for run in (1, 2):
-            done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+            done = sheaf("harvest", provider.url, tmp_path, "--json")
             assert (done.code, done.json[0]["status"]) == (1, "partial")
             assert [one["identifier"] for one in done.json[0]["missing"]] == sorted(poison)
             (state,) = tmp_path.glob("*/harvest.json")
             since = json.loads(state.read_bytes())["runs"][-1]["since"]
             assert (since is not None) == (run == 2)  # it is up to date
         provider.poison = frozenset()
-        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        done = sheaf("harvest", provider.url, tmp_path, "--json")
         assert (done.code, done.json[0]["new"], done.json[0]["missing"]) == (0, 1, [])
         assert kept(tmp_path).state == expected(provider.state())
 
@@ -318,12 +323,12 @@ def test_a_repository_that_is_away_for_a_while_is_gone_on_with(tmp_path: Path) -
             return Answer(200, {"Content-Type": "text/html"}, b"<html>Back soon</html>")
 
         provider.answers.append(away)
-        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        done = sheaf("harvest", provider.url, tmp_path, "--json")
         assert (done.code, done.json[0]["status"], done.json[0]["records"]) == (1, "partial", 60)
         assert done.json[0]["error"].endswith("a document <html>")
         provider.answers.remove(away)
         before = len(provider.calls)
-        done = sheaf("harvest", provider.url, tmp_path, "--json", *QUICK)
+        done = sheaf("harvest", provider.url, tmp_path, "--json")
         assert (done.code, done.json[0]["run"], done.json[0]["pages"]) == (0, 1, 5)
         assert "resumptionToken" in provider.calls[before].arguments
         assert kept(tmp_path).doubled == []
@@ -331,9 +336,9 @@ def test_a_repository_that_is_away_for_a_while_is_gone_on_with(tmp_path: Path) -
 
 def test_what_is_not_listed_any_more_is_told(tmp_path: Path) -> None:
     with serving(items(30)) as provider:
-        sheaf("harvest", provider.url, tmp_path, *QUICK)
+        sheaf("harvest", provider.url, tmp_path)
         for number in range(3):
             del provider.items[f"oai:a.cz:{number}"]
-        (told,) = sheaf("harvest", provider.url, tmp_path, "--full", "--json", *QUICK).json
+        (told,) = sheaf("harvest", provider.url, tmp_path, "--full", "--json").json
     assert told["notes"] == ["3 that came before are not listed any more"]
     assert told["same"] == 27

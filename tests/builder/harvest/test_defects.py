@@ -19,13 +19,19 @@ from tests.extent import examples
 
 COUNT = 60
 MOST = 120  # requests, in whatever way a list goes on and on
-QUICK = ("--rest", "0", "--retries", "2", "--max-wait", "0.02", "--timeout", "0.4", "--json")
+SETTINGS = {"TRIES": "3", "WAIT_SECONDS": "0.02", "FIRST_BYTE_SECONDS": "0.4"}
 State = dict[str, tuple[str, bool, str]]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(f"SHEAF_HTTP_{name}", value)
 
 
 def harvested(provider: Provider, home: Path, *more: object) -> tuple[int, dict[str, Any], Kept]:
     """Harvest; return the exit code, the account, and what is kept."""
-    done = sheaf("harvest", provider.url, home, *QUICK, *more)
+    done = sheaf("harvest", provider.url, home, "--json", *more)
     assert "Traceback" not in done.err
     (told,) = done.json
     return done.code, told, kept(home)

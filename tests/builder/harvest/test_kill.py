@@ -84,7 +84,7 @@ def check_readable(home: Path, whole: Counter[tuple[object, ...]]) -> None:
 @pytest.mark.parametrize("number", range(len(CHAINS)))
 def test_a_killed_harvest_comes_to_the_same(number: int, processes: Forker, tmp_path: Path) -> None:
     form, every, defects = CHAINS[number]
-    more = ("--format", form, "--every", every, "--rest", "0", "--overlap", "3600")
+    more = ("--format", form, "--every", every, "--overlap", "3600")
     killer = Killer(processes, random.Random(number))
     with serving(items(COUNT), *defects, page_size=PAGE, token_life=LIFE) as provider:
         alone, torn = tmp_path / "alone", tmp_path / "torn"

@@ -10,7 +10,7 @@ from tests.clock import CLOCK
 from tests.e2e.conftest import Home, make_home, sheaf, warc
 
 ROOT = Path(__file__).parents[3]
-QUICK = ("--rest", "0.1", "--overlap", "10", "--json")
+QUICK = ("--overlap", "10", "--json")
 
 
 def listed(home: Home) -> dict[str, bool]:

@@ -128,7 +128,7 @@ def test_the_command_writes_adds_and_says_so(
     kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    command = ["export", "--store", "store", "--bagit", "bags"]
+    command = ["export", "bagit", "--store", "store", "bags"]
     assert main([*command, "--json", "--run", str(FIRST + 100)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["bags"], told["files"], told["there"]) == (1, 12, 0)

@@ -70,14 +70,14 @@ def test_export_carries_the_runs_to_a_bucket_and_back(
     with closing(fresh(moto_server)) as bucket:
         for name, value in bucket.environment.items():
             monkeypatch.setenv(name, value)
-        assert home("export", "--to", bucket.uri).code == 0
+        assert home("copy", bucket.uri).code == 0
         back = tmp_path / "back"
-        told = home("export", "--store", bucket.uri, "--to", back)
+        told = home("copy", "--store", bucket.uri, back)
         assert told.code == 0, told.err
         assert "all is well" in home("verify", "--store", bucket.uri).out
         assert objects(FolderStore(back)) == objects(FolderStore(home.folder / "store"))
         assert objects(bucket) == objects(FolderStore(back))
-    again = json.loads(home("export", "--to", back, "--json").out)
+    again = json.loads(home("copy", back, "--json").out)
     assert (again["objects"], again["bytes"]) == (0, 0)
 
 

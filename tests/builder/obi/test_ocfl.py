@@ -365,7 +365,7 @@ def test_the_command_writes_adds_and_says_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     size = sum(len(data) for v in kept.versions.values() for data in set(v.values()))
-    command = ["export", "--store", "store", "--ocfl", "root"]
+    command = ["export", "ocfl", "--store", "store", "root"]
     assert main(command) == 0
     assert capsys.readouterr().out == (
         f"{tmp_path}/root: 7 objects and 21 versions added ({size:,} bytes); 0 were there\n"
@@ -375,14 +375,14 @@ def test_the_command_writes_adds_and_says_so(
     told = json.loads(capsys.readouterr().out)
     assert (told["objects"], told["versions"], told["there"]) == (1, 3, 5)
     assert valid(tmp_path / "root") == 8
-    assert main(["export", "--store", "store", "--ocfl", "store"]) == 2
+    assert main(["export", "ocfl", "--store", "store", "store"]) == 2
     assert "store lies in the store itself" in capsys.readouterr().err
     (tmp_path / "file").write_text("mine")
     for taken in ("file", "file/below"):
-        assert main(["export", "--store", "store", "--ocfl", taken]) == 2
+        assert main(["export", "ocfl", "--store", "store", taken]) == 2
         assert f"{taken} cannot be written: " in capsys.readouterr().err
     assert main([*command, "--newest"]) == 2
     assert main([*command, "--run", "1"]) == 2
-    assert main(["export", "--store", "empty", "--ocfl", "none"]) == 2
+    assert main(["export", "ocfl", "--store", "empty", "none"]) == 2
     assert capsys.readouterr().err.count("\n") == 3
     assert not (tmp_path / "none").exists()

@@ -180,11 +180,11 @@ def test_the_command_writes_adds_and_says_so(
     kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["export", "--store", "store", "--warc", "warc"]) == 0
+    assert main(["export", "warc", "--store", "store", "warc"]) == 0
     assert capsys.readouterr().out == (
         f"{tmp_path}/warc: 4 WARC files written with 12 resources and 2 revisits; 0 were there\n"
     )
-    one = ["export", "--store", "store", "--json", "--warc", "one.warc.gz"]
+    one = ["export", "warc", "--store", "store", "--json", "one.warc.gz"]
     assert main([*one, "--run", str(FIRST + 400)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert {k: told[k] for k in ("files", "resources", "revisits", "there")} == {
@@ -192,6 +192,6 @@ def test_the_command_writes_adds_and_says_so(
     }  # fmt: skip
     assert main(one) == 2
     assert "one.warc.gz is there already" in capsys.readouterr().err
-    assert main(["export", "--store", "store", "--warc", "w", "--run", str(FIRST + 500)]) == 2
+    assert main(["export", "warc", "--store", "store", "w", "--run", str(FIRST + 500)]) == 2
     assert "run `sheaf gather`" in capsys.readouterr().err
     assert not (tmp_path / "w").exists()

@@ -114,11 +114,8 @@ def fill(home: Home, crawl: Path) -> Shelf:
     (crawl / "one.warc.gz").write_bytes(members(RECORDS))
     old = arc(http(b"out of an ARC"), b"http://c.cz/arc")
     (crawl / "two.arc").write_bytes(filedesc() + old)
-    text = home.config.read_text()
     home.config.write_text(
-        text.replace("# redirects = false", "redirects = true").replace(
-            "# errors = false", "errors = true"
-        )
+        home.config.read_text().replace("# include = []", 'include = ["errors", "redirects"]')
     )
     for command in (("ingest", crawl, "--jobs", "1"), ("publish",)):
         done = home(*command)

@@ -38,8 +38,9 @@ VISITS = 2
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """An archive of the demo's site, recorded twice as it changed."""
     home = make_home(tmp_path_factory.mktemp("home"))
-    text = home.config.read_text().replace("# errors = false", "errors = true")
-    home.config.write_text(text.replace("# redirects = false", "redirects = true"))
+    home.config.write_text(
+        home.config.read_text().replace("# include = []", 'include = ["errors", "redirects"]')
+    )
     now = datetime(2026, 11, 1, tzinfo=UTC)
 
     def clock() -> datetime:

@@ -31,14 +31,14 @@ def test_the_environment_overrides() -> None:
         {
             "SHEAF_PAGES_RECORDS": "9",
             "SHEAF_REPOSITORY_NAME": "Other",
-            "SHEAF_DOCUMENTS_ERRORS": "true",
+            "SHEAF_DOCUMENTS_INCLUDE": '["errors"]',
             "SHEAF_REPOSITORY_ADMIN_EMAILS": '["x@y.cz"]',
             "OTHER_PAGES_SETS": "left alone",
         },
     )
     assert read["pages.records"] == 9
     assert read["repository.name"] == "Other"
-    assert read["documents.errors"] is True
+    assert read["documents.include"] == ["errors"]
     assert read["repository.admin_emails"] == ["x@y.cz"]
 
 
@@ -87,6 +87,26 @@ def test_the_environment_overrides() -> None:
             "language codes without a region, such as cs",
         ),
         ('[[sets.rules]]\nset = "a"\ncollections = ["a:"]', "collections as `sheaf ingest"),
+        ('[documents]\ninclude = ["all"]', 'documents.include is ["all"], expected a list of'),
+        ("[http]\ntries = 0", "http.tries is 0, expected a number from 1 to 1000, or auto"),
+        ("[http]\nhost_seconds = nan", "http.host_seconds is nan, expected seconds from 0"),
+        ('[http]\ncommands = "x"', 'http.commands is "x", expected a table from gather,'),
+        ("[http.commands.serve]\ntries = 1", "http.commands.serve is {"),
+        ("[http.commands]\ngather = 1", "http.commands.gather is 1, expected a table of keys"),
+        (
+            "[http.commands.harvest]\nrobots = true",
+            "http.commands.harvest.robots is true, expected one of the keys host_concurrent,",
+        ),
+        (
+            '[http.commands.gather]\nports = ["a"]',
+            'http.commands.gather.ports is ["a"], expected a list of ports',
+        ),
+        ('[fileset]\nstrategy = "ftp"', 'fileset.strategy is "ftp", expected auto, web, s3'),
+        ("[fileset]\nstrategy = 3", "fileset.strategy is 3, expected auto, web, s3"),
+        ("[fileset.strategy]\nfiles = 0", "fileset.strategy.files is 0, expected a number from 1"),
+        ("[fileset.limits]\nmost = 1", "fileset.limits.most is 1, expected one of the keys files"),
+        ("[gather]\nbatch = 5", "gather.batch is 5, expected a table of minutes (minutes from"),
+        ("[gather]\nrobots = true", "unknown key gather.robots; known there: batch,"),
         ("[repository", "sheaf.toml is not TOML"),
         ("[nonsense]\na = 1", "unknown key nonsense; known there: content"),
     ],
@@ -116,6 +136,28 @@ def test_rules_and_descriptions_of_sets() -> None:
     variable = '[{set = "a", hosts = ["a.cz"]}]'
     read = configuration.parse("", {"SHEAF_SETS_RULES": variable})
     assert read["sets.rules"] == [{"set": "a", "hosts": ["a.cz"]}]
+
+
+def test_a_table_has_the_defaults_of_what_it_leaves_out() -> None:
+    read = configuration.parse("[fileset]\nlimits = { files = 3 }\nstrategy = 's3'", {})
+    assert read["fileset.limits"] == {"files": 3, "bytes": 64 * 10**9, "file_bytes": 64 * 10**9}
+    assert read["fileset.strategy"]["backend"] == "s3"
+    assert read["fileset.strategy"]["files"] == 20
+    assert configuration.parse("", {})["fileset.strategy"]["backend"] == "auto"
+    other = read.having("fileset.strategy", {"large": "archiveorg"})["fileset.strategy"]
+    assert (other["backend"], other["large"]) == ("auto", "archiveorg")
+
+
+def test_a_variable_is_a_name_or_a_table_where_the_key_takes_both() -> None:
+    for text, backend, many in [("web", "web", "never"), ("{ bundle = 'many' }", "auto", "many")]:
+        read = configuration.parse("", {"SHEAF_FILESET_STRATEGY": text})["fileset.strategy"]
+        assert (read["backend"], read["bundle"]) == (backend, many)
+    with pytest.raises(ConfigurationError, match=r"fileset\.strategy\.files .*is 0, expected"):
+        configuration.parse("", {"SHEAF_FILESET_STRATEGY": "{ files = 0 }"})
+
+
+def test_there_are_few_keys() -> None:
+    assert len(keys.KEYS) <= 75
 
 
 def test_a_wrong_variable_is_named() -> None:

@@ -95,7 +95,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_files_of_datasets_come_out_of_what_each_strategy_made(
     world: World, tmp_path: Path, strategy: str
 ) -> None:
-    text = f"[fileset]\nhost_seconds = 0\n{STRATEGIES[strategy]}\n"
+    text = f"http.host_seconds = 0\nfileset.strategy = {STRATEGIES[strategy]}\n"
     with platform() as base:
         settings = configuration.parse(text, {})
         found = fetch(world.store, settings, world.clock, tmp_path / "own", base)

@@ -59,7 +59,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
 
 
 def published(home: Home, files: dict[str, bytes]) -> Home:
-    home.config.write_text(home.config.read_text().replace("# errors = false", "errors = true"))
+    home.config.write_text(
+        home.config.read_text().replace("# include = []", 'include = ["errors"]')
+    )
     crawls = home.folder / "crawls"
     crawls.mkdir()
     for name, data in files.items():
@@ -79,7 +81,9 @@ def listed(home: Home) -> dict[str, dict[str, str]]:
 def ingested(path: Path, folder: Path) -> Home:
     """Return a new archive that has what is in a file."""
     other = make_home(folder)
-    other.config.write_text(other.config.read_text().replace("# errors = false", "errors = true"))
+    other.config.write_text(
+        other.config.read_text().replace("# include = []", 'include = ["errors"]')
+    )
     assert other("ingest", path).code == 0
     assert other("publish").code == 0
     return other
@@ -99,7 +103,7 @@ def lines(path: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def exported(home: Home, kind: str, path: Path, *arguments: object) -> Any:
-    given = home("export", f"--{kind}", path, "--json", *arguments)
+    given = home("export", kind, path, "--json", *arguments)
     assert given.code in (0, 1), given.err
     return given.json
 
@@ -246,7 +250,7 @@ def test_what_cannot_be_had_is_told_and_the_rest_is_there(tmp_path: Path) -> Non
     data = FILES["two.warc"]
     (home.folder / "crawls" / "two.warc").write_bytes(data.replace(b"changed", b"CHANGED"))
     path = tmp_path / "a.wacz"
-    given = home("export", "--wacz", path)
+    given = home("export", "wacz", path)
     assert given.code == 1
     assert "2 captures" in given.out.splitlines()[0]
     assert "  1 capture left out: the archive file holds something else" in given.out
@@ -294,18 +298,18 @@ def test_faults_of_usage_are_one_line(home: Home, tmp_path: Path) -> None:
         (["--where", "true; DROP TABLE x"], "expected one condition"),
         (["--where", ""], "is empty"),
     ):
-        assert expected in refused(home, "--wacz", path, *arguments)
-    assert "write a file: name one" in refused(home, "--cdxj", "-")
-    assert "is empty" in refused(home, "--wacz", "")
-    assert "goes with --wacz alone" in refused(home, "--cdxj", path, "--title", "a")
+        assert expected in refused(home, "wacz", path, *arguments)
+    assert "written to a file: name one" in refused(home, "cdxj", "-")
+    assert "is empty" in refused(home, "wacz", "")
+    assert "unrecognized arguments: --title" in refused(home, "cdxj", path, "--title", "a")
     assert not list(tmp_path.iterdir())
     path.touch()
-    assert "no set specification" in refused(home, "--wacz", path, "--set", "a b")
-    assert "is there already" in refused(home, "--wacz", path)
-    assert "lies in the store itself" in refused(home, "--wacz", home.folder / "store" / "a.wacz")
-    assert "go with --wacz or --cdxj" in refused(home, "--to", tmp_path / "to", "--set", "a")
+    assert "no set specification" in refused(home, "wacz", path, "--set", "a b")
+    assert "is there already" in refused(home, "wacz", path)
+    assert "lies in the store itself" in refused(home, "wacz", home.folder / "store" / "a.wacz")
+    assert "unrecognized arguments: --set" in refused(home, "ocfl", tmp_path / "o", "--set", "a")
     empty = make_home(tmp_path / "empty")
-    assert "nothing is published" in refused(empty, "--wacz", tmp_path / "b.wacz")
+    assert "nothing is published" in refused(empty, "wacz", tmp_path / "b.wacz")
 
 
 def test_the_same_archive_gives_the_same_file(home: Home, tmp_path: Path) -> None:
@@ -329,8 +333,9 @@ def test_a_store_in_a_bucket_is_exported(
 @pytest.mark.skipif(not ARCHIVES.exists(), reason=f"the real archives are not at {ARCHIVES}")
 def test_real_archives_come_through(tmp_path: Path) -> None:
     home = make_home(tmp_path / "home")
-    text = home.config.read_text().replace("# errors = false", "errors = true")
-    home.config.write_text(text.replace("# redirects = false", "redirects = true"))
+    home.config.write_text(
+        home.config.read_text().replace("# include = []", 'include = ["errors", "redirects"]')
+    )
     assert home("ingest", "--jobs", "1", ARCHIVES / "core", ARCHIVES / "derived").code == 0
     assert home("publish").code == 0
     path = tmp_path / "real.wacz"

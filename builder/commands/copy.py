@@ -1,0 +1,56 @@
+"""`sheaf copy`."""
+
+import argparse
+from pathlib import Path
+
+from builder.context import Context
+from builder.display import tally
+from builder.errors import UsageError
+from builder.export.store_copy import export
+from builder.progress import Bytes
+from builder.store.folder import open_store
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "target", metavar="STORE", help="where the copy lies: a folder or s3://bucket/prefix"
+    )
+    parser.add_argument("--newest", action="store_true", help="copy the newest snapshot alone")
+
+
+def run(context: Context) -> int:
+    """Copy the store to another place, or bring a copy up to date.
+
+    Each object's content is checked on the way. The intake is not copied.
+    """
+    arguments = context.arguments
+    target = open_store(arguments.target, Path.cwd(), context.configuration, context.environment)
+    if target.address.startswith(f"{context.store.address.rstrip('/')}/"):
+        raise UsageError(f"{arguments.target} lies in the store itself: name another place")
+    done = export(
+        context.store,
+        target,
+        context.surroundings(),
+        newest_only=arguments.newest,
+        progress=Bytes,
+    )
+    text = (
+        f"{target.address} has {tally(len(done.snapshots), 'snapshot')} "
+        f"up to {done.snapshots[-1]}: "
+        f"{tally(done.objects, 'object')} copied ({tally(done.bytes, 'byte')}), "
+        f"{tally(done.there, 'was there', 'were there')}"
+    )
+    if done.retired:
+        text += f"; {tally(len(done.retired), 'snapshot')} retired there as well"
+    document = {
+        "store": context.store.address,
+        "to": target.address,
+        "snapshots": list(done.snapshots),
+        "objects": done.objects,
+        "bytes": done.bytes,
+        "there": done.there,
+        "retired": list(done.retired),
+    }
+    context.result(text, document)
+    return 0

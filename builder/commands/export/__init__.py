@@ -1,0 +1,1 @@
+"""`sheaf export FORMAT`: a file for each format, each with `add` and `run`."""

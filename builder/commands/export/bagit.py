@@ -1,0 +1,49 @@
+"""`sheaf export bagit`."""
+
+import argparse
+from dataclasses import asdict
+
+from builder.context import Context
+from builder.display import tally
+from builder.export import bagit
+from builder.export.opening import choose_runs, open_runs, target_path
+from builder.export.parcel import parcel
+from builder.progress import Phase
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("dir", metavar="DIR", help="the folder of the bags")
+    add_runs(parser)
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Declare the option that chooses runs."""
+    parser.add_argument(
+        "--run", type=int, action="append", dest="runs", metavar="TIST",
+        help="this run alone; may be repeated",
+    )  # fmt: skip
+
+
+def run(context: Context) -> int:
+    """Write a BagIt bag for each run of ingest and gather.
+
+    Run again, it adds the bags that are missing. Each object's content is checked on the way.
+    """
+    settings, arguments = context.configuration, context.arguments
+    with open_runs(context) as (runs, connection):
+        chosen = choose_runs(runs, arguments.runs)
+        target = target_path(context.store, arguments.dir)
+        sender = {
+            "Source-Organization": settings["repository.name"],
+            "Contact-Email": str(settings["repository.admin_emails"][0]),
+        }
+        bags = [parcel(context.store, connection, run, sender) for run in chosen]
+        with Phase("exporting", len(bags), " bags") as advance:
+            done = bagit.export(bags, target, context.now().date(), advance)
+    text = (
+        f"{target}: {tally(done.bags, 'bag')} added with {tally(done.files, 'file')} "
+        f"({tally(done.bytes, 'byte')}); {tally(done.there, 'was there', 'were there')}"
+    )
+    context.result(text, {"store": context.store.address, "bagit": str(target), **asdict(done)})
+    return 0

@@ -1,0 +1,233 @@
+"""The table of commands: names, groups, summaries, examples; and what help prints of them."""
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+GROUPS = {
+    "start": "start",
+    "make": "make an archive",
+    "serve": "serve it",
+    "keep": "keep it",
+}
+"""Groups of commands in the order of the help, and their headings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: its name as it is typed, what it does in a line, and one or two examples.
+
+    `faults` says when it exits with 1; empty: it never does.
+    """
+
+    name: str
+    group: str
+    summary: str
+    examples: tuple[str, ...]
+    faults: str = ""
+
+    @property
+    def module(self) -> str:
+        """The name of the module that has `add` and `run`."""
+        return f"builder.commands.{self.name.replace(' ', '.')}"
+
+
+FAMILIES = {"export": ("FORMAT", "keep", "Write what the store holds in formats of archives.")}
+"""Commands that consist of subcommands: what these are called, group and summary."""
+
+_UNHAD = "some captures could not be read"
+
+_ROWS = (
+    Command(
+        "init",
+        "start",
+        "Write a configuration that lists every key with its default.",
+        ("sheaf init", "sheaf init archive --name 'An archive' --namespace archive.example.org"),
+    ),
+    Command(
+        "demo",
+        "start",
+        "Show every step here: record, publish, serve, harvest, restore.",
+        ("sheaf demo", "sheaf demo crawl.warc.gz --once"),
+        "the harvest does not match what was published",
+    ),
+    Command(
+        "ingest",
+        "make",
+        "Read web archives, harvests and ReDIF, to be published next.",
+        ("sheaf ingest crawl/*.warc.gz --collection serials", "sheaf ingest RePEc/"),
+        "a file failed, or with --strict: the data has faults",
+    ),
+    Command(
+        "redif",
+        "make",
+        "Read ReDIF: print templates as JSON, and a summary of faults.",
+        ("sheaf redif paper.rdf", "sheaf redif RePEc/ --strict"),
+        "with --strict: there are errors",
+    ),
+    Command(
+        "gather",
+        "make",
+        "Fetch the files behind the URLs of templates, where they are due.",
+        ("sheaf gather", "sheaf gather --only RePEc:aaa --limit 100"),
+        "with --strict: files could not be fetched",
+    ),
+    Command(
+        "fileset",
+        "make",
+        "Archive datasets of data platforms with their files.",
+        ("sheaf fileset 10.5281/zenodo.7078725", "sheaf fileset --retry --strict"),
+        "with --strict: a dataset is not archived",
+    ),
+    Command(
+        "harvest",
+        "make",
+        "Harvest OAI-PMH repositories into a folder.",
+        (
+            "sheaf harvest https://archive.example.org/oai harvests/",
+            "sheaf harvest https://archive.example.org/oai harvests/ --set serials --full",
+        ),
+        "a harvest failed, or is not complete",
+    ),
+    Command(
+        "publish",
+        "make",
+        "Publish what was ingested as the next snapshot.",
+        ("sheaf publish", "sheaf publish --json"),
+    ),
+    Command(
+        "serve",
+        "serve",
+        "Serve OAI-PMH at /oai and a page for people at /.",
+        ("sheaf serve", "sheaf serve --port 0 --content"),
+    ),
+    Command(
+        "query",
+        "serve",
+        "Query the newest snapshot with DuckDB's SQL.",
+        ('sheaf query "SELECT domain, count(*) FROM captures GROUP BY 1"',),
+    ),
+    Command(
+        "status",
+        "serve",
+        "Show what is published and what waits to be published.",
+        ("sheaf status", "sheaf status --json"),
+    ),
+    Command(
+        "withdraw",
+        "keep",
+        "Take items down: make them tombstones with a reason.",
+        (
+            "sheaf withdraw --url-prefix http://a.example.org/ --dry-run",
+            "sheaf withdraw --set domain:org:example --reason 'a request' --purge",
+        ),
+    ),
+    Command(
+        "reinstate",
+        "keep",
+        "Undo a withdrawal: bring items back.",
+        ("sheaf reinstate --set domain:org:example",),
+    ),
+    Command(
+        "expire",
+        "keep",
+        "Retire old snapshots, and delete what no kept snapshot needs.",
+        ("sheaf expire --keep 10", "sheaf expire --older-than 90d"),
+    ),
+    Command(
+        "verify",
+        "keep",
+        "Check that the store is complete and consistent.",
+        ("sheaf verify", "sheaf verify --newest --sample 10"),
+        "the store is damaged",
+    ),
+    Command(
+        "copy",
+        "keep",
+        "Copy the store to another place, or bring a copy up to date.",
+        ("sheaf copy /backup/store", "sheaf copy s3://backup/store --newest"),
+    ),
+    Command(
+        "export ocfl",
+        "keep",
+        "Write templates and files with all their versions as OCFL 1.1 objects.",
+        ("sheaf export ocfl /archive/ocfl",),
+    ),
+    Command(
+        "export bagit",
+        "keep",
+        "Write a BagIt bag for each run of ingest and gather.",
+        ("sheaf export bagit /archive/bags",),
+    ),
+    Command(
+        "export warc",
+        "keep",
+        "Write the files behind URLs as WARC/1.1.",
+        ("sheaf export warc /archive/warc", "sheaf export warc all.warc.gz"),
+    ),
+    Command(
+        "export wacz",
+        "keep",
+        "Write captures as one WACZ file, which replays.",
+        ("sheaf export wacz site.wacz --set domain:org:example --title 'A site'",),
+        _UNHAD,
+    ),
+    Command(
+        "export cdxj",
+        "keep",
+        "Write an index of captures as CDXJ.",
+        ("sheaf export cdxj all.cdxj.gz --where 'fetch_status = 200'",),
+        _UNHAD,
+    ),
+    Command(
+        "restore",
+        "keep",
+        "Restore a site from the archive to disk.",
+        (
+            "sheaf restore store site/ --url www.example.org",
+            "sheaf restore https://archive.example.org site/ --as-of 2009 --convert-links",
+        ),
+        "some files could not be restored",
+    ),
+    Command(
+        "obi",
+        "keep",
+        "Show the history of a template or file in the obi store.",
+        ("sheaf obi", "sheaf obi RePEc:aaa:wpaper:1 --as-of 2025-01-01"),
+    ),
+)
+
+COMMANDS: Mapping[str, Command] = {command.name: command for command in _ROWS}
+"""Each command by its name, in the order of the help."""
+
+
+def overview() -> str:
+    """Return all commands in their groups, a line for each."""
+    lines: list[str] = []
+    for group, heading in GROUPS.items():
+        lines += ["", f"  {heading}:"] if lines else [f"  {heading}:"]
+        said: dict[str, str] = {}
+        for command in COMMANDS.values():
+            family = command.name.partition(" ")[0]
+            if command.group == group:
+                said[family] = FAMILIES[family][2] if family in FAMILIES else command.summary
+        lines += [f"    {name:<11}{summary}" for name, summary in said.items()]
+    more = "`sheaf COMMAND --help` shows its options, exit codes and examples."
+    return "\n".join(["commands:", *lines, "", more])
+
+
+def ending(command: Command) -> str:
+    """Return how a command's help ends: its exit codes and its examples."""
+    codes = [("0", "done")]
+    if command.faults:
+        codes.append(("1", f"done, but {command.faults}"))
+    codes += [
+        ("2", "not done: usage, configuration or store are at fault, as one line says"),
+        ("130", "interrupted (Ctrl-C); 143: asked to end (SIGTERM). Run it again to finish"),
+    ]
+    lines = ["exit codes:"]
+    for code, meaning in codes:
+        begin = f"  {code:<5}"
+        lines.append(textwrap.fill(meaning, 80, initial_indent=begin, subsequent_indent=" " * 7))
+    lines += ["", "examples:" if len(command.examples) > 1 else "example:"]
+    return "\n".join([*lines, *(f"  {example}" for example in command.examples)])

@@ -1,0 +1,96 @@
+"""What a withdrawal or its reversal did, or would do: for people and as JSON."""
+
+from dataclasses import asdict
+from typing import Any
+
+from builder.display import tally
+from builder.withdraw.preview import Item, Preview
+from builder.withdraw.withdraw import Withdrawn
+from functions.snapshot import instant, schema
+
+SHOWN = 20  # items
+
+
+def text(done: Withdrawn) -> str:
+    """Return what was done for people."""
+    built = done.built
+    counts = {
+        "withdrawn": built.withdrawn,
+        "reinstated": built.restored,
+        "to come back with the next ingest of their archive": built.unchanged,
+        "revisits of theirs changed": built.moved,
+    }
+    said = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+    if not said:
+        said = "nothing to do: these items are withdrawn already"
+        said += f", with the reason: {done.reason}" if done.reason else ""
+    lines = [_named(said, done.identifiers)]
+    if built.manifest is not None:
+        when = instant.to_text(built.manifest.effective)
+        lines.append(f"snapshot {built.manifest.snapshot} of {when}")
+    if done.retired:
+        lines.append(f"retired snapshots: {', '.join(map(str, done.retired))}")
+    return "\n".join(lines)
+
+
+def _named(text: str, names: tuple[str, ...]) -> str:
+    more = [f"  … and {len(names) - SHOWN:,} more"] if len(names) > SHOWN else []
+    return "\n".join([text, *(f"  {name}" for name in names[:SHOWN]), *more])
+
+
+def preview_text(found: Preview) -> str:
+    """Return the selected items for people: hosts and items in columns."""
+    if not found.count:
+        return "0 items: these are withdrawn already"
+    hosts = [(f"{count:,}", host or "host not known") for host, count in found.hosts]
+    named = found.templates + found.datasets
+    if others := found.count - named - sum(count for _, count in found.hosts):
+        hosts.append((f"{others:,}", "on other hosts"))
+    if found.templates:
+        hosts.append((f"{found.templates:,}", f"template{'s' * (found.templates != 1)} of RePEc"))
+    if found.datasets:
+        hosts.append((f"{found.datasets:,}", f"dataset{'s' * (found.datasets != 1)}"))
+    items = [_described(item) for item in found.items[:SHOWN]]
+    lines = [tally(found.count, "item")]
+    lines += [f"  {count:>9}  {host}" for count, host in hosts]
+    wide = max((len(date) for date, _, _ in items), default=0)
+    for date, what, name in items:
+        lines += [f"  {date:<{wide}}  {what}", f"  {'':<{wide}}  {name}"]
+    if found.count > len(items):
+        lines.append(f"  … and {found.count - len(items):,} more; --json gives all")
+    return "\n".join(lines)
+
+
+def _described(item: Item) -> tuple[str, str, str]:
+    """Return date, URL and identifier of a capture; in place of both the title of what has one."""
+    if item.kind in schema.DOCUMENTED:
+        title = " ".join((item.title or "title not known").split())
+        return "", "".join(c if c.isprintable() else "?" for c in title), item.identifier
+    return item.date or "no date known", item.url or "URL not known", item.identifier
+
+
+def preview_document(found: Preview) -> dict[str, Any]:
+    """Return the selected items as --json prints them."""
+    return {
+        "count": found.count,
+        "templates": found.templates,
+        "datasets": found.datasets,
+        "hosts": [{"host": host, "items": count} for host, count in found.hosts],
+        "items": [asdict(item) for item in found.items],
+    }
+
+
+def document(done: Withdrawn) -> dict[str, Any]:
+    """Return what was done as --json prints it."""
+    manifest = done.built.manifest
+    return {
+        "snapshot": manifest.snapshot if manifest else None,
+        "effective": instant.to_text(manifest.effective) if manifest else None,
+        "withdrawn": done.built.withdrawn,
+        "restored": done.built.restored,
+        "awaited": done.built.unchanged,
+        "moved": done.built.moved,
+        "identifiers": list(done.identifiers),
+        "retired": list(done.retired),
+        "reason": done.reason,
+    }

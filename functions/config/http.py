@@ -1,0 +1,186 @@
+"""The keys of the configuration for HTTP: pace and limits of the commands that ask servers.
+
+A key has one value for all commands, `http.commands` has values for one command. Where neither
+is set, each command has a default of its own: `DEFAULTS`.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+
+from functions.config import value
+from functions.config.fields import Field, Fields
+from functions.config.key import Key
+
+AUTO = "auto"
+"""The value of a key that leaves each command its default."""
+PORTS = [80, 443, 8080, 8443]
+
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    # command: its keys without `http.`, and their defaults; it does not use the others
+    "gather": {
+        "robots": True,
+        "concurrent": 16,
+        "host_concurrent": 1,
+        "host_seconds": 1,
+        "backoff_seconds": 30,
+        "ports": PORTS,
+        "allow_networks": [],
+        "connect_seconds": 20,
+        "first_byte_seconds": 60,
+        "total_seconds": 600,
+        "least_rate": 1000,
+        "max_bytes": 200_000_000,
+    },
+    "fileset": {
+        "robots": True,
+        "concurrent": 4,
+        "host_concurrent": 2,
+        "host_seconds": 0.5,
+        "backoff_seconds": 10,
+        "tries": 4,
+        "ports": PORTS,
+        "allow_networks": [],
+        "connect_seconds": 10,
+        "first_byte_seconds": 60,
+        "total_seconds": 21_600,
+        "least_rate": 500,
+    },
+    "harvest": {
+        "host_concurrent": 1,
+        "host_seconds": 0,
+        "backoff_seconds": 1,
+        "wait_seconds": 600,
+        "tries": 6,
+        "connect_seconds": 30,
+        "first_byte_seconds": 300,
+        "total_seconds": 7200,
+        "least_rate": 100,
+        "max_bytes": 256_000_000,
+    },
+    "restore": {
+        "backoff_seconds": 0.5,
+        "wait_seconds": 300,
+        "tries": 6,
+        "connect_seconds": 30,
+        "first_byte_seconds": 120,
+        "total_seconds": 86_400,
+        "least_rate": 64,
+    },
+}
+
+
+def are_ports(given: Any) -> bool:
+    """Tell whether it is a list of one or more ports."""
+    return isinstance(given, list) and given != [] and all(map(value.between(1, 65_535), given))
+
+
+def are_networks(given: Any) -> bool:
+    """Tell whether it is a list of networks, such as 10.1.0.0/16."""
+    if not isinstance(given, list):
+        return False
+    try:
+        return all(isinstance(text, str) and ipaddress.ip_network(text) for text in given)
+    except ValueError:
+        return False
+
+
+_ROWS: Mapping[str, tuple[Field, str]] = {
+    "robots": (
+        Field(True, value.is_flag, "true or false"),
+        "obey each host's robots.txt; false: you have the hosts' permission, or the law's",
+    ),
+    "concurrent": (
+        Field(AUTO, value.between(1, 256), "a number from 1 to 256"),
+        "files (`sheaf gather`) or datasets (`sheaf fileset`) that are fetched at once",
+    ),
+    "host_concurrent": (
+        Field(AUTO, value.between(1, 256), "a number from 1 to 256"),
+        "requests to one host at once",
+    ),
+    "host_seconds": (
+        Field(AUTO, value.seconds(0, 3600), "seconds from 0 to 3600"),
+        "time between two requests to one host; a longer Crawl-delay of its robots.txt counts",
+    ),
+    "backoff_seconds": (
+        Field(AUTO, value.seconds(0, 3600), "seconds from 0 to 3600"),
+        "the first pause after a failure, longer each time; a Retry-After counts",
+    ),
+    "wait_seconds": (
+        Field(AUTO, value.seconds(0, 86_400), "seconds from 0 to 86400"),
+        "the longest pause that a Retry-After may ask for",
+    ),
+    "tries": (
+        Field(AUTO, value.between(1, 1000), "a number from 1 to 1000"),
+        "how often a request is tried before it has failed",
+    ),
+    "ports": (
+        Field(PORTS, are_ports, "a list of ports from 1 to 65535"),
+        "the ports that are asked",
+    ),
+    "allow_networks": (
+        Field([], are_networks, "a list of networks such as 10.1.0.0/16 or fd00::/8"),
+        "networks that are asked although they are not part of the public internet",
+    ),
+    "connect_seconds": (
+        Field(AUTO, value.seconds(0.1, 600), "seconds from 0.1 to 600"),
+        "how long it may take to connect to a host",
+    ),
+    "first_byte_seconds": (
+        Field(AUTO, value.seconds(0.1, 3600), "seconds from 0.1 to 3600"),
+        "how long an answer may take to begin, and then pause",
+    ),
+    "total_seconds": (
+        Field(AUTO, value.seconds(1, 604_800), "seconds from 1 to 604800"),
+        "how long one file or answer may take",
+    ),
+    "least_rate": (
+        Field(AUTO, value.between(0, 1 << 30), "bytes a second from 0"),
+        "the slowest rate of an answer, measured every http.first_byte_seconds",
+    ),
+    "max_bytes": (
+        Field(AUTO, value.between(1, 1 << 50), "bytes from 1"),
+        "the largest file or answer, unpacked",
+    ),
+}
+
+_FIELDS = {
+    command: Fields({name: _ROWS[name][0] for name in defaults})
+    for command, defaults in DEFAULTS.items()
+}
+_COMMANDS = f"{', '.join(list(DEFAULTS)[:-1])} or {list(DEFAULTS)[-1]}"
+
+
+def problem(given: Any) -> tuple[str, Any, str] | None:
+    """Return the first wrong part of `http.commands`, as `Fields.problem` does."""
+    if not isinstance(given, dict):
+        return None
+    for command, table in given.items():
+        if command not in _FIELDS:
+            return f".{command}", table, f"a command that asks servers: {_COMMANDS}"
+        if not isinstance(table, dict):
+            return f".{command}", table, "a table of keys"
+        if (found := _FIELDS[command].problem(table)) is not None:
+            part, wrong, expected = found
+            return f".{command}{part}", wrong, expected
+    return None
+
+
+def _key(name: str, field: Field, meaning: str) -> Key:
+    if field.default != AUTO:
+        return Key(f"http.{name}", field.default, field.test, field.expected, meaning)
+    expected = f"{field.expected}, or auto"
+    return Key(f"http.{name}", AUTO, lambda v: v == AUTO or field.test(v), expected, meaning)
+
+
+KEYS: tuple[Key, ...] = (
+    *(_key(name, field, meaning) for name, (field, meaning) in _ROWS.items()),
+    Key(
+        "http.commands",
+        {},
+        lambda v: isinstance(v, dict) and problem(v) is None,
+        f"a table from {_COMMANDS} to tables of these keys",
+        "values for one command alone, such as { fileset = { concurrent = 8 } }",
+        problem,
+    ),
+)
