@@ -17,7 +17,8 @@ from builder.export.parcel import parcel
 from builder.export.store_copy import export
 from builder.obi.run import Committed
 from builder.progress import Bytes, Phase
-from builder.store.folder import FolderStore, open_store
+from builder.store.folder import FolderStore
+from builder.store.location import open_store
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 

@@ -89,7 +89,7 @@ def _handler(
         context.reader.address,
         context.configuration_path.parent,
         configuration,
-        context.environment,
+        context.reading_environment,
         context.now,
         write,
         gzipped,

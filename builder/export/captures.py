@@ -120,7 +120,7 @@ def _archives(context: Context) -> Iterator[Archives]:
     settings, base = context.configuration, context.configuration_path.parent
     try:
         yield wiring.archives(
-            repository, context.reader.address, base, settings, context.environment
+            repository, context.reader.address, base, settings, context.reading_environment
         )
     finally:
         repository.close()

@@ -60,7 +60,7 @@ def _store(context: Context, store: Writer) -> Source:
         manifest = repository.manifest(present.reading().entry.snapshot)
         base = context.configuration_path.parent
         contents = wiring.contents(
-            repository, context.reader.address, base, settings, context.environment
+            repository, context.reader.address, base, settings, context.reading_environment
         )
         search = Search(repository.catalogue, repository.files)
         closing = stack.pop_all().close

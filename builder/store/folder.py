@@ -1,7 +1,4 @@
-"""Stores that can be written to: a folder, and what opens whichever is named.
-
-The seam is functions.snapshot.store.Writer.
-"""
+"""A folder as a store that can be written to."""
 
 import contextlib
 import errno
@@ -9,38 +6,40 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.store.bulk import gathered, sync_system
-from builder.store.durable import folder_beside, sweep, temporary
-from builder.store.forward import Forward
-from builder.store.s3 import BucketStore
-from functions.config.configuration import Configuration
+from builder.store.durable import batches, folder_beside, sweep, sync, sync_system, temporary
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Entry, Sink
-from functions.store.connection import Connection
 from functions.store.folder import FolderReader
-from functions.store.reader import bucket_of
 
 _LOCK = ".lock"
 _TRIES = 100
 
 
-def open_store(
-    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
-) -> "FolderStore | BucketStore":
-    """Return the store at `uri`: s3://bucket/prefix, or a folder's path seen from `base`.
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """Writes into a file, only forwards: what writes a zip must not go back in one.
 
-    Raises StoreError for what is neither.
+    `wrapped` turns errors of the disk into those of a store.
     """
-    at = bucket_of(uri)
-    if at is not None:
-        return BucketStore(at, Connection.of(settings), environment)
-    return FolderStore((base / uri).resolve())
+
+    out: BinaryIO
+    wrapped: Callable[[], AbstractContextManager[None]]
+
+    def write(self, data: bytes) -> int:
+        """Write some more. Raises StoreError."""
+        with self.wrapped():
+            return self.out.write(data)
+
+    def flush(self) -> None:
+        """Do nothing: the file is looked at when it is whole."""
 
 
 class FolderStore(FolderReader):
@@ -91,7 +90,7 @@ class FolderStore(FolderReader):
                     raise Conflict(f"{target} is there already")
                 out, scratch = stack.enter_context(self._scratch())
             try:
-                yield Forward(out, lambda: self._wrapped(target))
+                yield _Forward(out, lambda: self._wrapped(target))
                 with self._wrapped(target):
                     _sync(out)
                     _link(scratch, target)
@@ -105,7 +104,7 @@ class FolderStore(FolderReader):
         To sync each by itself would take most of the time. So all of a batch are written, the file
         system is synced, and then they take their places: none can be there and be torn.
         """
-        for some in gathered(objects):
+        for some in batches(objects):
             yield from self._create_some(some)
         with self._wrapped(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
@@ -286,12 +285,4 @@ def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None
             if not left or not path.exists():
                 raise
     with contextlib.suppress(FileNotFoundError):  # the object was removed again, with its folder
-        _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(target.parent)

@@ -11,9 +11,8 @@ from typing import TypeVar
 
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from functions.store import extent, tally
-from functions.store.client import Client
 from functions.store.extent import Extent
-from functions.store.object import Piece
+from functions.store.object import ObjectClient, Piece
 from functions.store.scratch import Scratch
 
 T = TypeVar("T")
@@ -65,7 +64,7 @@ class Mirror:
 
     def __init__(
         self,
-        client: Client,
+        client: ObjectClient,
         limit: int | None,
         clock: Callable[[], float] = time.monotonic,
         kept: float = KEPT,

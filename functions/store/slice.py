@@ -11,11 +11,11 @@ from typing import Any, BinaryIO, Protocol, cast
 from functions.config.configuration import Configuration
 from functions.snapshot.address import SCHEME, Address, is_key
 from functions.snapshot.errors import MissingObject, StoreError
-from functions.store.bucket import LONGEST, PATIENCE, SILENCE
+from functions.store.bucket import bucket_of
 from functions.store.client import Client
 from functions.store.connection import Connection
 from functions.store.folder import FolderReader
-from functions.store.reader import bucket_of
+from functions.store.object import ObjectClient
 from functions.store.stream import ObjectStream
 
 _AT_ONCE = 1 << 16  # bytes
@@ -93,7 +93,7 @@ class FolderSlices:
 class BucketSlices:
     """Implements Slices over a bucket; a part of a large object at a time is in memory."""
 
-    def __init__(self, address: Address, client: Client) -> None:
+    def __init__(self, address: Address, client: ObjectClient) -> None:
         self._address = address
         self._client = client
 
@@ -151,8 +151,7 @@ def of(uri: str, base: Path, settings: Configuration, environment: Mapping[str, 
     at = bucket_of(uri)
     if at is None:
         return FolderSlices((base / uri).resolve())
-    connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
-    return BucketSlices(at, Client(at, connection, environment))
+    return BucketSlices(at, Client(at, Connection.serving(settings), environment))
 
 
 def parted(address: str) -> tuple[str, str]:

@@ -5,8 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from functions.store import tally
-from functions.store.client import Client
-from functions.store.object import Piece
+from functions.store.object import ObjectClient, Piece
 
 
 class ObjectStream(io.RawIOBase):
@@ -17,7 +16,9 @@ class ObjectStream(io.RawIOBase):
     Raises MissingObject, Conflict where it was replaced since it was opened, and StoreError.
     """
 
-    def __init__(self, client: Client, key: str, start: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, client: ObjectClient, key: str, start: int = 0, end: int | None = None
+    ) -> None:
         self._client = client
         self._key = key
         self._part = client.connection.part
