@@ -25,7 +25,6 @@ from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NothingPublished
-from functions.snapshot.store import Reader
 from functions.store.catalog import Catalogue
 
 
@@ -81,15 +80,8 @@ class Context:
         return any(key not in (layout.POINTER, layout.WITNESS) for key in self.store.keys(""))
 
     @cached_property
-    def reader(self) -> Reader:
-        """The same store as a server reads it."""
-        from functions.store.reader import open_reader  # what publishes on AWS has no obstore
-
-        return open_reader(*self.store_uri(), self.configuration, self.reading_environment)
-
-    @cached_property
     def reading_environment(self) -> Mapping[str, str]:
-        """The environment with the keys of the AWS profile in it, for the reading side."""
+        """The environment with the keys of the AWS profile, for readers that serve."""
         return aws.SessionEnvironment(self.environment)
 
     def store_uri(self) -> tuple[str, Path]:

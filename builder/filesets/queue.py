@@ -57,7 +57,7 @@ def wait(received: int) -> int:
 
 @dataclass(slots=True)
 class Queue:
-    """The queue at `url`. `client` is one of boto3, as `connected` gives it.
+    """The queue at `url`. `client` is one of boto3, as `connect` gives it.
 
     A message is ours for `visibility` seconds, and again before these are over. Safe to use from
     threads. All methods raise QueueError.
@@ -162,7 +162,7 @@ class Queue:
             raise QueueError(f"{self.url}: {error}") from error
 
 
-def connected(url: str) -> Queue:
+def connect(url: str) -> Queue:
     """Return the queue at `url`, with the process's credentials. Raises QueueError."""
     try:
         return Queue(url, aws.sqs(_region(url)))

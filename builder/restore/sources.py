@@ -21,6 +21,7 @@ from functions.oai.as_of import Present
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Writer
+from functions.store.reader import open_reader
 
 _DAY = 86_400.0
 _LIMITS = Limits(connect=30.0, first_byte=120.0, total=_DAY, rate=64.0, bytes=1 << 62)
@@ -50,7 +51,10 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
 
 def _store(context: Context, store: Writer) -> Source:
     with ExitStack() as stack:
-        repository = DuckRepository(context.reader)
+        reader = open_reader(
+            *context.store_uri(), context.configuration, context.reading_environment
+        )
+        repository = DuckRepository(reader)
         stack.callback(repository.close)
         pointer, _ = recovery.current(store)
         if pointer.newest() is None:
@@ -60,8 +64,8 @@ def _store(context: Context, store: Writer) -> Source:
         manifest = repository.manifest(present.reading().entry.snapshot)
         base = context.configuration_path.parent
         contents = wiring.contents(
-            repository, context.reader.address, base, settings, context.reading_environment
+            repository, reader.address, base, settings, context.reading_environment
         )
         search = Search(repository.catalogue, repository.files)
         closing = stack.pop_all().close
-    return StoreSource(context.reader.address, manifest, repository, search, contents, closing)
+    return StoreSource(reader.address, manifest, repository, search, contents, closing)

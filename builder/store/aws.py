@@ -1,7 +1,7 @@
 """Clients of AWS. The only file that imports boto3, and not before there is one to make.
 
 boto3 finds the credentials: variables, profiles, single sign-on, roles of machines and containers.
-Requests are not tried again here (functions.store.object.ObjectClient.tried does that).
+Requests are not tried again here (functions.store.object.ObjectClient.attempt does that).
 """
 
 import base64
@@ -58,7 +58,7 @@ def s3(
     )
     session = _session(environment)
     clients = []
-    with _wrapped():
+    with _store_errors():
         for seconds in timeouts:
             limits = Config(connect_timeout=min(_CONNECT, seconds), read_timeout=seconds)
             client = session.client(
@@ -76,7 +76,7 @@ def s3(
 def sqs(region: str | None) -> Any:
     """Return a client of SQS with the process's credentials. Raises StoreError."""
     session = _session({})
-    with _wrapped():
+    with _store_errors():
         return session.client("sqs", region_name=region)
 
 
@@ -127,7 +127,7 @@ class SessionEnvironment(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         value = self._environment.get(name, "")
         if not value and name == _REGION and not self._environment.get("AWS_REGION"):
-            value = self._made().region_name or ""
+            value = self._open().region_name or ""
         if name in _KEYS and not self._environment.get(_KEYS[0]):
             if name == _KEYS[0]:
                 self._seen.keys = self._current()
@@ -142,14 +142,14 @@ class SessionEnvironment(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._environment)
 
-    def _made(self) -> Any:
+    def _open(self) -> Any:
         with self._lock:
             if self._session is None:
                 self._session = _session(self._environment)
             return self._session
 
     def _current(self) -> dict[str, str]:
-        session = self._made()
+        session = self._open()
         try:
             with self._lock:
                 found = session.get_credentials()
@@ -163,7 +163,7 @@ class SessionEnvironment(Mapping[str, str]):
 
 
 @contextmanager
-def _wrapped() -> Iterator[None]:
+def _store_errors() -> Iterator[None]:
     try:
         yield
     except errors() as error:
@@ -176,7 +176,7 @@ def _session(environment: Mapping[str, str]) -> Any:
 
     forget_empty()
     keys = credentials.of_environment(environment)
-    with _wrapped():
+    with _store_errors():
         return boto3.Session(
             aws_access_key_id=keys.access_key or None,
             aws_secret_access_key=keys.secret_key or None,

@@ -1,4 +1,4 @@
-"""The client that the builder reads, writes and lists a bucket with, through boto3."""
+"""The builder's client of one bucket: it reads, writes and lists through boto3."""
 
 import base64
 import hashlib
@@ -43,7 +43,7 @@ class Listed:
 
 
 class S3Client(ObjectClient):
-    """Requests to one bucket through boto3, which is asked for a client at the first request."""
+    """Requests to one bucket through boto3, which is imported at the first request."""
 
     def __init__(
         self, address: Address, connection: Connection, environment: Mapping[str, str]
@@ -62,7 +62,7 @@ class S3Client(ObjectClient):
             answer = self._small.get_object(**self.names(key))
             return self._body(answer), tag_of(answer.get("ETag"))
 
-        return self.tried(key, "s3:GetObject", request)
+        return self.attempt(key, "s3:GetObject", request)
 
     def piece(
         self,
@@ -93,12 +93,12 @@ class S3Client(ObjectClient):
             data = self._body(answer, stopped)[:length]
             return Piece(data, size, tag_of(answer.get("ETag")))
 
-        return self.tried(key, "s3:GetObject", request)
+        return self.attempt(key, "s3:GetObject", request)
 
     def put(self, key: str, data: bytes) -> None:
         """Write an object in one request."""
         what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data)}
-        self.tried(key, "s3:PutObject", lambda: self.large.put_object(**what))
+        self.attempt(key, "s3:PutObject", lambda: self.large.put_object(**what))
 
     def put_if(self, key: str, data: bytes, tag: str | None) -> str:
         """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
@@ -116,9 +116,9 @@ class S3Client(ObjectClient):
             tries += 1
             return tag_of(self._small.put_object(**what).get("ETag"))
 
-        removed = f"{self.where(key)} was removed by somebody else"
+        removed = f"{self.where(key)} was removed by another process"
         try:
-            return self.tried(key, "s3:PutObject", request)
+            return self.attempt(key, "s3:PutObject", request)
         except MissingObject:
             raise Conflict(removed) from None
         except Conflict:
@@ -145,19 +145,21 @@ class S3Client(ObjectClient):
                 file.seek(0)
                 self.large.put_object(**what, Body=file)
 
-            self.tried(key, "s3:PutObject", request)
+            self.attempt(key, "s3:PutObject", request)
 
     def list(self, prefix: str, delimiter: str = "") -> tuple[list[Listed], list[str]]:
         """Return the objects whose keys begin with `prefix`, in the server's order.
 
-        With a delimiter, those whose keys have it behind the prefix are only told of by their
-        common prefixes, the second value.
+        The second value has the common prefixes of keys with the delimiter behind `prefix`; these
+        keys are not among the objects.
         """
         objects: list[Listed] = []
         folders: list[str] = []
         what = {"Bucket": self._bucket, "Prefix": prefix, "Delimiter": delimiter}
         while True:
-            page = self.tried(prefix, "s3:ListBucket", lambda: self._small.list_objects_v2(**what))
+            page = self.attempt(
+                prefix, "s3:ListBucket", lambda: self._small.list_objects_v2(**what)
+            )
             found = page.get("Contents", ())
             objects += [Listed(one["Key"], one["Size"], one["LastModified"]) for one in found]
             folders += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
@@ -177,16 +179,16 @@ class S3Client(ObjectClient):
                 for error in answer.get("Errors", ()):
                     raise aws.error_of_key(error.get("Code", ""), "DeleteObjects")
 
-            self.tried(where, "s3:DeleteObject", request, self.connection.removal_seconds)
+            self.attempt(where, "s3:DeleteObject", request, self.connection.removal_seconds)
 
     def refusal(self, error: Exception) -> Refusal | None:
         """Return what an error of boto3 means; None for any other error."""
         return aws.refusal(error)
 
-    def tried(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
-        """Make a request until it is answered (see ObjectClient.tried)."""
-        with self._used():
-            return super().tried(key, action, request, most)
+    def attempt(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
+        """Make a request until it is answered (see ObjectClient.attempt)."""
+        with self._in_use():
+            return super().attempt(key, action, request, most)
 
     @property
     def large(self) -> Any:
@@ -207,7 +209,7 @@ class S3Client(ObjectClient):
             return self._clients
 
     @contextmanager
-    def _used(self) -> Iterator[None]:
+    def _in_use(self) -> Iterator[None]:
         """Close connections that were idle for too long, before the first new request."""
         with self._lock:
             if not self._running and time.monotonic() - self._ended > self.connection.idle:
@@ -231,7 +233,7 @@ class S3Client(ObjectClient):
         with closing(answer["Body"]) as body:
             while chunk := body.read(_CHUNK):
                 if stopped():
-                    raise StoreError("nobody waits for it any more")
+                    raise StoreError("the read was given up")
                 if time.monotonic() > end:
                     raise TimeoutError("the answer took too long")
                 tally.add(size=len(chunk))

@@ -8,13 +8,16 @@ import contextlib
 import hashlib
 import re
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from builder.store.client import BYTES, S3Client, md5_of
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.store import tally
+
+T = TypeVar("T")
 
 _GROWS = 1500
 """Parts behind which they become twice as large: S3 allows 10,000 to an object."""
@@ -31,6 +34,7 @@ class Multipart:
     def __init__(self, client: S3Client, key: str, width: int = 2, *, absent: bool = True) -> None:
         self._client = client
         self._key = key
+        self._name = client.names(key)
         self._width = width
         self._absent = absent
         self._data = bytearray()
@@ -56,7 +60,8 @@ class Multipart:
         self._data.clear()
         if kind is not None and self._upload:
             with contextlib.suppress(StoreError):  # what went wrong before says more
-                self._ask("abort_multipart_upload", "s3:AbortMultipartUpload")
+                abort = "s3:AbortMultipartUpload"
+                self._ask(lambda s3: s3.abort_multipart_upload(**self._upload), abort)
 
     def write(self, data: bytes) -> int:
         """Take some more. Raises StoreError, also for an earlier part."""
@@ -106,50 +111,41 @@ class Multipart:
     def _begin(self) -> None:
         if self._absent and self._client.has(self._key):
             raise Conflict(f"{self._client.where(self._key)} is there already")
-        answer = self._ask("create_multipart_upload", ContentType=BYTES)
-        self._upload = {"UploadId": answer["UploadId"]}
+        answer = self._ask(lambda s3: s3.create_multipart_upload(**self._name, ContentType=BYTES))
+        self._upload = {**self._name, "UploadId": answer["UploadId"]}
 
     def _part(self, number: int, data: bytearray) -> str:
-        digest = md5_of(data)
-        return str(
-            self._ask("upload_part", PartNumber=number, Body=data, ContentMD5=digest)["ETag"]
-        )
+        what = {**self._upload, "PartNumber": number, "Body": data, "ContentMD5": md5_of(data)}
+
+        def send(s3: Any) -> Any:
+            if self._over:
+                raise StoreError(f"{self._client.where(self._key)}: the upload was given up")
+            return s3.upload_part(**what)
+
+        return str(self._ask(send)["ETag"])
 
     def _complete(self) -> None:
         parts = [{"PartNumber": n, "ETag": tag} for n, tag in enumerate(self._tags, 1)]
-        condition = {"IfNoneMatch": "*"} if self._absent else {}
-        tries: list[None] = []
+        what = {**self._upload, "MultipartUpload": {"Parts": parts}}
+        if self._absent:
+            what["IfNoneMatch"] = "*"
+        tries = 0
+
+        def complete(s3: Any) -> None:
+            nonlocal tries
+            tries += 1
+            s3.complete_multipart_upload(**what)
+
         try:
-            self._ask(
-                "complete_multipart_upload",
-                tries=tries,
-                MultipartUpload={"Parts": parts},
-                **condition,
-            )
+            self._ask(complete)
         except (Conflict, MissingObject) as error:
-            # An answer can be lost although the write took place, as of any write on condition.
-            if len(tries) > 1 and self._is_ours():
+            # An answer can be lost although the write took place, as of any conditional write.
+            if tries > 1 and self._is_ours():
                 return
             raise Conflict(f"{self._client.where(self._key)} is there already") from error
 
-    def _ask(
-        self,
-        operation: str,
-        action: str = "s3:PutObject",
-        tries: list[None] | None = None,
-        **arguments: Any,
-    ) -> Any:
-        """Return the answer to an operation about this upload; `tries` grows with each try."""
-        about = {**self._client.names(self._key), **self._upload, **arguments}
-
-        def request() -> Any:
-            if self._over and operation == "upload_part":
-                raise StoreError(f"{self._client.where(self._key)}: the upload was given up")
-            if tries is not None:
-                tries.append(None)
-            return getattr(self._client.large, operation)(**about)
-
-        return self._client.tried(self._key, action, request)
+    def _ask(self, request: Callable[[Any], T], action: str = "s3:PutObject") -> T:
+        return self._client.attempt(self._key, action, lambda: request(self._client.large))
 
     def _is_ours(self) -> bool:
         """Tell whether the object there is made of these very parts.

@@ -95,7 +95,7 @@ class S3Store(BucketReader):
         pool = ThreadPoolExecutor(_THREADS)
         try:
             for key, data in objects:
-                pending.append(pool.submit(self._created, key, data))
+                pending.append(pool.submit(self._try_create, key, data))
                 if len(pending) == _AHEAD:
                     yield pending.popleft().result()
             while pending:
@@ -103,7 +103,7 @@ class S3Store(BucketReader):
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _created(self, key: str, data: bytes) -> bool:
+    def _try_create(self, key: str, data: bytes) -> bool:
         try:
             self.create(key, data)
         except Conflict:
@@ -195,13 +195,13 @@ class S3Store(BucketReader):
             if self._proved:
                 return
             name = self._address.key(PROOF)
-            if self._wrote(name, None) and self._wrote(name, None):
+            if self._try_write(name, None) and self._try_write(name, None):
                 self._refuse("If-None-Match")
-            if self._wrote(name, '"no-such-tag"'):
+            if self._try_write(name, '"no-such-tag"'):
                 self._refuse("If-Match")
             self._proved = True
 
-    def _wrote(self, name: str, tag: str | None) -> bool:
+    def _try_write(self, name: str, tag: str | None) -> bool:
         # No two writes are alike, so that none is taken for another whose answer was lost.
         data = f"By this object Sheaf sees that conditions are honoured: {secrets.token_hex(8)}\n"
         try:

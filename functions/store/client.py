@@ -52,7 +52,7 @@ class Client(ObjectClient):
             result = obstore.get(self._store, key)
             return _body(result), tag_of(result.meta["e_tag"])
 
-        return self.tried(key, "s3:GetObject", request)
+        return self.attempt(key, "s3:GetObject", request)
 
     def piece(
         self,
@@ -79,7 +79,7 @@ class Client(ObjectClient):
                 meta = obstore.head(self._store, key)  # an empty object has no range
                 return Piece(b"", meta["size"], tag_of(meta["e_tag"]))
 
-        return self.tried(key, "s3:GetObject", request)
+        return self.attempt(key, "s3:GetObject", request)
 
     def signed_url(self, method: Any, key: str, query: str, lasting: timedelta) -> str:
         """Return the URL of a request with a query, signed for that long.
@@ -97,7 +97,7 @@ class Client(ObjectClient):
 
     @cached_property
     def _store(self) -> obstore.store.S3Store:
-        """The bucket. Requests are tried again in `tried` alone, where Ctrl-C is heard."""
+        """The bucket. Requests are tried again in `attempt` alone, where Ctrl-C is heard."""
         connection = self.connection
         client: Any = {
             "allow_http": str(self._options.get("endpoint", "")).startswith("http://"),
@@ -115,7 +115,7 @@ def _body(result: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
     found = bytearray()
     for chunk in result.stream(min_chunk_size=_CHUNK):
         if stopped():
-            raise StoreError("nobody waits for it any more")
+            raise StoreError("the read was given up")
         tally.add(size=len(chunk))
         found += chunk
     return bytes(found)

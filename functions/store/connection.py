@@ -126,7 +126,7 @@ def region_of(connection: Connection, environment: Mapping[str, str]) -> str:
         return connection.region
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         if value := environment.get(name):
-            return credentials.checked(name, value)
+            return credentials.check(name, value)
     return ""
 
 

@@ -37,17 +37,17 @@ class AccessKeys:
 def of_environment(environment: Mapping[str, str]) -> AccessKeys:
     """Return the environment's keys. Raises StoreError for keys that cannot be used."""
     names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-    access_key, secret_key = (checked(name, environment.get(name, "")) for name in names)
+    access_key, secret_key = (check(name, environment.get(name, "")) for name in names)
     if bool(access_key) != bool(secret_key):
         present, missing = names if access_key else reversed(names)
         raise StoreError(f"{present} is set without {missing}")
     if not access_key:
         return AccessKeys()
     name = "AWS_SESSION_TOKEN"
-    return AccessKeys(access_key, secret_key, checked(name, environment.get(name, "")))
+    return AccessKeys(access_key, secret_key, check(name, environment.get(name, "")))
 
 
-def checked(name: str, value: str) -> str:
+def check(name: str, value: str) -> str:
     """Return the value of a variable, which may be a secret.
 
     Raises StoreError for one that no request can be signed with.

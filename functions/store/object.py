@@ -74,7 +74,7 @@ class ObjectClient(ABC):
             return False
         return True
 
-    def tried(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
+    def attempt(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
         """Make a request until it is answered, for `retry_seconds`, and no longer than `most`."""
         patience = min(self.connection.patience, most)
         end = time.monotonic() + patience

@@ -77,7 +77,7 @@ class Refusal:
         if self.passing:
             return StoreUnavailable(f"{where}: {self._absence(waited)}")
         if self.status == 412 or self.code == "PreconditionFailed":
-            return Conflict(f"{where} was written by somebody else")
+            return Conflict(f"{where} was written by another process")
         if self.status == 404 or self.code == "NoSuchUpload":
             return MissingObject(f"s3://{bucket} has no {key}")
         kind = ForbiddenObjectError if self.code in _OF_ONE else StoreError

@@ -51,6 +51,6 @@ class Signer:
             quote_via=quote,
         )
         with tally.counted():  # no request goes to the bucket itself
-            return client.tried(
+            return client.attempt(
                 key, "s3:GetObject", lambda: client.signed_url(method, key, query, self._lasting)
             )

@@ -383,7 +383,10 @@ def test_serving_ends_and_leaves_nothing(published: Bucketed, tmp_path: Path) ->
         ({"SHEAF_STORE_URI": "s3://no-such-bucket/x"}, "there is no such bucket"),
         ({"SHEAF_STORE_ENDPOINT": "ftp://x"}, "store.endpoint (SHEAF_STORE_ENDPOINT) is"),
         ({"SHEAF_STORE_ENDPOINT": "http://me:hidden@x"}, "store.endpoint (SHEAF_STORE_ENDPOINT)"),
-        ({"AWS_ACCESS_KEY_ID": "", "AWS_PROFILE": "nobody"}, "have no such profile"),
+        (
+            {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "nobody"},
+            "(nobody) could not be found",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["status", "publish", "serve"])
