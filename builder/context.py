@@ -17,15 +17,15 @@ from typing import Any
 from builder.progress import Rows
 from builder.runtime import Clock, Surroundings, draw_id
 from builder.sources import domain
-from builder.store.folder import FolderStore, open_store
-from builder.store.s3 import BucketStore
+from builder.store import aws
+from builder.store.folder import FolderStore
+from builder.store.location import open_store
+from builder.store.s3 import S3Store
 from functions.config import configuration
 from functions.config.configuration import Configuration
 from functions.snapshot import layout
 from functions.snapshot.errors import DamagedStore, NothingPublished
-from functions.snapshot.store import Reader
 from functions.store.catalog import Catalogue
-from functions.store.reader import open_reader
 
 
 def _utc() -> datetime:
@@ -67,11 +67,11 @@ class Context:
         return configuration.load(self.configuration_path, self.environment, remedy)
 
     @cached_property
-    def store(self) -> FolderStore | BucketStore:
+    def store(self) -> FolderStore | S3Store:
         """The store that the arguments or the configuration name."""
         return open_store(*self.store_uri(), self.configuration, self.environment)
 
-    def begun_store(self) -> FolderStore | BucketStore:
+    def begun_store(self) -> FolderStore | S3Store:
         """Return the store. Raises NothingPublished where there is nothing at all in its place."""
         if self._is_begun():
             return self.store
@@ -89,9 +89,9 @@ class Context:
         return any(key not in (layout.POINTER, layout.WITNESS) for key in self.store.keys(""))
 
     @cached_property
-    def reader(self) -> Reader:
-        """The same store as a server reads it."""
-        return open_reader(*self.store_uri(), self.configuration, self.environment)
+    def reading_environment(self) -> Mapping[str, str]:
+        """The environment with the keys of the AWS profile, for readers that serve."""
+        return aws.SessionEnvironment(self.environment)
 
     def store_uri(self) -> tuple[str, Path]:
         """Return the store's address, and the folder from which it is seen."""

@@ -69,16 +69,17 @@ FUNCTIONS = {
         ("functions",),
         (*_NEVER, *_DUCKDB, "zstandard/*cffi*"),
     ),
+    # What writes to the bucket uses the boto3 of Lambda's runtime.
     "PublishFunction": Contents(
-        ("duckdb", "jinja2", "markupsafe", "obstore", "publicsuffixlist", "pyarrow", "tqdm"),
+        ("duckdb", "jinja2", "markupsafe", "publicsuffixlist", "pyarrow", "tqdm"),
         ("functions", "templates", "builder"),
         (*_NEVER, *_DUCKDB, *_PYARROW, "builder/commands", "builder/demo"),
         ("duckdb", "publicsuffixlist"),
     ),
     "FilesetFunction": Contents(
         (
-            *("ada-url", "cffi", "h11", "httpcore2", "obstore", "protego", "publicsuffixlist"),
-            *("pycparser", "tqdm", "truststore"),
+            *("ada-url", "cffi", "h11", "httpcore2", "protego", "publicsuffixlist", "pycparser"),
+            *("tqdm", "truststore"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, "builder/commands", "builder/demo"),

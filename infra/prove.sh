@@ -65,7 +65,9 @@ prepare() {
   install "$TOOLS/bin/python" --no-deps --editable .
   # The function gets an interpreter with awslambdaric and nothing else: what was not packed is missing.
   "$python" -m venv --without-pip "$TOOLS/runtime"
-  pins awslambdaric simplejson snapshot-restore-py > "$TOOLS/runtime.txt"
+  # boto3 is a part of Lambda's runtime, with what it needs.
+  pins awslambdaric simplejson snapshot-restore-py boto3 botocore jmespath python-dateutil \
+    s3transfer six urllib3 > "$TOOLS/runtime.txt"
   install "$TOOLS/runtime/bin/python" --no-deps --require-hashes --requirement "$TOOLS/runtime.txt"
   "$python" -m venv --without-pip "$TOOLS/ministack"
   install "$TOOLS/ministack/bin/python" \

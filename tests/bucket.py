@@ -27,7 +27,7 @@ from moto.moto_server.werkzeug_app import (
 )
 from werkzeug.serving import make_server
 
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from functions.snapshot.address import Address
 from functions.store.connection import Connection
 
@@ -35,7 +35,7 @@ ACCESS_KEY, SECRET_KEY = "sheaf-tests", "sheaf-tests-secret"
 REGION = "us-east-1"
 
 
-class Bucket(BucketStore):
+class Bucket(S3Store):
     """A store in a bucket of its own; `environment` lets another process use it by `uri`.
 
     `settings` are further fields of the connection.

@@ -226,6 +226,8 @@ def _handler(proxy: Proxy, target: str) -> type[BaseHTTPRequestHandler]:
             if self.command != "HEAD":
                 self.send_header("Content-Length", str(len(data) if said < 0 else said))
             self.end_headers()
+            if self.command == "HEAD":
+                return
             parts = 1 if trickle is None else 10
             size = -(-len(data) // parts)
             for number in range(parts):

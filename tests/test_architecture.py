@@ -19,8 +19,8 @@ OPTIONAL = {"brotli", "isal", "zstandard"}  # what is deployed does without them
 HEAVY = {
     # package: the one file that imports it, or two where each has a use of its own
     "ada_url": "builder/http/url.py",
-    "boto3": "builder/filesets/queue.py",
-    "botocore": "builder/filesets/queue.py",
+    "boto3": "builder/store/aws.py",
+    "botocore": "builder/store/aws.py",
     "chardetng_py": "builder/sources/charset.py",
     "duckdb": "functions/database/engine.py",
     "jinja2": "functions/oai/render/program.py functions/oai/render/template.py",

@@ -350,6 +350,8 @@ BROUGHT = {"httpcore2": {"h11", "truststore"}, "ada_url": {"cffi", "pycparser"}}
 EXTRAS = {"internetarchive", "isal"}
 """What is asked for where it is used, and is not packed: archive.org's own library is AGPL, and
 isal is zlib, faster."""
+RUNTIME = {"boto3", "botocore"}
+"""What Lambda's runtime has."""
 
 
 @pytest.mark.parametrize(
@@ -377,7 +379,7 @@ def test_a_function_is_packed_of_what_it_imports(
         modules += [n for n in imports(path) if n.startswith(("builder.", "functions."))]
     contents = package.FUNCTIONS[name]
     brought = set().union(*(found for by, found in BROUGHT.items() if by in needed))
-    locked = {package.replace("_", "-") for package in needed - EXTRAS | brought}
+    locked = {package.replace("_", "-") for package in needed - EXTRAS - RUNTIME | brought}
     assert set(contents.packages) == locked
     left_out = [path.replace("/", ".") for path in contents.left_out if "*" not in path]
     left_out += ["builder.commands", "builder.demo"]

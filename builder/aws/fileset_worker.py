@@ -27,7 +27,7 @@ from builder.filesets.run import Results
 from builder.filesets.session import Session
 from builder.filesets.strategies.table import Materials
 from builder.http.settings import http_settings
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from functions.snapshot.errors import SheafError
 
 _ROOT = Path(__file__).parents[2]
@@ -126,7 +126,7 @@ def _carried_out(
             print(json.dumps(_told(outcome)), flush=True)
         results.commit()
     finally:
-        if isinstance(store, BucketStore):
+        if isinstance(store, S3Store):
             store.close()
     return found
 

@@ -16,7 +16,7 @@ from builder.aws.invocation import context_of, scratch_in
 from builder.context import Context
 from builder.publish import summary
 from builder.publish.publish import NothingToPublish, publish
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from functions.config.configuration import Configuration
 from functions.oai.render import check
 from functions.snapshot.errors import SheafError
@@ -64,7 +64,7 @@ def _published(context: Context) -> dict[str, object]:
     except NothingToPublish as error:
         return {"snapshot": None, "records": 0, "message": str(error)}
     finally:
-        if isinstance(store, BucketStore):
+        if isinstance(store, S3Store):
             store.close()
     return summary.document(built)
 

@@ -8,7 +8,7 @@ from builder.display import tally
 from builder.errors import UsageError
 from builder.export.store_copy import export
 from builder.progress import Bytes
-from builder.store.folder import open_store
+from builder.store.location import open_store
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,7 @@ from builder.filesets.account import shown
 from builder.filesets.ingest import Ingest
 from builder.filesets.item import Outcome, Request
 from builder.filesets.journal import opened
-from builder.filesets.queue import Queue, connected
+from builder.filesets.queue import Queue, connect
 from builder.filesets.result import results
 from builder.filesets.results import Keeping
 from builder.filesets.run import Results
@@ -92,7 +92,7 @@ def run(context: Context) -> int:
 def _archive(context: Context, stack: ExitStack, stop: threading.Event) -> "_Tale":
     """Carry out the requests; what comes of them is kept, however this ends."""
     arguments = context.arguments
-    queue = connected(arguments.queue) if arguments.queue else None
+    queue = connect(arguments.queue) if arguments.queue else None
     journal = stack.enter_context(opened(context.scratch(), context.store.address))
     ingest = _ingest(context, journal.scratch, stop)
     written = Results(context.store, journal.folder / "rows", context.now)

@@ -6,7 +6,7 @@ from pathlib import Path
 from builder.context import Context
 from builder.errors import UsageError
 from builder.snapshot import identity
-from builder.store.folder import open_store
+from builder.store.location import open_store
 from functions.config import configuration
 from functions.snapshot.errors import SheafError
 

@@ -14,6 +14,7 @@ from functions.database import cache
 from functions.oai.handler import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
+from functions.store.reader import open_reader
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +41,8 @@ def run(context: Context) -> int:
     arguments, configuration = context.arguments, context.configuration
     if arguments.content:
         configuration = configuration.having("content.serve", True)
-    repository = DuckRepository(context.reader, ahead=True)
+    reader = open_reader(*context.store_uri(), context.configuration, context.reading_environment)
+    repository = DuckRepository(reader, ahead=True)
     pointer, _ = recovery.current(context.store)
     newest = pointer.newest()
     if newest is None:
@@ -52,14 +54,14 @@ def run(context: Context) -> int:
         write = access_log.opened(
             configuration["serve.access_log"], context.configuration_path.parent
         )
-    answer, places = _handler(context, configuration, repository, write)
+    answer, places = _handler(context, configuration, repository, reader.address, write)
     cache.seldom_searched()
     # One thread more than requests are answered at once: it tells the others that they are not.
     server = LocalServer(answer, arguments.host, arguments.port, places + 1)
     base = server.url
     content = f"{base}/content" if configuration["content.serve"] else None
     context.result(
-        f"serving {context.reader.address}\n"
+        f"serving {reader.address}\n"
         f"  for people      {base}/\n"
         f"  for harvesters  {base}/oai?verb=Identify\n"
         + (f"  archived bytes  {content}/IDENTIFIER, {base}/cdx?url=URL\n" if content else "")
@@ -80,6 +82,7 @@ def _handler(
     context: Context,
     configuration: Configuration,
     repository: DuckRepository,
+    address: str,
     write: Callable[[str], None] | None,
 ) -> tuple[Handler, int]:
     """Return what answers, and how many requests it answers at once."""
@@ -89,10 +92,10 @@ def _handler(
         return metadata.unpacked, places
     content = assembly.application(
         repository,
-        context.reader.address,
+        address,
         context.configuration_path.parent,
         configuration,
-        context.environment,
+        context.reading_environment,
         context.now,
         write,
         gzipped,

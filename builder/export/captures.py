@@ -25,6 +25,7 @@ from functions.content.protocols import Archives
 from functions.database import engine
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import setspec
+from functions.store.reader import open_reader
 
 _TOLD = 20
 """Captures that are missing which are told of one by one."""
@@ -133,11 +134,12 @@ def _choice(arguments: argparse.Namespace) -> CaptureChoice:
 @contextmanager
 def _archives(context: Context) -> Iterator[Archives]:
     """Give what reads the archive files of the store."""
-    repository = DuckRepository(context.reader)
+    reader = open_reader(*context.store_uri(), context.configuration, context.reading_environment)
+    repository = DuckRepository(reader)
     settings, base = context.configuration, context.configuration_path.parent
     try:
         yield wiring.archives(
-            repository, context.reader.address, base, settings, context.environment
+            repository, reader.address, base, settings, context.reading_environment
         )
     finally:
         repository.close()

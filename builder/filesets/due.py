@@ -14,7 +14,7 @@ from builder.intake import intake
 from builder.intake.intake import runs
 from builder.snapshot import query
 from builder.store.folder import FolderStore
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished
 
@@ -56,9 +56,7 @@ def may_pass(told: Told) -> bool:
     return status is not None and status.retryable
 
 
-def requests(
-    store: FolderStore | BucketStore, now: datetime, due: bool, retry: bool
-) -> list[Request]:
+def requests(store: FolderStore | S3Store, now: datetime, due: bool, retry: bool) -> list[Request]:
     """Return the requests that are `due` at `now`, or to be tried again; the longest ago first.
 
     It goes by the newest snapshot and by what is not published yet. Raises StoreError.
@@ -80,7 +78,7 @@ def requests(
     ]
 
 
-def _newest(store: FolderStore | BucketStore) -> Mapping[tuple[str, str], Told]:
+def _newest(store: FolderStore | S3Store) -> Mapping[tuple[str, str], Told]:
     found: dict[tuple[str, str], Told] = {}
     for row in _rows(store):
         told = Told(*row)
@@ -90,7 +88,7 @@ def _newest(store: FolderStore | BucketStore) -> Mapping[tuple[str, str], Told]:
     return found
 
 
-def _rows(store: FolderStore | BucketStore) -> Iterator[tuple[Any, ...]]:
+def _rows(store: FolderStore | S3Store) -> Iterator[tuple[Any, ...]]:
     with closing(engine.connect()) as connection:
         with contextlib.suppress(NothingPublished):
             query.prepare(connection, store, _PUBLISHED)

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from builder.errors import UsageError
 from builder.filesets import request as line
 from builder.filesets import status
 from builder.filesets.item import Outcome, Request
 from builder.filesets.request import BadLine
-from functions.snapshot.errors import SheafError
+from builder.store import aws
+from functions.snapshot.errors import SheafError, StoreError
 
 _TOGETHER = 10  # messages that SQS takes and gives at once
 _SOONEST, _LATEST = 60, 3600
@@ -57,7 +57,7 @@ def wait(received: int) -> int:
 
 @dataclass(slots=True)
 class Queue:
-    """The queue at `url`. `client` is one of boto3, as `connected` gives it.
+    """The queue at `url`. `client` is one of boto3, as `connect` gives it.
 
     A message is ours for `visibility` seconds, and again before these are over. Safe to use from
     threads. All methods raise QueueError.
@@ -156,29 +156,18 @@ class Queue:
         )
 
     def _ask(self, what: str, **given: object) -> Any:
-        import botocore.exceptions
-
         try:
             return getattr(self.client, what)(QueueUrl=self.url, **given)
-        except (botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError) as error:
+        except aws.errors() as error:
             raise QueueError(f"{self.url}: {error}") from error
 
 
-def connected(url: str) -> Queue:
-    """Return the queue at `url`, with the credentials and the region of the surroundings.
-
-    Raises UsageError where boto3 is not installed.
-    """
+def connect(url: str) -> Queue:
+    """Return the queue at `url`, with the process's credentials. Raises QueueError."""
     try:
-        import boto3
-        import botocore.exceptions
-    except ImportError as error:
-        raise UsageError("--queue needs boto3: pip install 'sheaf-archive[aws]'") from error
-    try:
-        client = boto3.client("sqs", region_name=_region(url))
-    except botocore.exceptions.BotoCoreError as error:
+        return Queue(url, aws.sqs(_region(url)))
+    except StoreError as error:
         raise QueueError(f"{url}: {error}") from error
-    return Queue(url, client)
 
 
 def _region(url: str) -> str | None:

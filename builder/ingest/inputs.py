@@ -11,18 +11,15 @@ from typing import Any
 
 from builder.errors import UsageError
 from builder.ingest.splits import ArchiveFile
+from builder.store.client import Listed, S3Client
 from functions.snapshot import address
 from functions.snapshot.address import Address
-from functions.snapshot.errors import Conflict, MissingObject, StoreError
-from functions.store import plain
-from functions.store.client import Client
+from functions.snapshot.errors import Conflict, MissingObject
 from functions.store.connection import Connection
-from functions.store.object import Listed
-from functions.store.refusal import Refusal
+from functions.store.refusal import ForbiddenObjectError
 from functions.store.stream import ObjectStream
 
 _BUFFER = 1 << 20  # bytes
-_NO_KEY = "its key has an empty part, . or .. as one, or a control character: copy it to another"
 
 
 def find(source: str, connection: Connection, environment: Mapping[str, str]) -> list[ArchiveFile]:
@@ -34,7 +31,7 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
         at = address.parse(source)
     except ValueError as error:
         raise UsageError(f"{source}: {error}") from None
-    client = Client(Address(at.bucket), connection, environment)
+    client = S3Client(Address(at.bucket), connection, environment)
     if at.prefix and not source.endswith("/"):
         try:
             piece = client.piece(at.prefix, 0, 1)
@@ -46,8 +43,8 @@ def find(source: str, connection: Connection, environment: Mapping[str, str]) ->
     below = f"{at.prefix}/" if at.prefix else ""
     found = [
         _file(client, one.key, one.bytes, int(one.modified.timestamp() * 1e6) * 1000)
-        for one in sorted(_list(client, below), key=lambda one: one.key.encode())
-        if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(client, one)
+        for one in sorted(client.list(below)[0], key=lambda one: one.key.encode())
+        if not _is_hidden(one.key.removeprefix(below)) and not _marks_a_folder(one)
     ]
     if not found:
         raise UsageError(f"{source}: there is no such object, and none below it")
@@ -84,25 +81,13 @@ def _wrap_changes() -> Iterator[None]:
         yield
     except (MissingObject, Conflict) as error:
         raise OSError("it was removed or replaced meanwhile") from error
-    except StoreError as error:
-        if Refusal.concerns_one(error):
-            raise OSError(str(error)) from error
-        raise
+    except ForbiddenObjectError as error:
+        raise OSError(str(error)) from error
 
 
-def _list(client: Client, below: str) -> list[Listed]:
-    try:
-        return client.list(below)
-    except StoreError as error:
-        if not Refusal.concerns_key(error):
-            raise
-        return plain.listed(client, below)
-
-
-def _file(client: Client, key: str, size: int, modified: int) -> ArchiveFile:
+def _file(client: S3Client, key: str, size: int, modified: int) -> ArchiveFile:
     where = client.where(key)
-    flaw = "" if plain.is_askable(key) else _NO_KEY
-    return ArchiveFile(Path(key), where, size, modified, where, flaw)
+    return ArchiveFile(Path(key), where, size, modified, where)
 
 
 def _number(tag: str) -> int:
@@ -114,14 +99,12 @@ def _is_hidden(key: str) -> bool:
     return any(part.startswith(".") for part in key.split("/"))
 
 
-def _marks_a_folder(client: Client, one: Listed) -> bool:
-    if one.bytes or not plain.is_askable(one.key.rstrip("/")):
-        return False
-    return one.key.endswith("/") or not client.has(one.key)
+def _marks_a_folder(one: Listed) -> bool:
+    return one.bytes == 0 and one.key.endswith("/")
 
 
 @lru_cache(maxsize=8)
 def _client(
     bucket: str, connection: Connection, environment: tuple[tuple[str, str], ...]
-) -> Client:
-    return Client(Address(bucket), connection, dict(environment))
+) -> S3Client:
+    return S3Client(Address(bucket), connection, dict(environment))

@@ -21,6 +21,7 @@ from functions.oai.as_of import Present
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Writer
+from functions.store.reader import open_reader
 
 
 def is_endpoint(address: str) -> bool:
@@ -49,7 +50,10 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
 
 def _store(context: Context, store: Writer) -> Source:
     with ExitStack() as stack:
-        repository = DuckRepository(context.reader)
+        reader = open_reader(
+            *context.store_uri(), context.configuration, context.reading_environment
+        )
+        repository = DuckRepository(reader)
         stack.callback(repository.close)
         pointer, _ = recovery.current(store)
         if pointer.newest() is None:
@@ -59,8 +63,8 @@ def _store(context: Context, store: Writer) -> Source:
         manifest = repository.manifest(present.reading().entry.snapshot)
         base = context.configuration_path.parent
         contents = wiring.contents(
-            repository, context.reader.address, base, settings, context.environment
+            repository, reader.address, base, settings, context.reading_environment
         )
         search = Search(repository.catalogue, repository.files)
         closing = stack.pop_all().close
-    return StoreSource(context.reader.address, manifest, repository, search, contents, closing)
+    return StoreSource(reader.address, manifest, repository, search, contents, closing)

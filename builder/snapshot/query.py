@@ -9,7 +9,7 @@ from pathlib import Path
 
 from builder.snapshot import recovery, views
 from builder.store.folder import FolderStore
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from functions.database import engine
 from functions.snapshot.errors import NothingPublished, StoreError
 from functions.snapshot.manifest import Manifest
@@ -22,7 +22,7 @@ _STORED = frozenset(table for names in views.TABLES.values() for table in names)
 _UNTOLD = re.compile(r"\b(show|pragma\w*|query\w*)\b", re.IGNORECASE)
 
 
-def prepare(connection: engine.Connection, store: FolderStore | BucketStore, sql: str) -> None:
+def prepare(connection: engine.Connection, store: FolderStore | S3Store, sql: str) -> None:
     """Make the views of the newest snapshot, over what the statements read of it.
 
     If that is expired while it is fetched, those of the next one. Raises NothingPublished and
@@ -47,7 +47,7 @@ def prepare(connection: engine.Connection, store: FolderStore | BucketStore, sql
             return
 
 
-def tables(store: FolderStore | BucketStore, manifest: Manifest, sql: str) -> set[str]:
+def tables(store: FolderStore | S3Store, manifest: Manifest, sql: str) -> set[str]:
     """Return the store's tables that the statements may read.
 
     Of a single SELECT DuckDB itself says so, of views over tables that are empty. Of anything else
@@ -66,16 +66,14 @@ def tables(store: FolderStore | BucketStore, manifest: Manifest, sql: str) -> se
     return {table for view, names in views.TABLES.items() if view in words for table in names}
 
 
-def statements(
-    store: FolderStore | BucketStore, manifest: Manifest, wanted: Collection[str]
-) -> str:
+def statements(store: FolderStore | S3Store, manifest: Manifest, wanted: Collection[str]) -> str:
     """Return the statements that make the views, over local files of the `wanted` tables.
 
     The other views have their columns, and whatever reads them is refused. Raises StoreError, too
     where a bucket's files would not fit on this machine's disk.
     """
     catalogue = Catalogue(store)
-    if isinstance(store, BucketStore):
+    if isinstance(store, S3Store):
         _fits(manifest, wanted)
 
     def source(table: str) -> str:
@@ -107,6 +105,6 @@ def _fits(manifest: Manifest, wanted: Collection[str]) -> None:
         )
 
 
-def _local(store: FolderStore | BucketStore, keys: Sequence[str]) -> list[Path]:
+def _local(store: FolderStore | S3Store, keys: Sequence[str]) -> list[Path]:
     with ThreadPoolExecutor(_FETCHES) as pool:
         return list(pool.map(store.local, keys))

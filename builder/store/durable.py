@@ -1,26 +1,29 @@
-"""Temporary files of a folder store: what is written first, and then takes its place at once.
+"""Durable writes: temporary files, which then take their places, and syncs of the disk.
 
-A writer holds its file's lock for as long as it lives, whatever ends it. So a file that nobody
-holds was left by a writer that is gone, and the next writer removes it.
+A writer holds its temporary file's lock for as long as it lives, whatever ends it. An unlocked file
+was left by a writer that is gone, and the next writer removes it.
 """
 
+import ctypes
 import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-_BESIDE = ".d"  # what the name of a file's folder ends with
+_BESIDE = ".d"  # the end of the name of a file's folder
+_MOST = 4096  # objects of a batch
+_BYTES = 32 << 20
 
 
 @contextmanager
 def temporary(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
-    """Give a new file in `folder`, opened for writing and locked, and where it lies.
+    """Give a new file in `folder`, opened for writing and locked, and its path.
 
-    If it lies there still in the end, it is removed. Raises OSError.
+    It is removed in the end if it is still there. Raises OSError.
     """
     out, path = _locked(folder)
     with out:
@@ -32,7 +35,7 @@ def temporary(folder: Path) -> Iterator[tuple[BinaryIO, Path]]:
 
 @contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
-    """Give a folder for as many files as one likes, which is its writer's as long as `path` is.
+    """Give a folder for many files, which belongs to its writer as long as `path` does.
 
     It is removed in the end. Raises OSError.
     """
@@ -60,10 +63,37 @@ def sweep(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """See that a file or a folder outlives a loss of power."""
+    """Sync a file or a folder, so that it outlives a power cut. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def batches(objects: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
+    """Yield the objects in batches of 4,096, and fewer where they are large."""
+    some: list[tuple[str, bytes]] = []
+    size = 0
+    for one in objects:
+        some.append(one)
+        size += len(one[1])
+        if len(some) == _MOST or size >= _BYTES:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def sync_system(folder: Path) -> None:
+    """Sync the folder's whole file system, for many small files at once. Raises OSError."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+        if syncfs is None:
+            os.sync()  # not on Linux: all file systems
+        elif syncfs(handle):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(folder))
     finally:
         os.close(handle)
 

@@ -1,7 +1,4 @@
-"""Stores that can be written to: a folder, and what opens whichever is named.
-
-The seam is functions.snapshot.store.Writer.
-"""
+"""A folder as a store that can be written to."""
 
 import contextlib
 import errno
@@ -9,44 +6,46 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from builder.store.bulk import gathered, sync_system
-from builder.store.durable import folder_beside, sweep, temporary
-from builder.store.forward import Forward
-from builder.store.s3 import BucketStore
-from functions.config.configuration import Configuration
+from builder.store.durable import batches, folder_beside, sweep, sync, sync_system, temporary
 from functions.snapshot import layout
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Entry, Sink
-from functions.store.connection import Connection
 from functions.store.folder import FolderReader
-from functions.store.reader import bucket_of
 
 _LOCK = ".lock"
 _TRIES = 100
 
 
-def open_store(
-    uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]
-) -> "FolderStore | BucketStore":
-    """Return the store at `uri`: s3://bucket/prefix, or a folder's path seen from `base`.
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """Writes into a file, only forwards: what writes a zip must not go back in one.
 
-    Raises StoreError for what is neither.
+    `errors` turns errors of the disk into those of a store.
     """
-    at = bucket_of(uri)
-    if at is not None:
-        return BucketStore(at, Connection.of(settings), environment)
-    return FolderStore((base / uri).resolve())
+
+    out: BinaryIO
+    errors: Callable[[], AbstractContextManager[None]]
+
+    def write(self, data: bytes) -> int:
+        """Write some more. Raises StoreError."""
+        with self.errors():
+            return self.out.write(data)
+
+    def flush(self) -> None:
+        """Do nothing: the file is looked at when it is whole."""
 
 
 class FolderStore(FolderReader):
     """A folder. Every write goes to a temporary file that is synced and then takes its place.
 
-    The first write also removes what writers left there that were ended in the midst of it.
+    The first write also removes temporary files of writers that were cut off.
     """
 
     def __init__(self, root: Path) -> None:
@@ -56,10 +55,10 @@ class FolderStore(FolderReader):
     def put(self, key: str, source: BinaryIO) -> None:
         """Write an object that is named by its content; one that is there already stays."""
         target = self.path(key)
-        with self._wrapped(target):
+        with self._store_errors(target):
             if target.exists():
                 return
-        with self._written(key) as (out, path):
+        with self._temporary(key) as (out, path):
             shutil.copyfileobj(source, out, 1 << 20)
             _sync(out)
             _place(path, target, os.replace)
@@ -67,7 +66,7 @@ class FolderStore(FolderReader):
     def create(self, key: str, data: bytes) -> None:
         """Write an object that must not be there yet. Raises Conflict if it is."""
         target = self.path(key)
-        with self._written(key) as (out, path):
+        with self._temporary(key) as (out, path):
             out.write(data)
             _sync(out)
             _link(path, target)
@@ -75,7 +74,7 @@ class FolderStore(FolderReader):
     def create_file(self, key: str, path: Path) -> None:
         """Write an object out of another file; it must not be there yet. Raises Conflict."""
         target = self.path(key)
-        with self._written(key) as (out, scratch):
+        with self._temporary(key) as (out, scratch):
             with path.open("rb") as source:
                 shutil.copyfileobj(source, out, 1 << 20)
             _sync(out)
@@ -86,45 +85,45 @@ class FolderStore(FolderReader):
         """Write an object that must not be there yet, as its bytes come. Raises Conflict."""
         target = self.path(key)
         with contextlib.ExitStack() as stack:
-            with self._wrapped(target):
+            with self._store_errors(target):
                 if target.exists():
                     raise Conflict(f"{target} is there already")
                 out, scratch = stack.enter_context(self._scratch())
             try:
-                yield Forward(out, lambda: self._wrapped(target))
-                with self._wrapped(target):
+                yield _Forward(out, lambda: self._store_errors(target))
+                with self._store_errors(target):
                     _sync(out)
                     _link(scratch, target)
             finally:
-                with self._wrapped(target):
+                with self._store_errors(target):
                     stack.close()
 
     def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
-        """Write objects that must not be there yet; tell of each whether it was written.
+        """Write objects that must not be there yet; yield whether each was written.
 
-        To sync each by itself would take most of the time. So all of a batch are written, the file
-        system is synced, and then they take their places: none can be there and be torn.
+        A sync of each file would take most of the time. So a batch is written, the file system is
+        synced once, and then the files take their places: none can be there and be torn.
         """
-        for some in gathered(objects):
+        for some in batches(objects):
             yield from self._create_some(some)
-        with self._wrapped(self.root):
+        with self._store_errors(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
             sync_system(self.root)
 
     def _create_some(self, objects: Sequence[tuple[str, bytes]]) -> list[bool]:
         written = []
-        with self._written(objects[0][0]) as (_, beside), folder_beside(beside) as folder:
+        with self._temporary(objects[0][0]) as (_, beside), folder_beside(beside) as folder:
             for number, (key, data) in enumerate(objects):
                 if not self.path(key).exists():
                     (folder / str(number)).write_bytes(data)
             sync_system(folder)
             for number, (key, _) in enumerate(objects):
-                written.append(_linked(folder / str(number), self.path(key)))
+                written.append(_try_link(folder / str(number), self.path(key)))
         return written
 
     def folds_case(self) -> bool:
         """Tell whether names that differ by case alone are one on this disk."""
-        with self._written(layout.POINTER) as (_, path):
+        with self._temporary(layout.POINTER) as (_, path):
             return path.with_name(path.name.swapcase()).exists()
 
     def tag(self, key: str) -> str | None:
@@ -136,9 +135,9 @@ class FolderStore(FolderReader):
 
     def replace(self, key: str, data: bytes, tag: str | None) -> str:
         """Replace the object if its tag is still `tag`, under the store's lock."""
-        with self._lock(), self._written(key) as (out, path):
+        with self._lock(), self._temporary(key) as (out, path):
             if self.tag(key) != tag:
-                raise Conflict(f"{self.path(key)} was changed by somebody else")
+                raise Conflict(f"{self.path(key)} was changed by another process")
             out.write(data)
             _sync(out)
             _place(path, self.path(key), os.replace)
@@ -150,7 +149,7 @@ class FolderStore(FolderReader):
             self._remove(self.path(key))
 
     def _remove(self, path: Path) -> None:
-        with self._wrapped(path):
+        with self._store_errors(path):
             path.unlink(missing_ok=True)
         for parent in path.parents:
             if parent == self.root:
@@ -158,7 +157,7 @@ class FolderStore(FolderReader):
             try:
                 parent.rmdir()
             except OSError:
-                break  # not empty, or removed by somebody else
+                break  # not empty, or removed meanwhile
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield the keys that begin with `prefix`, in the order of their bytes."""
@@ -176,18 +175,18 @@ class FolderStore(FolderReader):
             raise StoreError(f"{start} cannot be read: {error.strerror}") from error
         for key in sorted(k for k in found if k.startswith(prefix)):
             if key.startswith(".") and not prefix.startswith("."):
-                continue  # ours, and no part of the store
+                continue  # a lock or a temporary file, no object of the store
             try:
                 status = (self.root / key).stat()
             except FileNotFoundError:
-                continue  # removed by somebody else meanwhile
+                continue  # removed meanwhile
             except OSError as error:
                 raise StoreError(f"{key} cannot be read: {error.strerror}") from error
             yield Entry(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
     def folders(self, prefix: str) -> list[str]:
         """Return what lies directly below a folder: objects, and folders with `/` at the end."""
-        with self._wrapped(self.root / prefix):
+        with self._store_errors(self.root / prefix):
             try:
                 with os.scandir(self.root / prefix) as found:
                     return sorted(prefix + e.name + "/" * e.is_dir() for e in found)
@@ -195,14 +194,14 @@ class FolderStore(FolderReader):
                 return []
 
     @contextlib.contextmanager
-    def _written(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
-        """Give a temporary file for the object, opened for writing, and where it lies."""
-        with self._wrapped(self.path(key)), self._scratch() as given:
+    def _temporary(self, key: str) -> Iterator[tuple[BinaryIO, Path]]:
+        """Give a temporary file for the object, opened for writing, and its path."""
+        with self._store_errors(self.path(key)), self._scratch() as given:
             yield given
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[tuple[BinaryIO, Path]]:
-        """Give the same, and raise OSError as it comes."""
+        """Give a temporary file and its path. Raises OSError."""
         self.root.mkdir(parents=True, exist_ok=True)
         scratch = self.root / layout.TEMPORARY
         scratch.mkdir(exist_ok=True)
@@ -213,7 +212,7 @@ class FolderStore(FolderReader):
             yield given
 
     @contextlib.contextmanager
-    def _wrapped(self, path: Path) -> Iterator[None]:
+    def _store_errors(self, path: Path) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -227,7 +226,7 @@ class FolderStore(FolderReader):
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
         """Hold the store's lock, so that comparing and replacing are one step."""
-        with self._wrapped(self.root / _LOCK):
+        with self._store_errors(self.root / _LOCK):
             self.root.mkdir(parents=True, exist_ok=True)
             with (self.root / _LOCK).open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
@@ -235,7 +234,7 @@ class FolderStore(FolderReader):
 
 
 def _unless_missing(error: OSError) -> None:
-    """Pass over a folder that somebody removed meanwhile."""
+    """Pass over a folder that was removed meanwhile."""
     if not isinstance(error, FileNotFoundError):
         raise error
 
@@ -245,7 +244,7 @@ def _sync(out: BinaryIO) -> None:
     os.fsync(out.fileno())
 
 
-def _linked(path: Path, target: Path) -> bool:
+def _try_link(path: Path, target: Path) -> bool:
     """Give the file its place, without a sync, if there is one and the place is free."""
     for left in reversed(range(_TRIES)):
         try:
@@ -264,7 +263,7 @@ def _linked(path: Path, target: Path) -> bool:
 
 
 def _link(path: Path, target: Path) -> None:
-    """Give the file its place if that is free, for good. Raises Conflict if it is not."""
+    """Give the file its place durably if that is free. Raises Conflict if it is not."""
     try:
         _place(path, target, os.link)
     except FileExistsError as error:
@@ -286,12 +285,4 @@ def _place(path: Path, target: Path, move: Callable[[Path, Path], None]) -> None
             if not left or not path.exists():
                 raise
     with contextlib.suppress(FileNotFoundError):  # the object was removed again, with its folder
-        _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(target.parent)

@@ -1,8 +1,8 @@
-"""A bucket as a store that can be written to.
+"""A bucket of S3 as a store that can be written to.
 
-What S3 does by itself needs no lock: an object is there whole or not at all, and a write on
-condition (If-Match, If-None-Match) is one step. A server that ignores conditions would let two
-publishers overwrite each other in silence, so it is put to the proof before the first such write.
+S3 needs no lock: an object appears whole, and a conditional write (If-Match, If-None-Match) is one
+step. With a server that ignores conditions, two publishers could overwrite each other in silence.
+So it is tested before the first such write.
 """
 
 import secrets
@@ -14,54 +14,53 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from builder.store.client import Listed, S3Client
 from builder.store.multipart import Multipart
-from functions.snapshot.address import Address
+from functions.snapshot.address import Address, is_key
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Entry, Sink
 from functions.store.bucket import BucketReader
 from functions.store.connection import Connection
-from functions.store.object import Listed
 
 _LONGEST = 1024  # bytes of a key of S3; not every server that speaks its language refuses more
 _THREADS = 16
+_CHUNK = 1 << 20  # bytes
 _AHEAD = 64  # small objects that are in memory at a time
 
 PROOF = ".conditional"
 """Key of the object by which a server shows that it honours conditions; never listed."""
 
 
-class BucketStore(BucketReader):
+class S3Store(BucketReader):
     """A bucket below a prefix; implements functions.snapshot.store.Writer.
 
-    Local files of what it reads and writes are kept until it is closed or the process ends, for a
-    publish reads them more than once.
+    Local files of what it reads and writes are kept until it is closed or the process ends,
+    because a publish reads them more than once.
     """
 
     def __init__(
         self, address: Address, connection: Connection, environment: Mapping[str, str]
     ) -> None:
-        super().__init__(address, connection, environment, limit=None)
+        self._client = S3Client(address, connection, environment)
+        super().__init__(address, self._client, limit=None)
         self._proof = threading.Lock()
         self._proved = False
 
     def put(self, key: str, source: BinaryIO) -> None:
         """Write an object that is named by its content; one that is there already stays.
 
-        One larger than a part is written in parts, a few of which are in memory at a time. A file
-        of this machine is kept besides, for a publish reads again what it wrote.
+        One larger than a part is written in parts, a few of which are in memory at a time. A local
+        file is kept besides, because a publish reads again what it wrote.
         """
         name = self._name(key)
         if self._client.has(name):
             return
         start = source.tell()
-        part = self._client.connection.part
-        data = source.read(part + 1)
-        if len(data) <= part:
-            self._client.put(name, data)
-        else:
-            del data
-            source.seek(start)
-            self._client.put_parts(name, source)
+        width = self._client.connection.concurrency
+        with Multipart(self._client, name, width, absent=False) as sink:
+            while chunk := source.read(_CHUNK):
+                sink.write(chunk)
+            sink.end()
         path = getattr(source, "name", None)
         if start == 0 and isinstance(path, str | Path):
             self._mirror.adopt(name, Path(path))
@@ -75,7 +74,7 @@ class BucketStore(BucketReader):
     def create_file(self, key: str, path: Path) -> None:
         """Write an object out of a file; it must not be there yet. Raises Conflict if it is.
 
-        A write on condition is one request, be the object large, of which little is in memory.
+        It is one request, however large the object is; little of it is in memory.
         """
         name = self._name(key)
         self._prove()
@@ -91,12 +90,12 @@ class BucketStore(BucketReader):
             sink.end()
 
     def create_all(self, objects: Iterable[tuple[str, bytes]]) -> Iterator[bool]:
-        """Write objects that must not be there yet, 16 at a time; tell of each if it was."""
+        """Write objects that must not be there yet, 16 at a time; yield if each was."""
         pending: deque[Future[bool]] = deque()
         pool = ThreadPoolExecutor(_THREADS)
         try:
             for key, data in objects:
-                pending.append(pool.submit(self._created, key, data))
+                pending.append(pool.submit(self._try_create, key, data))
                 if len(pending) == _AHEAD:
                     yield pending.popleft().result()
             while pending:
@@ -104,7 +103,7 @@ class BucketStore(BucketReader):
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _created(self, key: str, data: bytes) -> bool:
+    def _try_create(self, key: str, data: bytes) -> bool:
         try:
             self.create(key, data)
         except Conflict:
@@ -112,7 +111,7 @@ class BucketStore(BucketReader):
         return True
 
     def folds_case(self) -> bool:
-        """No bucket does."""
+        """Tell that keys differ by case, as in any bucket."""
         return False
 
     def tag(self, key: str) -> str | None:
@@ -147,23 +146,35 @@ class BucketStore(BucketReader):
         yield from (entry.key for entry in self.entries(prefix))
 
     def entries(self, prefix: str) -> Iterator[Entry]:
-        """Yield what is listed of each object whose key begins with `prefix`, in that order."""
-        root = f"{self._address.prefix}/" if self._address.prefix else ""
-        folder = root + prefix[: prefix.rfind("/") + 1]
+        """Yield what is listed of each object whose key begins with `prefix`, in that order.
+
+        Raises StoreError for an object whose key no store can have.
+        """
+        root = self._root()
         found = [
             Entry(one.key.removeprefix(root), one.bytes, one.modified)
-            for one in self._client.list(folder)
-            if one.key.startswith(root) and not self._marks_a_folder(one)
+            for one in self._client.list(root + prefix[: prefix.rfind("/") + 1])[0]
+            if not _marks_a_folder(one)
         ]
         # Not every server lists in the order of bytes, and only AWS documents it.
         for entry in sorted(found, key=lambda entry: entry.key.encode()):
+            if not is_key(entry.key):
+                raise StoreError(
+                    f"{self.address} holds {root + entry.key!r}, which is no key of Sheaf's; "
+                    "remove that object by the server's own tools"
+                )
             if entry.key.startswith(prefix) and not entry.key.startswith("."):
                 yield entry
 
     def folders(self, prefix: str) -> list[str]:
         """Return what lies directly below a folder: objects, and folders with `/` at the end."""
-        root = f"{self._address.prefix}/" if self._address.prefix else ""
-        return sorted(name.removeprefix(root) for name in self._client.folders(root + prefix))
+        root = self._root()
+        objects, folders = self._client.list(root + prefix, "/")
+        names = [*folders, *(one.key for one in objects if not _marks_a_folder(one))]
+        return sorted(name.removeprefix(root) for name in names)
+
+    def _root(self) -> str:
+        return f"{self._address.prefix}/" if self._address.prefix else ""
 
     def _name(self, key: str) -> str:
         """Return the bucket's key of what is to be written. Raises StoreError for a longer one."""
@@ -175,16 +186,8 @@ class BucketStore(BucketReader):
             )
         return name
 
-    def _marks_a_folder(self, one: Listed) -> bool:
-        """Tell whether it is the empty object by which S3's console shows a folder.
-
-        Its key ends with a slash, which obstore leaves out: by the key that is listed there is
-        no object then.
-        """
-        return one.bytes == 0 and not self._client.has(one.key)
-
     def _prove(self) -> None:
-        """See, once, that the server refuses a write whose condition is not met.
+        """Test, once, that the server refuses a write whose condition is not met.
 
         Raises StoreError if it does not.
         """
@@ -192,13 +195,13 @@ class BucketStore(BucketReader):
             if self._proved:
                 return
             name = self._address.key(PROOF)
-            if self._wrote(name, None) and self._wrote(name, None):
+            if self._try_write(name, None) and self._try_write(name, None):
                 self._refuse("If-None-Match")
-            if self._wrote(name, '"no-such-tag"'):
+            if self._try_write(name, '"no-such-tag"'):
                 self._refuse("If-Match")
             self._proved = True
 
-    def _wrote(self, name: str, tag: str | None) -> bool:
+    def _try_write(self, name: str, tag: str | None) -> bool:
         # No two writes are alike, so that none is taken for another whose answer was lost.
         data = f"By this object Sheaf sees that conditions are honoured: {secrets.token_hex(8)}\n"
         try:
@@ -212,3 +215,8 @@ class BucketStore(BucketReader):
             f"{self.address}: this server ignores {header}, so two publishers could overwrite each "
             "other; Sheaf needs one that honours conditional writes (docs/store.md names some)"
         )
+
+
+def _marks_a_folder(one: Listed) -> bool:
+    """Tell whether it is an empty object by which S3's console shows a folder."""
+    return one.bytes == 0 and one.key.endswith("/")

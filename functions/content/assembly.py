@@ -13,7 +13,6 @@ from functions.content.search import Search
 from functions.http import gateway, message
 from functions.oai.lambda_instance import Answering, Opened, now
 from functions.oai.repository_duckdb.repository import DuckRepository
-from functions.store.bucket import LONGEST, PATIENCE, SILENCE
 from functions.store.connection import Connection
 from functions.store.signer import Signer
 from functions.store.slice import Slices
@@ -41,8 +40,7 @@ def application(
     StoreError for an address that is none.
     """
     contents = wiring.contents(repository, uri, base, settings, environment)
-    connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
-    signer = Signer(connection, environment, settings["content.redirect_seconds"])
+    signer = Signer(Connection.serving(settings), environment, settings["content.redirect_seconds"])
     return ContentApplication(
         repository,
         contents,

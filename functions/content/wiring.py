@@ -11,8 +11,8 @@ from functions.content.stored import Objects
 from functions.database.files import FILE
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.store import slice
+from functions.store.bucket import bucket_of
 from functions.store.catalog import Cache
-from functions.store.reader import bucket_of
 from functions.store.slice import Slices
 
 _PATHS = f"SELECT DISTINCT path FROM {FILE} WHERE source = $name ORDER BY path"

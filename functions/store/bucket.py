@@ -1,46 +1,30 @@
 """A bucket of S3, or of a server that speaks its language, as a store: the reading side."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from functions.config.configuration import Configuration
+from functions.snapshot import address
 from functions.snapshot.address import Address
 from functions.snapshot.errors import Conflict, StoreError
-from functions.store.client import Client
-from functions.store.connection import Connection
 from functions.store.mirror import KEPT, Mirror
-
-PATIENCE = 3.0
-"""Seconds for which a request of a reader that serves is tried again: somebody waits for it."""
-
-SILENCE = 5.0
-"""Seconds for which such a request waits for the next byte."""
-
-
-LONGEST = 60.0
-"""Seconds within which such a request ends, though bytes come: a slow line takes ten for a page."""
+from functions.store.object import ObjectClient
 
 
 class BucketReader:
     """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
 
-    Of large objects it keeps local files with the bytes that were asked for: `limit` bytes in all
-    besides those of the last `kept` seconds, or without limit for None. Safe to use from threads.
+    It keeps sparse local files of large objects: `limit` bytes in all besides those of the last
+    `kept` seconds, or without limit for None. Safe to use from threads.
     """
 
     def __init__(
-        self,
-        address: Address,
-        connection: Connection,
-        environment: Mapping[str, str],
-        limit: int | None,
-        kept: float = KEPT,
+        self, address: Address, client: ObjectClient, limit: int | None, kept: float = KEPT
     ) -> None:
         self._address = address
-        self._client = Client(address, connection, environment)
-        self._mirror = Mirror(self._client, limit, kept=kept)
+        self._objects = client
+        self._mirror = Mirror(client, limit, kept=kept)
 
     @property
     def address(self) -> str:
@@ -49,12 +33,12 @@ class BucketReader:
 
     def read(self, key: str) -> bytes:
         """Return the whole object. Raises MissingObject or StoreError."""
-        return self._client.get(self._address.key(key))[0]
+        return self._objects.get(self._address.key(key))[0]
 
     def open(self, key: str) -> BinaryIO:
         """Return the object as a stream, of which a part at a time is in memory."""
-        raw = _Stream(self._client, self._address.key(key))
-        return cast(BinaryIO, io.BufferedReader(raw, self._client.connection.part))
+        raw = _Stream(self._objects, self._address.key(key))
+        return cast(BinaryIO, io.BufferedReader(raw, self._objects.connection.part))
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return a file in which `spans` are right; those that are not there yet are fetched."""
@@ -69,23 +53,22 @@ class BucketReader:
         self._mirror.close()
 
 
-def open_reader(
-    address: Address,
-    settings: Configuration,
-    environment: Mapping[str, str],
-    kept: float = KEPT,
-) -> BucketReader:
-    """Return a reader for serving: its cache is as large as `store.cache` says, and it is told
-    soon that the bucket does not answer, for so is whoever asked.
-    """
-    connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
-    return BucketReader(address, connection, environment, settings["store.cache"] << 20, kept)
+def bucket_of(uri: str) -> Address | None:
+    """Return the bucket that `uri` names, None for a folder. Raises StoreError for neither."""
+    if not uri:
+        raise StoreError("the store has an empty address, expected a folder or s3://bucket/prefix")
+    if "://" not in uri:
+        return None
+    try:
+        return address.parse(uri)
+    except ValueError as error:
+        raise StoreError(f"the store's address cannot be used: {error}") from None
 
 
 class _Stream(io.RawIOBase):
     """Reads an object forwards, a range with each request."""
 
-    def __init__(self, client: Client, key: str) -> None:
+    def __init__(self, client: ObjectClient, key: str) -> None:
         self._client = client
         self._key = key
         self._offset = 0

@@ -28,7 +28,7 @@ _REMEDY = "put back a copy of it, or let current.json name a snapshot that is wh
 
 
 class Cache:
-    """Keeps the `size` values that were asked for last. Give it what never changes."""
+    """Keeps the `size` most recently used values, which must never change."""
 
     def __init__(self, size: int = 256) -> None:
         self._size = size
@@ -50,15 +50,15 @@ class Cache:
         return value
 
     def forget(self, key: Any) -> None:
-        """Have the value of `key` made anew where it is asked for next."""
+        """Drop the value of `key`."""
         with self._lock:
             self._values.pop(key, None)
 
 
 class Catalogue:
-    """What a store's snapshots hold. Safe to use from threads.
+    """Contents of a store's snapshots. Safe to use from threads.
 
-    The `kept` manifests and leaves that were asked for last are kept in memory.
+    It keeps the `kept` most recently used manifests and leaves in memory.
     """
 
     def __init__(self, reader: Reader, kept: int = 256) -> None:
@@ -103,8 +103,8 @@ class Catalogue:
     ) -> Iterator[tuple[DataFile, Sequence[RowGroup]]]:
         """Yield the files of `table` that can hold first..last, each with those row groups.
 
-        `last` of None means: to the end. Leaves of several publishes may overlap; with `span` only
-        those are looked at that hold such positions.
+        `last` of None means: to the end. Leaves of several publishes may overlap; `span` limits
+        them to those with such positions.
         """
         for reference in manifest.tables.get(table, ()):
             if reference.meets(first, last) and reference.within(span):

@@ -1,20 +1,19 @@
-"""Credentials: the keys that a request is signed with, as they are at that moment.
+"""Credentials of the read path: the keys that a request is signed with at that moment.
 
-What gives them may change them while this process runs. A role's, a container's of ECS and of EKS
-are renewed by obstore itself; here are those of the environment, and of Lambda's SnapStart, where
-an address and a password in the environment take their place.
+obstore itself renews those of roles and of containers of ECS and EKS. Here are the keys of the
+environment, and those of Lambda's SnapStart: there an address and a password in the environment
+take their place. Profiles and single sign-on are boto3's (builder.store.aws).
 """
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from functions.snapshot.errors import StoreError
-from functions.store import profile
-from functions.store.profile import Profile
 
 ADDRESS, PASSWORD = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN"
 
@@ -23,23 +22,57 @@ _NEAR = ("localhost", "127.0.0.1", "::1", "169.254.170.2", "169.254.170.23", "fd
 """Hosts that are asked over http, as AWS's own tools do; keys come from no other in the clear."""
 
 
-def provider(environment: Mapping[str, str], found: Profile) -> Callable[[], Any] | None:
+@dataclass(frozen=True, slots=True)
+class AccessKeys:
+    """Keys of AWS; an empty text for one that is not set."""
+
+    access_key: str = ""
+    secret_key: str = ""
+    token: str = ""
+
+    def __repr__(self) -> str:
+        return "AccessKeys()"  # secrets have no place in a log
+
+
+def of_environment(environment: Mapping[str, str]) -> AccessKeys:
+    """Return the environment's keys. Raises StoreError for keys that cannot be used."""
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    access_key, secret_key = (check(name, environment.get(name, "")) for name in names)
+    if bool(access_key) != bool(secret_key):
+        present, missing = names if access_key else reversed(names)
+        raise StoreError(f"{present} is set without {missing}")
+    if not access_key:
+        return AccessKeys()
+    name = "AWS_SESSION_TOKEN"
+    return AccessKeys(access_key, secret_key, check(name, environment.get(name, "")))
+
+
+def check(name: str, value: str) -> str:
+    """Return the value of a variable, which may be a secret.
+
+    Raises StoreError for one that no request can be signed with.
+    """
+    if not (value.isascii() and value.isprintable() and " " not in value):
+        raise StoreError(f"{name} holds a blank, a line's end or what else cannot be in it")
+    return value
+
+
+def provider(environment: Mapping[str, str]) -> Callable[[], Any] | None:
     """Return what obstore asks for keys, None where it finds them by itself.
 
-    `found` are those with which it begins; where they are the environment's, it goes by the
-    environment at each request.
+    It reads the environment's keys at each call. Raises StoreError for keys that cannot be used.
     """
-    if found.access_key:
-        return lambda: _given(environment, found)
+    if of_environment(environment).access_key:
+        return lambda: _current(environment)
     if environment.get(ADDRESS) and environment.get(PASSWORD):
         return lambda: _fetched(environment[ADDRESS], environment[PASSWORD])
     return None
 
 
-def _given(environment: Mapping[str, str], found: Profile) -> dict[str, Any]:
-    keys = found
-    if environment.get("AWS_ACCESS_KEY_ID"):
-        keys = profile.of_environment(environment)
+def _current(environment: Mapping[str, str]) -> dict[str, Any]:
+    keys = of_environment(environment)
+    if not keys.access_key:
+        raise StoreError("AWS_ACCESS_KEY_ID is no longer set")
     return {
         "access_key_id": keys.access_key,
         "secret_access_key": keys.secret_key,

@@ -1,4 +1,4 @@
-"""Local files of a bucket's objects, of which only those bytes are right that were asked for."""
+"""Sparse local cache of S3 objects: only the bytes that were asked for are right."""
 
 import os
 import threading
@@ -11,9 +11,8 @@ from typing import TypeVar
 
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from functions.store import extent, tally
-from functions.store.client import Client
 from functions.store.extent import Extent
-from functions.store.object import Piece
+from functions.store.object import ObjectClient, Piece
 from functions.store.scratch import Scratch
 
 T = TypeVar("T")
@@ -25,7 +24,7 @@ KEPT = 20.0
 
 @dataclass(slots=True)
 class _Held:
-    """What is here of one object. `flying` is being fetched by some thread at this moment."""
+    """The local part of one object. A thread is fetching the extents in `flying`."""
 
     path: Path
     size: int = -1  # not known yet
@@ -40,7 +39,7 @@ class _Held:
         return sum(one.length for one in (*self.extents, *self.cuts))
 
     def cut(self, one: Extent) -> Path:
-        """Return a file of its own for an extent that is here. Raises OSError."""
+        """Return a separate file for an extent that is here. Raises OSError."""
         if one not in self.cuts:
             path = self.path.with_name(f"{self.path.name}-{one.end}")
             try:
@@ -58,14 +57,14 @@ class _Held:
 class Mirror:
     """Keeps files of objects that never change; `limit` bytes of them, or all for None.
 
-    What was used longest ago goes first. What was used within `kept` seconds stays, and may be
-    more: whoever was given its path is about to open it. Safe to use from threads; gone when the
-    process ends.
+    The least recently used file goes first. One that was used within `kept` seconds stays, even
+    beyond the limit, because its caller is about to open it. Safe to use from threads; gone when
+    the process ends.
     """
 
     def __init__(
         self,
-        client: Client,
+        client: ObjectClient,
         limit: int | None,
         clock: Callable[[], float] = time.monotonic,
         kept: float = KEPT,
@@ -89,7 +88,7 @@ class Mirror:
         """Return a file of the object's size in which `spans` (None: all) are right.
 
         `exactly`: the object is known to be large, and nothing else of it is fetched. Raises
-        MissingObject and StoreError, the latter too for what is not as it was.
+        MissingObject, and StoreError, also for an object that was replaced.
         """
         wanted = None if spans is None else [Extent(o, o + n) for o, n in spans if n > 0]
         while True:
@@ -126,7 +125,7 @@ class Mirror:
             with self._changed:
                 held = self._held.get(key)
                 if held is None or held.path != path:
-                    continue  # let go of since then
+                    continue  # removed meanwhile
                 try:
                     return [held.cut(one) for one in wanted]
                 except OSError as error:
@@ -140,9 +139,9 @@ class Mirror:
         )
 
     def adopt(self, key: str, path: Path) -> None:
-        """Keep a file that was just sent as the object's own, so that it need not be fetched.
+        """Keep a file that was just sent, so that the object is not fetched.
 
-        Where the file lies on another file system it is not kept. It must not be changed later.
+        A file on another file system is not kept. The file must not be changed later.
         """
         with self._changed:
             if key in self._held:
@@ -156,7 +155,7 @@ class Mirror:
             self._held[key] = _Held(target, size, extents=(Extent(0, size),), used=self._clock())
 
     def forget(self, *keys: str) -> None:
-        """Let go of the objects' files; whoever has one open can read on."""
+        """Remove the objects' files; a thread that has one open can read on."""
         with self._changed:
             for key in keys:
                 if (held := self._held.pop(key, None)) is not None:
@@ -164,9 +163,9 @@ class Mirror:
                         path.unlink(missing_ok=True)
 
     def _claim(self, key: str, wanted: Sequence[Extent] | None) -> tuple[_Held, tuple[Extent, ...]]:
-        """Return what is to be fetched, by nobody but the caller; nothing if all is there.
+        """Return the extents that this thread alone is to fetch, none if all are here.
 
-        Of an object whose size is not known, that is all of it: one thread begins its file.
+        Of an object of unknown size that is its first byte: one thread begins its file.
         """
         with self._changed:
             while True:
@@ -192,7 +191,7 @@ class Mirror:
     def _begin(
         self, key: str, held: _Held, wanted: Sequence[Extent] | None, *, exactly: bool
     ) -> None:
-        """Make the file, with the first bytes that are wanted: they tell the object's size."""
+        """Make the file with the first wanted bytes; their answer has the object's size."""
         part = self._client.connection.part
         if wanted is None:
             first = [Extent(0, part)]
@@ -244,7 +243,7 @@ class Mirror:
     def _side_by_side(
         self, fetch: Callable[[Extent, Callable[[], bool]], T], some: Sequence[Extent]
     ) -> list[T]:
-        """Fetch them all; once one fails, or Ctrl-C comes, the others stop before it raises."""
+        """Fetch all extents in parallel; on a failure or Ctrl-C the others stop first."""
         stop = threading.Event()
         if len(some) == 1:
             return [fetch(some[0], stop.is_set)]
@@ -262,7 +261,7 @@ class Mirror:
         return [future.result() for future in futures]
 
     def _trim(self) -> None:
-        """Let go of what was used longest ago, until the rest is within the limit."""
+        """Remove the least recently used files until the rest is within the limit."""
         if self._limit is None:
             return
         with self._changed:

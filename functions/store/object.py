@@ -1,34 +1,111 @@
-"""Objects of a bucket, as they are told of."""
+"""Clients of one bucket: requests are tried again in time, and errors are those of a store."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+import math
+import random
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from functions.snapshot.errors import StoreError
+from functions.snapshot.errors import MissingObject, StoreError
+from functions.store import tally
+from functions.store.connection import Connection
+from functions.store.refusal import Refusal
+
+T = TypeVar("T")
+
+_FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds between two tries of a request
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A range of an object: its bytes, and size and tag of the object that they are of."""
+    """A range of an object: its bytes, and the size and the tag of the whole object."""
 
     data: bytes
     size: int
     tag: str
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """An object of a listing, by the bucket's own key."""
+class ObjectClient(ABC):
+    """Reads the objects of a bucket, by the bucket's own keys. Safe to use from threads.
 
-    key: str
-    bytes: int
-    modified: datetime
+    Every method tries again what may pass (see Refusal.passing) until `retry_seconds` are over. It
+    raises MissingObject, Conflict, StoreUnavailable or StoreError.
+    """
+
+    def __init__(self, bucket: str, connection: Connection) -> None:
+        self.connection = connection
+        self._bucket = bucket
+        self._answered = False
+
+    @abstractmethod
+    def get(self, key: str) -> tuple[bytes, str]:
+        """Return the whole object and its tag."""
+
+    @abstractmethod
+    def piece(
+        self,
+        key: str,
+        offset: int,
+        length: int,
+        tag: str | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Piece:
+        """Return `length` bytes from `offset`, or fewer where the object ends before.
+
+        Raises Conflict if the object's tag is no longer `tag`, and StoreError soon after `stopped`
+        is true.
+        """
+
+    @abstractmethod
+    def refusal(self, error: Exception) -> Refusal | None:
+        """Return what an error of the library means; None for any other error."""
+
+    def where(self, key: str) -> str:
+        """Return an object's address, for messages."""
+        return f"s3://{self._bucket}/{key}"
+
+    def has(self, key: str) -> bool:
+        """Tell whether there is such an object."""
+        try:
+            self.piece(key, 0, 1)  # the answer to a HEAD would not say why it is a refusal
+        except MissingObject:
+            return False
+        return True
+
+    def attempt(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
+        """Make a request until it is answered, for `retry_seconds`, and no longer than `most`."""
+        patience = min(self.connection.patience, most)
+        end = time.monotonic() + patience
+        wait = _FIRST_WAIT
+        while True:
+            tally.add(requests=1)
+            try:
+                found = request()
+                self._answered = True
+                return found
+            except Exception as error:
+                refusal = self.refusal(error)
+                if refusal is None:
+                    raise
+                refusal = replace(refusal, renewing=self._answered)
+                self._answered |= bool(refusal.status) and not refusal.credentials
+                now = time.monotonic()
+                if not refusal.passing or now >= end:
+                    waited = self._waited(patience)
+                    raise refusal.error(self._bucket, key, action, waited) from error
+            # Clients that were refused at once must not all come back at once.
+            time.sleep(min(random.uniform(wait / 2, wait), max(0.0, end - now)))
+            wait = min(wait * 2, _LONGEST_WAIT)
+
+    def _waited(self, patience: float) -> str:
+        own = " (store.retry_seconds)" if patience == self.connection.retry_seconds else ""
+        return f"{patience:g} s{own}"
 
 
-def tag_of(meta: Mapping[str, Any]) -> str:
-    """Return the tag that an object is told of with. Raises StoreError where there is none."""
-    tag = meta["e_tag"]
+def tag_of(tag: str | None) -> str:
+    """Return an object's ETag. Raises StoreError where the server gives none."""
     if not tag:
         raise StoreError("the server gives objects no ETag; see docs/store.md for what it must do")
-    return str(tag)
+    return tag

@@ -1,34 +1,25 @@
-"""What S3 says when it does not do what was asked, and what that means for a person."""
+"""What a failed request to S3 means: an error of the store, in one line for a person."""
 
 import re
 from dataclasses import dataclass
 
 from functions.snapshot.errors import Conflict, MissingObject, StoreError, StoreUnavailable
 
-_STATUS = re.compile(r"status(?: code)?: (\d{3})")
-_CODE = re.compile(r'<Code>(\w+)</Code>|code: "(\w+)"')
-_URL = re.compile(r"Error performing [A-Z]+ (\S+)")
-_TRANSPORT = re.compile(r"kind: (Timeout|Connect|Request|Interrupted|Decode)\b")
-_CREDENTIALS = (
-    "//169.254.", "//[fd00:ec2", "/latest/api/token", "/latest/meta-data/", "//sts.", "AssumeRole",
-)  # fmt: skip
-_OWN = re.compile(r"credential provider: StoreError: (.*)")
-_FOREIGN = re.compile(r'ath "(.*?)"(?: contained|: Encountered)', re.DOTALL)
-_REGION = "Received redirect"
 _SECRET = re.compile(r"//[^/\s]*@")
 
-# Codes that come with a status which by itself would not be worth another try: the request was
-# damaged on its way, came too slowly, or met another one that was just being carried out. A removal
-# of many keys is answered 200 with a code for each that stayed. And an upload is gone that was
-# completed by a request whose answer got lost: it is made again, as a whole.
+# These codes come with a status that is not worth another try by itself. The request was damaged
+# on its way, came too slowly, or met another one. A removal of many keys is answered 200 with a
+# code for each key that stayed.
 _PASSING = {
-    "BadDigest", "IncompleteBody", "InternalError", "NoSuchUpload", "RequestTimeout",
+    "BadDigest", "ConditionalRequestConflict", "IncompleteBody", "InternalError", "RequestTimeout",
     "ServiceUnavailable", "SlowDown", "Throttling", "XAmzContentChecksumMismatch",
     "XAmzContentSHA256Mismatch",
 }  # fmt: skip
 
-_OF_ONE = {"AccessDenied", "InvalidObjectState"}
-"""Codes of an object that is another's, or lies in cold storage."""
+# A server may say these behind a status of 200, or another one that it chose before it knew.
+_FINAL = {"NoSuchBucket", "NoSuchUpload", "NotImplemented", "PreconditionFailed"}
+
+_OF_ONE = {"AccessDenied", "InvalidObjectState"}  # another's object, or one in cold storage
 
 _MEANING = {
     "NoSuchBucket": "there is no such bucket; create it, or correct the store's address",
@@ -45,115 +36,77 @@ _MEANING = {
 }
 
 
+class ForbiddenObjectError(StoreError):
+    """The server refuses this one object; others may be readable."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that failed: HTTP status and S3's code where there was an answer.
+    """A failed request: HTTP status and S3's code, as far as there was an answer.
 
-    `transport` is how the way to the server failed, empty where it did not; `url` is what was
-    asked, which need not be the bucket: credentials are asked for as well. `renewing` tells that
-    there were some before; `keyless` is why they cannot be had, where that was told. `foreign` is a
-    key that was listed and cannot be asked for.
+    `transport` is Connect, Timeout or Interrupted where the connection failed. `credentials` tells
+    that the keys could not be had, and `reason` why, where that is known. `renewing` tells that
+    there were keys before. `text` is the library's own message.
     """
 
-    kind: str
-    text: str
     status: int = 0
     code: str = ""
     transport: str = ""
-    url: str = ""
+    credentials: bool = False
+    reason: str = ""
     renewing: bool = False
-    keyless: str = ""
-    foreign: str = ""
-
-    @classmethod
-    def of(cls, error: Exception, renewing: bool = False) -> "Refusal":
-        """Read an error of obstore's: its class and its text are all that there is."""
-        text = str(error)
-        status, code, url = _STATUS.search(text), _CODE.search(text), _URL.search(text)
-        transport = None if status else _TRANSPORT.search(text)
-        keyless = _OWN.search(text)
-        foreign = _FOREIGN.search(text) if type(error).__name__ == "InvalidPathError" else None
-        return cls(
-            kind=type(error).__name__,
-            text=text.partition("\n")[0],
-            status=int(status[1]) if status else 0,
-            code=(code[1] or code[2]) if code else "",
-            transport=transport[1] if transport else "",
-            url=url[1] if url else "",
-            renewing=renewing,
-            keyless=keyless[1] if keyless else "",
-            foreign=foreign[1] if foreign else "",
-        )
-
-    @staticmethod
-    def concerns_one(error: StoreError) -> bool:
-        """Tell whether `error` was made of a refusal of one object, where others may be had."""
-        cause = error.__cause__
-        return isinstance(cause, Exception) and Refusal.of(cause).code in _OF_ONE
-
-    @staticmethod
-    def concerns_key(error: StoreError) -> bool:
-        """Tell whether `error` was made of a key that obstore cannot name."""
-        return type(error.__cause__).__name__ == "InvalidPathError"
-
-    @property
-    def credentials(self) -> bool:
-        """Tell whether it was credentials that could not be had."""
-        return bool(self.keyless) or any(mark in self.url for mark in _CREDENTIALS)
+    text: str = ""
 
     @property
     def passing(self) -> bool:
-        """Tell whether the same request may be answered a little later."""
+        """Tell whether the same request may succeed a little later."""
         if self.credentials:
             return self.renewing
-        busy = self.status in (408, 409, 429) or self.status in range(500, 600)
-        if self.code in ("NoSuchBucket", "NotImplemented"):
+        if self.code in _FINAL:
             return False
+        busy = self.status in (408, 409, 429) or self.status in range(500, 600)
         return busy or bool(self.transport) or self.code in _PASSING
 
     def error(self, bucket: str, key: str, action: str, waited: str) -> StoreError:
-        """Return what to raise: `action` is what was wanted, `waited` for how long, in words."""
+        """Return what to raise: `action` is the S3 permission, `waited` the time of all tries."""
         where = f"s3://{bucket}/{key}"
-        if self.keyless:
-            kind = StoreUnavailable if self.renewing else StoreError
-            return kind(f"s3://{bucket}: {self.keyless}")
-        if self.credentials and self.renewing:
-            return StoreUnavailable(
-                f"s3://{bucket}: the credentials could not be renewed; what gives them was asked "
-                f"again for {waited}; run again later"
-            )
         if self.credentials:
-            return StoreError(
-                f"s3://{bucket}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-                "or AWS_PROFILE, or give this machine a role"
-            )
-        if self.foreign:
-            return StoreError(
-                f"s3://{bucket} holds {self.foreign!r}, which is no key of Sheaf's and keeps "
-                f"{key or 'it'} from being listed; remove that object by the server's own tools"
-            )
+            return self._without_credentials(f"s3://{bucket}", waited)
         if self.code in _MEANING:
             return StoreError(f"{where}: {_MEANING[self.code]}")
         if self.passing:
             return StoreUnavailable(f"{where}: {self._absence(waited)}")
-        if self.status == 412 or self.kind in ("AlreadyExistsError", "PreconditionError"):
-            return Conflict(f"{where} was written by somebody else")
-        if self.status == 404 or self.kind == "FileNotFoundError":
+        if self.status == 412 or self.code == "PreconditionFailed":
+            return Conflict(f"{where} was written by another process")
+        if self.status == 404 or self.code == "NoSuchUpload":
             return MissingObject(f"s3://{bucket} has no {key}")
+        kind = ForbiddenObjectError if self.code in _OF_ONE else StoreError
         if self.status in (401, 403) or self.code == "AccessDenied":
-            return StoreError(
+            return kind(
                 f"{where}: no permission: these credentials need {action} there"
                 + (" (and s3:ListBucket, to be told what is missing)" if "Get" in action else "")
             )
-        if _REGION in self.text:
-            return StoreError(f"{where}: {_MEANING['PermanentRedirect']}")
-        said = f"the server answered {self.status} {self.code}".rstrip()
-        text = _SECRET.sub("//...@", self.text)[:300]
-        return StoreError(f"{where}: {said if self.status else text}")
+        answer = f"the server answered {self.status} {self.code}".rstrip()
+        text = _SECRET.sub("//...@", self.text.partition("\n")[0])[:300]
+        return kind(f"{where}: {answer if self.status else text}")
+
+    def _without_credentials(self, where: str, waited: str) -> StoreError:
+        kind = StoreUnavailable if self.renewing else StoreError
+        if self.reason:
+            return kind(f"{where}: {self.reason}")
+        if self.renewing:
+            return kind(
+                f"{where}: the credentials could not be renewed; what gives them was asked "
+                f"again for {waited}; run again later"
+            )
+        return kind(
+            f"{where}: no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+            "or AWS_PROFILE, or give this machine a role"
+        )
 
     def _absence(self, waited: str) -> str:
         tried = f"was asked again for {waited}; run again later"
-        if self.transport == "Connect" or self.transport == "Request":
+        if self.transport == "Connect":
             return f"the server cannot be reached; check the network and store.endpoint. It {tried}"
         if self.transport == "Timeout":
             return f"the server did not answer in time; it {tried}"

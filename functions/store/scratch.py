@@ -1,7 +1,7 @@
 """Folders of this machine for parts of a bucket, each gone with its process.
 
-A process holds the lock of a file in its folder for as long as it lives, whatever ends it. So a
-folder whose lock nobody holds was left by a process that is gone; whoever makes one removes it.
+A process holds the lock of a file in its folder for as long as it lives, whatever ends it. An
+unlocked folder was left by a process that is gone, and the next process removes it.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ def _sweep(parent: Path) -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
         except OSError:
-            continue  # held, removed by somebody else, another user's, or not locked yet
+            continue  # in use, removed meanwhile, another user's, or not locked yet
 
 
 def _remove(folder: Path, lock: BinaryIO, process: int) -> None:

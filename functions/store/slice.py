@@ -1,4 +1,4 @@
-"""Slices: some bytes of an object, read forwards by one range, out of a folder or of a bucket."""
+"""Slices: a range of bytes of an object, in a folder or in a bucket."""
 
 import errno
 import io
@@ -11,11 +11,11 @@ from typing import Any, BinaryIO, Protocol, cast
 from functions.config.configuration import Configuration
 from functions.snapshot.address import SCHEME, Address, is_key
 from functions.snapshot.errors import MissingObject, StoreError
-from functions.store.bucket import LONGEST, PATIENCE, SILENCE
+from functions.store.bucket import bucket_of
 from functions.store.client import Client
 from functions.store.connection import Connection
 from functions.store.folder import FolderReader
-from functions.store.reader import bucket_of
+from functions.store.object import ObjectClient
 from functions.store.stream import ObjectStream
 
 _AT_ONCE = 1 << 16  # bytes
@@ -66,7 +66,7 @@ class FolderSlices:
             if error.errno in _ABSENT:
                 raise MissingObject(f"{self._folder.root} has no {key}") from error
             raise StoreError(f"{path} cannot be read: {error.strerror}") from error
-        if not stat.S_ISREG(found.st_mode):  # a pipe would wait for who writes into it
+        if not stat.S_ISREG(found.st_mode):  # a pipe would wait for a writer
             raise MissingObject(f"{path} is no file")
         file = self._folder.open(key)
         file.seek(min(offset, found.st_size))
@@ -81,7 +81,7 @@ class FolderSlices:
         return found
 
     def bucket(self, key: str) -> tuple[str, str]:
-        """Return nothing: it lies in none."""
+        """Return empty texts: a folder has no bucket."""
         return "", ""
 
     def _path(self, key: str) -> Path:
@@ -93,7 +93,7 @@ class FolderSlices:
 class BucketSlices:
     """Implements Slices over a bucket; a part of a large object at a time is in memory."""
 
-    def __init__(self, address: Address, client: Client) -> None:
+    def __init__(self, address: Address, client: ObjectClient) -> None:
         self._address = address
         self._client = client
 
@@ -144,15 +144,14 @@ class Bounded(io.RawIOBase):
 
 
 def of(uri: str, base: Path, settings: Configuration, environment: Mapping[str, str]) -> Slices:
-    """Return what reads slices below `uri`: s3://bucket/prefix, or a folder seen from `base`.
+    """Return the slices below `uri`: s3://bucket/prefix, or a folder seen from `base`.
 
-    Raises StoreError for what is neither.
+    Raises StoreError for an address that is neither.
     """
     at = bucket_of(uri)
     if at is None:
         return FolderSlices((base / uri).resolve())
-    connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
-    return BucketSlices(at, Client(at, connection, environment))
+    return BucketSlices(at, Client(at, Connection.serving(settings), environment))
 
 
 def parted(address: str) -> tuple[str, str]:

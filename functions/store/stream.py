@@ -1,23 +1,22 @@
-"""An object of a bucket as a stream: read forwards a part at a time, the next one fetched ahead."""
+"""An object of a bucket as a stream: one part in hand, the next one fetched ahead."""
 
 import io
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from functions.store import tally
-from functions.store.client import Client
-from functions.store.object import Piece
+from functions.store.object import ObjectClient, Piece
 
 
 class ObjectStream(io.RawIOBase):
-    """The bytes of an object, which must stay the same one; two parts of it are in memory.
+    """The bytes of an object from `start` to `end` (None: its end); two parts are in memory.
 
-    It is at `start` first; behind `end` nothing of it is read (None: to the object's end).
-
-    Raises MissingObject, Conflict where it was replaced since it was opened, and StoreError.
+    Raises MissingObject, Conflict for an object that was replaced since, and StoreError.
     """
 
-    def __init__(self, client: Client, key: str, start: int = 0, end: int | None = None) -> None:
+    def __init__(
+        self, client: ObjectClient, key: str, start: int = 0, end: int | None = None
+    ) -> None:
         self._client = client
         self._key = key
         self._part = client.connection.part
@@ -32,11 +31,11 @@ class ObjectStream(io.RawIOBase):
         self._take(start, first)
 
     def readable(self) -> bool:
-        """It can be read."""
+        """Tell that it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """It can be read from anywhere."""
+        """Tell that it can be read from anywhere."""
         return True
 
     def tell(self) -> int:
@@ -44,7 +43,7 @@ class ObjectStream(io.RawIOBase):
         return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place; what is read from there is fetched then."""
+        """Move to another place; the next read fetches from there."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
         self._at = max(0, base + offset)
         return self._at
@@ -62,7 +61,7 @@ class ObjectStream(io.RawIOBase):
         return len(piece)
 
     def close(self) -> None:
-        """Let go of what was fetched."""
+        """Drop the fetched parts."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._data = memoryview(b"")
         super().close()

@@ -1,4 +1,4 @@
-"""The tally: how many requests to a bucket were made for one piece of work, and what came."""
+"""Counts the requests to buckets, and the bytes of their answers, for one piece of work."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Tally:
-    """Requests, each try of one counted, and the bytes of what they were answered with."""
+    """Requests, each try counted, and the bytes of their answers."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -30,7 +30,7 @@ _CURRENT: ContextVar[Tally | None] = ContextVar("tally", default=None)
 
 @contextmanager
 def counted() -> Iterator[Tally]:
-    """Count what this thread, and calls that are carried to others, ask for meanwhile."""
+    """Count the requests of this thread, and of calls carried to other threads."""
     tally = Tally()
     token = _CURRENT.set(tally)
     try:
@@ -40,15 +40,15 @@ def counted() -> Iterator[Tally]:
 
 
 def add(requests: int = 0, size: int = 0) -> None:
-    """Count requests and bytes for whatever is being done, if that is counted."""
+    """Count requests and bytes for the current work, if that is counted."""
     tally = _CURRENT.get()
     if tally is not None:
         tally.add(requests, size)
 
 
 def carried(call: Callable[..., T]) -> Callable[..., T]:
-    """Return the call so that in another thread it counts for what is being done in this one.
+    """Return the call so that in another thread it counts for this thread's work.
 
-    Each time it is made there has to be one of these for it.
+    Each call needs one of its own.
     """
     return partial(copy_context().run, call)

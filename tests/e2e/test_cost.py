@@ -16,6 +16,7 @@ from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from functions.store import mirror
 from functions.store.bucket import BucketReader
+from functions.store.client import Client
 from functions.store.connection import Connection
 from tests.bucket import Bucket, fresh
 from tests.e2e.test_s3 import Bucketed
@@ -62,7 +63,8 @@ concurrent = 64
 """
         connection = Connection(endpoint=proxy.url, retry_seconds=0.3)
         self.proxy = proxy
-        self.reader = BucketReader(bucket._address, connection, bucket.environment, 64 << 20)
+        client = Client(bucket._address, connection, bucket.environment)
+        self.reader = BucketReader(bucket._address, client, 64 << 20)
         self.repository = DuckRepository(self.reader, **kept)
         self.lines: list[str] = []
         self.application = Application(

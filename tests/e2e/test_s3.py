@@ -27,6 +27,7 @@ from functions.snapshot.pointer import Pointer
 from functions.snapshot.witness import Witness
 from functions.store.bucket import BucketReader
 from functions.store.catalog import Catalogue
+from functions.store.client import Client
 from functions.store.connection import Connection
 from tests.bucket import Bucket, fresh
 from tests.e2e.conftest import Home, Result, make_home, sheaf, warc
@@ -123,7 +124,8 @@ class Served:
     def __init__(self, bucket: Bucket, endpoint: str, limit: int = 64 << 20) -> None:
         text = '[repository]\nnamespace = "b.cz"\n[pages]\nrecords = 4\nidentifiers = 4\n'
         connection = Connection(endpoint=endpoint, retry_seconds=0.3)
-        self.reader = BucketReader(bucket._address, connection, bucket.environment, limit)
+        client = Client(bucket._address, connection, bucket.environment)
+        self.reader = BucketReader(bucket._address, client, limit)
         self.repository = DuckRepository(self.reader)
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         self.application = Application(
@@ -381,7 +383,10 @@ def test_serving_ends_and_leaves_nothing(published: Bucketed, tmp_path: Path) ->
         ({"SHEAF_STORE_URI": "s3://no-such-bucket/x"}, "there is no such bucket"),
         ({"SHEAF_STORE_ENDPOINT": "ftp://x"}, "store.endpoint (SHEAF_STORE_ENDPOINT) is"),
         ({"SHEAF_STORE_ENDPOINT": "http://me:hidden@x"}, "store.endpoint (SHEAF_STORE_ENDPOINT)"),
-        ({"AWS_ACCESS_KEY_ID": "", "AWS_PROFILE": "nobody"}, "have no such profile"),
+        (
+            {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_PROFILE": "nobody"},
+            "(nobody) could not be found",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["status", "publish", "serve"])

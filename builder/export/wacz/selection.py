@@ -7,7 +7,7 @@ from typing import Any
 from builder.errors import UsageError
 from builder.snapshot import query
 from builder.store.folder import FolderStore
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from builder.withdraw.selection import Selection
 from functions.content.capture import FIELDS, Capture
 from functions.database import engine
@@ -56,7 +56,7 @@ class Chosen:
 
 def choose(
     connection: engine.Connection,
-    store: FolderStore | BucketStore,
+    store: FolderStore | S3Store,
     choice: CaptureChoice,
     *,
     originals: bool,

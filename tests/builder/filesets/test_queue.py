@@ -13,7 +13,7 @@ import pytest
 
 from builder.filesets import queue as queues
 from builder.filesets.item import Outcome, Request
-from builder.filesets.queue import Queue, QueueError, connected, is_final, wait
+from builder.filesets.queue import Queue, QueueError, connect, is_final, wait
 from builder.filesets.session import Session
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
@@ -191,10 +191,10 @@ def test_the_region_is_that_of_the_queue_s_url(monkeypatch: pytest.MonkeyPatch) 
     for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
-    found = connected("https://sqs.eu-central-1.amazonaws.com/123456789012/filesets")
+    found = connect("https://sqs.eu-central-1.amazonaws.com/123456789012/filesets")
     assert found.client.meta.region_name == "eu-central-1"
     with pytest.raises(QueueError, match="region"):
-        connected("http://127.0.0.1:9/1/filesets")
+        connect("http://127.0.0.1:9/1/filesets")
 
 
 @pytest.fixture

@@ -24,14 +24,14 @@ from builder.obi import log, replay
 from builder.obi.row import TEMPLATE, Incidence, Refipo, Row, Version
 from builder.obi.run import ObiRun, Outside, Purpose, claim, history
 from builder.store.folder import FolderStore
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from functions.database import engine
 from tests.bucket import fresh
 from tests.builder.conftest import Clock
 from tests.builder.gather import site as web
 from tests.builder.gather.site import Site
 
-Store = FolderStore | BucketStore
+Store = FolderStore | S3Store
 HANDLE = "RePEc:aaa:wpaper:1"
 
 

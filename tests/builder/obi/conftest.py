@@ -10,7 +10,7 @@ import pytest
 
 from builder.obi.run import Outside
 from builder.store.folder import FolderStore
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from tests.bucket import fresh
 from tests.builder.conftest import Clock
 
@@ -33,7 +33,7 @@ def time() -> Time:
 
 
 @pytest.fixture(params=["folder", "moto", "weed"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FolderStore | BucketStore]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FolderStore | S3Store]:
     if request.param == "folder":
         yield FolderStore(tmp_path / "store")
         return

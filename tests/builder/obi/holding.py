@@ -12,11 +12,11 @@ from pathlib import Path
 from builder.obi.row import FILE, TEMPLATE, Incidence, Redirect, Row, Version
 from builder.obi.run import Committed, ObiRun, Purpose, claim
 from builder.store.folder import FolderStore
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from tests.builder.conftest import Clock
 from tests.builder.obi.conftest import Time
 
-Store = FolderStore | BucketStore
+Store = FolderStore | S3Store
 INGEST = Purpose("ingest", "RePEc", "RePEc of today")
 GATHER = Purpose("gather", "all", "all")
 URL = "http://x.org/a.pdf"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.store.bulk import gathered
-from builder.store.durable import folder_beside, temporary
+from builder.store.durable import batches, folder_beside, temporary
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 
@@ -49,10 +48,10 @@ def test_each_is_told_of_in_its_order(tmp_path: Path) -> None:
 
 
 def test_batches_are_no_larger_than_they_may_be() -> None:
-    assert [len(some) for some in gathered((str(n), b"") for n in range(10_000))] == [
+    assert [len(some) for some in batches((str(n), b"") for n in range(10_000))] == [
         4096, 4096, 1808,
     ]  # fmt: skip
-    assert [len(some) for some in gathered((str(n), bytes(20 << 20)) for n in range(3))] == [2, 1]
+    assert [len(some) for some in batches((str(n), bytes(20 << 20)) for n in range(3))] == [2, 1]
 
 
 def test_objects_are_asked_for_as_they_are_written(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from builder.obi import replay
 from builder.obi.history import history
 from builder.obi.row import FailureRow, Incidence, Version
 from builder.publish.publish import publish
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from builder.verify import obi_tables
 from builder.verify.verify import VerifyRuntime, verify
 from builder.withdraw.reinstate import restore
@@ -452,7 +452,7 @@ def _change_and_loss(repec: Repec) -> None:
     repec.publish()
 
 
-def _published_alike(repec: Repec, store: BucketStore) -> None:
+def _published_alike(repec: Repec, store: S3Store) -> None:
     for place in repec.store.keys("obi/"):
         store.create(place, repec.store.read(place))
     built = publish(store, repec.configuration(), repec.outside())

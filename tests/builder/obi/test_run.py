@@ -14,11 +14,11 @@ from builder.obi import content, key, log
 from builder.obi.row import FILE, TEMPLATE, Incidence, Row, Version
 from builder.obi.run import Purpose, abandon, claim, history
 from builder.store.folder import FolderStore
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from functions.snapshot.errors import Conflict, DamagedStore, StoreError
 from tests.builder.obi.conftest import Time
 
-Store = FolderStore | BucketStore
+Store = FolderStore | S3Store
 INGEST = Purpose("ingest", "RePEc", "RePEc of today")
 URL = "http://x.org/a.pdf"
 HANDLE = "RePEc:aaa:wpaper:98-01"

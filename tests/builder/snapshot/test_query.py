@@ -9,14 +9,14 @@ import pytest
 from builder.snapshot import query
 from builder.snapshot.views import TABLES
 from builder.store.folder import FolderStore
-from builder.store.s3 import BucketStore
+from builder.store.s3 import S3Store
 from functions.database import engine
 from functions.snapshot.errors import DamagedStore, MissingObject
 from functions.snapshot.manifest import Manifest
 from functions.store.catalog import Catalogue
 from tests.builder.conftest import World, capture
 
-BUCKET = cast(BucketStore, None)  # what a question reads is told without a look at the store
+BUCKET = cast(S3Store, None)  # what a question reads is told without a look at the store
 STATEMENTS = {
     # each with the answer, and with the view that it reads
     "CREATE VIEW html AS SELECT * FROM captures WHERE fetch_status = 200; "

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.store.folder import FolderStore, open_store
-from builder.store.s3 import BucketStore
+from builder.store.folder import FolderStore
+from builder.store.location import open_store
+from builder.store.s3 import S3Store
 from functions.config import configuration
 from functions.snapshot.errors import Conflict, MissingObject, StoreError
 from functions.snapshot.store import Writer
@@ -277,5 +278,5 @@ def test_an_address_names_a_folder_or_a_bucket(tmp_path: Path) -> None:
     environment = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     assert open_store("x", tmp_path, SETTINGS, environment).address == str(tmp_path / "x")
     bucket = open_store("s3://bucket/x/", tmp_path, SETTINGS, environment)
-    assert isinstance(bucket, BucketStore)
+    assert isinstance(bucket, S3Store)
     assert bucket.address == "s3://bucket/x"

@@ -13,6 +13,7 @@ from functions.snapshot import layout
 from functions.snapshot.manifest import Manifest
 from functions.store import mirror
 from functions.store.bucket import BucketReader
+from functions.store.client import Client
 from functions.store.connection import Connection
 from tests.bucket import Bucket, fresh
 from tests.builder.conftest import World
@@ -52,7 +53,8 @@ class Environment:
     def __init__(self, bucket: Bucket, proxy: Proxy) -> None:
         connection = Connection(endpoint=proxy.url, retry_seconds=0.3)
         self.proxy = proxy
-        self.reader = BucketReader(bucket._address, connection, bucket.environment, 64 << 20)
+        client = Client(bucket._address, connection, bucket.environment)
+        self.reader = BucketReader(bucket._address, client, 64 << 20)
         self.repository = DuckRepository(self.reader)
         self.search = Search(self.repository.catalogue, self.repository.files)
         newest = self.repository.pointer().newest()

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from functions.store import credentials
 from functions.store.client import Client
 from functions.store.connection import Connection
 from functions.store.credentials import ADDRESS, PASSWORD
-from functions.store.profile import Profile
 from tests.bucket import fresh
 
 ROLE = "/latest/meta-data/iam/security-credentials/"
@@ -86,22 +84,6 @@ def _handler(machine: Machine) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
-
-
-def test_a_profile_is_not_mixed_with_the_environment(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As obstore does, which reads the process's own environment."""
-    (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws" / "credentials").write_text(
-        "[default]\naws_access_key_id = mine\naws_secret_access_key = s\n"
-    )
-    monkeypatch.setenv("AWS_SESSION_TOKEN", "stale")
-    home = {"HOME": str(tmp_path), "AWS_SESSION_TOKEN": "stale"}
-    assert machine.client(home).get("x") == (b"hello", '"t"')
-    assert machine.signed() == ("mine", None)
-    machine.client({**home, **KEYS}).get("x")
-    assert machine.signed() == ("key", "stale")
 
 
 def test_a_variable_that_is_empty_is_none(
@@ -207,9 +189,7 @@ def test_a_thawed_function_gets_its_keys_from_an_address(machine: Machine) -> No
 
 
 def test_no_proxy_is_asked_for_keys(machine: Machine) -> None:
-    provider = credentials.provider(
-        {ADDRESS: f"{machine.url}{ROLE}keys", PASSWORD: "password"}, Profile()
-    )
+    provider = credentials.provider({ADDRESS: f"{machine.url}{ROLE}keys", PASSWORD: "password"})
     assert provider is not None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("http_proxy", "http://127.0.0.1:9")

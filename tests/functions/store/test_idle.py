@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from builder.store.client import S3Client
 from functions.snapshot.address import Address
 from functions.snapshot.errors import StoreUnavailable
 from functions.store.client import Client
 from functions.store.connection import Connection
+from functions.store.object import ObjectClient
 from tests.patience import in_real_time
 
 ANSWER = (
@@ -40,10 +42,10 @@ class Forgetful:
                 asked += connection.recv(65_536)
             connection.sendall(ANSWER)
 
-    def client(self, idle: float) -> Client:
+    def client(self, idle: float, kind: type[Client] | type[S3Client] = Client) -> ObjectClient:
         endpoint = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
         connection = Connection(endpoint=endpoint, retry_seconds=0, timeout=1, idle=idle)
-        return Client(Address("bucket"), connection, KEYS)
+        return kind(Address("bucket"), connection, KEYS)
 
 
 @pytest.fixture
@@ -59,9 +61,12 @@ def forgetful() -> Iterator[Forgetful]:
         connection.close()
 
 
+@pytest.mark.parametrize("kind", [Client, S3Client])
 @in_real_time
-def test_a_connection_that_was_idle_is_not_used_again(forgetful: Forgetful) -> None:
-    client = forgetful.client(idle=0.2)
+def test_a_connection_that_was_idle_is_not_used_again(
+    forgetful: Forgetful, kind: type[Client] | type[S3Client]
+) -> None:
+    client = forgetful.client(idle=0.2, kind=kind)
     for _ in range(3):
         assert client.get("x")[0] == b"hello"
         time.sleep(0.4)

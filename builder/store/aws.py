@@ -1,0 +1,223 @@
+"""Clients of AWS. The only file that imports boto3, and not before there is one to make.
+
+boto3 finds the credentials: variables, profiles, single sign-on, roles of machines and containers.
+Requests are not tried again here (functions.store.object.ObjectClient.attempt does that).
+"""
+
+import base64
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from functions.snapshot.errors import StoreError
+from functions.store import credentials
+from functions.store.connection import Connection, endpoint_of, forget_empty, is_by_host, region_of
+from functions.store.refusal import Refusal
+
+_POOL = 32  # connections to one server
+_CONNECT = 5.0  # seconds
+_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+_REGION = "AWS_DEFAULT_REGION"
+_OF_KEYS = ("AssumeRole", "GetRoleCredentials", "CreateToken", "CreateOAuth2Token")
+
+
+def errors() -> tuple[type[Exception], ...]:
+    """Return the errors that clients raise, `refusal` knows what each means."""
+    import botocore.exceptions
+    from botocore.parsers import ResponseParserError
+
+    known = botocore.exceptions
+    return (known.BotoCoreError, known.ClientError, ResponseParserError, OSError)
+
+
+def s3(
+    bucket: str, connection: Connection, environment: Mapping[str, str], timeouts: Sequence[float]
+) -> list[Any]:
+    """Return a client of S3 for each of the timeouts: seconds without a byte of an answer.
+
+    Raises StoreError for settings, keys or a profile that cannot be used.
+    """
+    import botocore
+    from botocore.config import Config
+
+    endpoint = endpoint_of(connection, environment)
+    region = region_of(connection, environment)
+    anonymous = environment.get("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true")
+    config = Config(
+        signature_version=botocore.UNSIGNED if anonymous else "s3v4",
+        s3={"addressing_style": "virtual" if is_by_host(bucket, connection, endpoint) else "path"},
+        retries={"total_max_attempts": 1, "mode": "standard"},
+        max_pool_connections=_POOL,
+        # Not every server takes the checksums that boto3 adds by itself; writes have an MD5.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+    )
+    session = _session(environment)
+    clients = []
+    with _store_errors():
+        for seconds in timeouts:
+            limits = Config(connect_timeout=min(_CONNECT, seconds), read_timeout=seconds)
+            client = session.client(
+                "s3",
+                region_name=region or session.region_name or "us-east-1",
+                endpoint_url=endpoint or None,
+                config=config.merge(limits),
+            )
+            client.meta.events.register("before-call.s3.DeleteObjects", _add_md5)
+            client.meta.events.register("before-call.s3.HeadBucket", _unknown_region)
+            clients.append(client)
+    return clients
+
+
+def sqs(region: str | None) -> Any:
+    """Return a client of SQS with the process's credentials. Raises StoreError."""
+    session = _session({})
+    with _store_errors():
+        return session.client("sqs", region_name=region)
+
+
+def refusal(error: Exception) -> Refusal | None:
+    """Return what an error of boto3 means; None for any other error."""
+    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+
+    text = str(error)
+    if isinstance(error, ClientError):
+        if error.operation_name.startswith(_OF_KEYS):
+            return Refusal(credentials=True, reason=text)
+        status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        code = str(error.response.get("Error", {}).get("Code", ""))
+        return Refusal(status, "" if code.isdigit() else code, text=text)
+    for transport, kinds in _transports():
+        if isinstance(error, kinds):
+            return Refusal(transport=transport, text=text)
+    if isinstance(error, NoCredentialsError):
+        return Refusal(credentials=True, text=text)
+    if isinstance(error, _errors_of_keys()):
+        return Refusal(credentials=True, reason=text.partition("\n")[0])
+    return Refusal(text=text) if isinstance(error, BotoCoreError) else None
+
+
+def error_of_key(code: str, operation: str) -> Exception:
+    """Return the error of one key, in an answer of status 200 to a request about many."""
+    import botocore.exceptions
+
+    answer: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": 200}}
+    error: Exception = botocore.exceptions.ClientError(answer, operation)
+    return error
+
+
+class SessionEnvironment(Mapping[str, str]):
+    """An environment, completed by the keys and the region of boto3's session in it.
+
+    A reader that knows variables only, as functions do, so follows profiles and single sign-on.
+    Keys are renewed when AWS_ACCESS_KEY_ID is looked up; a thread then sees the others of the same
+    moment. boto3 is not imported where the environment has keys. Look-ups raise StoreError.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._session: Any = None
+        self._seen = threading.local()
+
+    def __getitem__(self, name: str) -> str:
+        value = self._environment.get(name, "")
+        if not value and name == _REGION and not self._environment.get("AWS_REGION"):
+            value = self._open().region_name or ""
+        if name in _KEYS and not self._environment.get(_KEYS[0]):
+            if name == _KEYS[0]:
+                self._seen.keys = self._current()
+            value = getattr(self._seen, "keys", {}).get(name, "")
+        if not value and name not in self._environment:
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._environment)
+
+    def __len__(self) -> int:
+        return len(self._environment)
+
+    def _open(self) -> Any:
+        with self._lock:
+            if self._session is None:
+                self._session = _session(self._environment)
+            return self._session
+
+    def _current(self) -> dict[str, str]:
+        session = self._open()
+        try:
+            with self._lock:
+                found = session.get_credentials()
+            frozen = found and found.get_frozen_credentials()
+        except errors() as error:
+            raise StoreError(f"no credentials: {error}") from error
+        if not frozen:
+            return {}
+        values = (frozen.access_key, frozen.secret_key, frozen.token)
+        return {name: value for name, value in zip(_KEYS, values, strict=True) if value}
+
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except errors() as error:
+        raise StoreError(f"AWS cannot be used: {error}") from error
+
+
+def _session(environment: Mapping[str, str]) -> Any:
+    """Return a session with the environment's keys, else with what boto3 finds."""
+    import boto3
+
+    forget_empty()
+    keys = credentials.of_environment(environment)
+    with _store_errors():
+        return boto3.Session(
+            aws_access_key_id=keys.access_key or None,
+            aws_secret_access_key=keys.secret_key or None,
+            aws_session_token=keys.token or None,
+        )
+
+
+@cache
+def _transports() -> tuple[tuple[str, tuple[type[Exception], ...]], ...]:
+    import botocore.exceptions as known
+    from botocore.parsers import ResponseParserError
+
+    broken = (known.HTTPClientError, known.IncompleteReadError, ResponseParserError)
+    return (
+        ("Timeout", (known.ReadTimeoutError, TimeoutError)),
+        ("Connect", (known.ConnectionError,)),
+        ("Interrupted", (*broken, ConnectionError)),
+    )
+
+
+@cache
+def _errors_of_keys() -> tuple[type[Exception], ...]:
+    import botocore.exceptions as known
+
+    return (
+        known.ConfigNotFound, known.ConfigParseError, known.CredentialRetrievalError,
+        known.InvalidConfigError, known.LoginError, known.MetadataRetrievalError,
+        known.MissingDependencyException, known.PartialCredentialsError, known.ProfileNotFound,
+        known.SSOError, known.TokenRetrievalError, known.UnknownCredentialError,
+    )  # fmt: skip
+
+
+def _add_md5(params: dict[str, Any], **_: object) -> None:
+    """Give a removal the MD5 that older servers require."""
+    digest = hashlib.md5(params["body"], usedforsecurity=False).digest()
+    params["headers"]["Content-MD5"] = base64.b64encode(digest).decode()
+
+
+def _unknown_region(**_: object) -> tuple[Any, dict[str, Any]]:
+    """Answer boto3's own question for the region of a bucket, which a redirect did not name.
+
+    It would ask the server, and be redirected again, without end.
+    """
+    return SimpleNamespace(status_code=200), {"ResponseMetadata": {"HTTPHeaders": {}}}

@@ -1,0 +1,246 @@
+"""The builder's client of one bucket: it reads, writes and lists through boto3."""
+
+import base64
+import hashlib
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from builder.store import aws
+from functions.snapshot.address import Address
+from functions.snapshot.errors import Conflict, MissingObject, StoreError
+from functions.store import tally
+from functions.store.connection import Connection
+from functions.store.object import ObjectClient, Piece, tag_of
+from functions.store.refusal import Refusal
+
+T = TypeVar("T")
+
+_CHUNK = 1 << 16  # bytes
+_TOGETHER = 1000  # keys that one request removes
+_LARGE = 10
+"""So many times `timeout` has a request that sends a large object or a part."""
+
+_SPAN = re.compile(r"bytes (\d+)-\d+/(\d+)")
+
+BYTES = "application/octet-stream"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An object of a listing, by the bucket's own key; `modified` is UTC."""
+
+    key: str
+    bytes: int
+    modified: datetime
+
+
+class S3Client(ObjectClient):
+    """Requests to one bucket through boto3, which is imported at the first request."""
+
+    def __init__(
+        self, address: Address, connection: Connection, environment: Mapping[str, str]
+    ) -> None:
+        super().__init__(address.bucket, connection)
+        self._environment = environment
+        self._clients: Sequence[Any] = ()
+        self._lock = threading.Lock()
+        self._running = 0
+        self._ended = time.monotonic()
+
+    def get(self, key: str) -> tuple[bytes, str]:
+        """Return the whole object and its tag."""
+
+        def request() -> tuple[bytes, str]:
+            answer = self._small.get_object(**self.names(key))
+            return self._body(answer), tag_of(answer.get("ETag"))
+
+        return self.attempt(key, "s3:GetObject", request)
+
+    def piece(
+        self,
+        key: str,
+        offset: int,
+        length: int,
+        tag: str | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Piece:
+        """Return a range of the object (see ObjectClient.piece)."""
+        condition = {} if tag is None else {"IfMatch": tag}
+        wanted = f"bytes={offset}-{offset + length - 1}"
+
+        def request() -> Piece:
+            try:
+                answer = self._small.get_object(**self.names(key), Range=wanted, **condition)
+            except aws.errors() as error:
+                found = aws.refusal(error)
+                if found is None or found.status != 416:
+                    raise
+                tally.add(requests=1)
+                answer = self._small.head_object(**self.names(key))  # an empty object has no range
+                return Piece(b"", answer["ContentLength"], tag_of(answer.get("ETag")))
+            span = _SPAN.fullmatch(answer.get("ContentRange", ""))
+            if (int(span[1]) if span else 0) != offset:
+                raise StoreError(f"{self.where(key)}: the server ignores Range")
+            size = int(span[2] if span else answer["ContentLength"])
+            data = self._body(answer, stopped)[:length]
+            return Piece(data, size, tag_of(answer.get("ETag")))
+
+        return self.attempt(key, "s3:GetObject", request)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Write an object in one request."""
+        what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data)}
+        self.attempt(key, "s3:PutObject", lambda: self.large.put_object(**what))
+
+    def put_if(self, key: str, data: bytes, tag: str | None) -> str:
+        """Write an object if its tag is `tag` (None: if there is none), and return its new tag.
+
+        An answer can be lost although the write took place; the condition then fails when the
+        request is made again. So the object is read, and where it is `data` the write was ours.
+        Raises Conflict.
+        """
+        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
+        what = {**self.names(key), "Body": data, "ContentMD5": md5_of(data), **condition}
+        tries = 0
+
+        def request() -> str:
+            nonlocal tries
+            tries += 1
+            return tag_of(self._small.put_object(**what).get("ETag"))
+
+        removed = f"{self.where(key)} was removed by another process"
+        try:
+            return self.attempt(key, "s3:PutObject", request)
+        except MissingObject:
+            raise Conflict(removed) from None
+        except Conflict:
+            if tries > 1:
+                try:
+                    found, now = self.get(key)
+                except MissingObject:
+                    raise Conflict(removed) from None
+                if found == data:
+                    return now
+            raise
+
+    def put_file_if_absent(self, key: str, path: Path) -> None:
+        """Write an object out of a file, read in blocks, if there is none.
+
+        Raises Conflict, and OSError for the file.
+        """
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
+            what = {**self.names(key), "ContentType": BYTES, "IfNoneMatch": "*"}
+            what["ContentMD5"] = base64.b64encode(found.digest()).decode()
+
+            def request() -> None:
+                file.seek(0)
+                self.large.put_object(**what, Body=file)
+
+            self.attempt(key, "s3:PutObject", request)
+
+    def list(self, prefix: str, delimiter: str = "") -> tuple[list[Listed], list[str]]:
+        """Return the objects whose keys begin with `prefix`, in the server's order.
+
+        The second value has the common prefixes of keys with the delimiter behind `prefix`; these
+        keys are not among the objects.
+        """
+        objects: list[Listed] = []
+        folders: list[str] = []
+        what = {"Bucket": self._bucket, "Prefix": prefix, "Delimiter": delimiter}
+        while True:
+            page = self.attempt(
+                prefix, "s3:ListBucket", lambda: self._small.list_objects_v2(**what)
+            )
+            found = page.get("Contents", ())
+            objects += [Listed(one["Key"], one["Size"], one["LastModified"]) for one in found]
+            folders += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
+            if not page.get("IsTruncated") or not page.get("NextContinuationToken"):
+                return objects, folders
+            what["ContinuationToken"] = page["NextContinuationToken"]
+
+    def remove(self, keys: Sequence[str]) -> None:
+        """Remove the objects, a thousand with each request; one that is not there is no error."""
+        for start in range(0, len(keys), _TOGETHER):
+            some = keys[start : start + _TOGETHER]
+            where = some[0] if len(some) == 1 else f"{some[0]} and {len(some) - 1} more"
+            what = {"Objects": [{"Key": key} for key in some], "Quiet": True}
+
+            def request(what: Any = what) -> None:
+                answer = self._small.delete_objects(Bucket=self._bucket, Delete=what)
+                for error in answer.get("Errors", ()):
+                    raise aws.error_of_key(error.get("Code", ""), "DeleteObjects")
+
+            self.attempt(where, "s3:DeleteObject", request, self.connection.removal_seconds)
+
+    def refusal(self, error: Exception) -> Refusal | None:
+        """Return what an error of boto3 means; None for any other error."""
+        return aws.refusal(error)
+
+    def attempt(self, key: str, action: str, request: Callable[[], T], most: float = math.inf) -> T:
+        """Make a request until it is answered (see ObjectClient.attempt)."""
+        with self._in_use():
+            return super().attempt(key, action, request, most)
+
+    @property
+    def large(self) -> Any:
+        """boto3's client for requests that send much."""
+        return self._both()[1]
+
+    @property
+    def _small(self) -> Any:
+        return self._both()[0]
+
+    def _both(self) -> Sequence[Any]:
+        with self._lock:
+            if not self._clients:
+                timeout = self.connection.timeout
+                self._clients = aws.s3(
+                    self._bucket, self.connection, self._environment, (timeout, timeout * _LARGE)
+                )
+            return self._clients
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Close connections that were idle for too long, before the first new request."""
+        with self._lock:
+            if not self._running and time.monotonic() - self._ended > self.connection.idle:
+                for client in self._clients:
+                    client.close()
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._ended = time.monotonic()
+
+    def names(self, key: str) -> dict[str, Any]:
+        """Return the arguments by which boto3 is told the object."""
+        return {"Bucket": self._bucket, "Key": key}
+
+    def _body(self, answer: Any, stopped: Callable[[], bool] = lambda: False) -> bytes:
+        end = time.monotonic() + self.connection.longest
+        found = bytearray()
+        with closing(answer["Body"]) as body:
+            while chunk := body.read(_CHUNK):
+                if stopped():
+                    raise StoreError("the read was given up")
+                if time.monotonic() > end:
+                    raise TimeoutError("the answer took too long")
+                tally.add(size=len(chunk))
+                found += chunk
+        return bytes(found)
+
+
+def md5_of(data: bytes | bytearray) -> str:
+    """Return the MD5 of some bytes in the form of the header Content-MD5."""
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
