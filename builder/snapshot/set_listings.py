@@ -147,14 +147,20 @@ FROM (SELECT set_spec, unnest(ranges) AS r FROM {_SETS})
 WHERE NOT EXISTS (SELECT 1 FROM rewritten w WHERE r.first BETWEEN w.first AND w.last);
 """
 
-# An odd number of turns says that a set had live records before.
+# An odd number of turns says that a set had live records before. A set that began without any has
+# its first publish twice; earlier programs gave it no turns.
 _SUMMED = """
 CREATE TABLE summed AS
-SELECT listing, live, coalesce(called.name, earlier.name) AS name,
-    CASE WHEN (live > 0) = (coalesce(len(turns), 0) % 2 = 1) THEN turns
-    ELSE list_append(coalesce(turns, []), $sequence::INTEGER) END AS turns
-FROM (SELECT listing, sum(live)::BIGINT AS live FROM counts GROUP BY listing)
-LEFT JOIN earlier USING (listing) LEFT JOIN called USING (listing)
+SELECT listing, live, name,
+    CASE WHEN (live > 0) = (len(before) % 2 = 1) THEN before
+    ELSE list_append(before, $sequence::INTEGER) END AS turns
+FROM (
+    SELECT listing, live, coalesce(called.name, earlier.name) AS name,
+        coalesce(turns, if(live > 0 AND began = $sequence, [], [began, began])) AS before
+    FROM (SELECT listing, sum(live)::BIGINT AS live, min(sequence) AS began
+          FROM counts GROUP BY listing)
+    LEFT JOIN earlier USING (listing) LEFT JOIN called USING (listing)
+)
 """
 # A template of a series, or of an archive, tells how the set is named in which it is; so does a
 # repository of its sets, from which there are harvested items (builder.publish.harvested).
@@ -172,7 +178,7 @@ NAMED = "CREATE TABLE IF NOT EXISTS named (listing VARCHAR, name VARCHAR)"
 """Makes the table of names of sets that repositories told, where none did."""
 _EMPTIED = (
     "SELECT (SELECT count(*) FROM summed WHERE live = 0), "
-    "(SELECT count(*) FROM earlier WHERE len(turns) % 2 = 0)"
+    "(SELECT count(*) FROM earlier WHERE coalesce(len(turns), 0) % 2 = 0)"
 )
 
 # Sets of one home are dealt out evenly, so that a file that has just been divided has room.
@@ -267,11 +273,14 @@ class Index:
             self._connection.execute(_SUMMED, {"sequence": self._sequence})
         return _ROWS, {"most": float(layout.GROUP_ROWS * layout.SETS_GROUPS)}
 
-    def emptied(self) -> int:
-        """Return how many more sets have no live record now, once `rows` was asked for."""
+    def emptied(self) -> tuple[int, int]:
+        """Return how many sets of the touched files have no live record: now, and before.
+
+        `rows` must have been asked for.
+        """
         with engine.reading("the index of sets"):
             ((now, before),) = self._connection.execute(_EMPTIED).fetchall()
-        return int(now) - int(before)
+        return int(now), int(before)
 
     @staticmethod
     def home(part: int) -> int:

@@ -231,7 +231,10 @@ class Build:
             self._draft.tables["sets"] = self._draft.leaves(every)
         new = sum(file.rows for part in parts.values() for file in part)
         sets = self._before.sets - sum(file.rows for file in earlier) + new
-        return sets, self._before.emptied + index.emptied()
+        now, before = index.emptied()
+        # Where every file is touched, a wrong count of an earlier program ends.
+        others = self._before.emptied - before if len(earlier) < len(files) else 0
+        return sets, others + now
 
     def _lookup(self, own: Span, records: list[str]) -> None:
         values = {"records": records, "base": own.first}

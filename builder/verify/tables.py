@@ -92,8 +92,8 @@ _BY_FILE = (
         "{count:,} sets have counts that do not add up, the first {example}",
         "SELECT file, count(*), min(set_spec) FROM sets WHERE "
         "(records = list_sum(list_transform(counts, lambda c: c.records)) "
-        "AND live = list_sum(list_transform(counts, lambda c: c.live)) "
-        "AND turns[1] >= 1 AND turns = list_sort(list_distinct(turns)) AND turns[-1] <= $publishes "
+        "AND live = list_sum(list_transform(counts, lambda c: c.live)) AND turns[-1] <= $publishes "
+        "AND turns[1] > 0 AND turns = list_sort(turns) AND list_unique(turns[2:]) = len(turns) - 1 "
         "AND (len(turns) % 2 = 1) = (live > 0)) IS NOT TRUE GROUP BY file",
     ),
     (

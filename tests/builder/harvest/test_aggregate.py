@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from lxml import etree
 from sickle import Sickle
 
 from builder.harvest.fragment import cut
+from builder.store.folder import FolderStore
+from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot import layout
 from tests.builder.harvest.provider import NOW, items
 from tests.builder.harvest.written import harvest, row
@@ -158,6 +161,35 @@ def test_what_changes_there_changes_here_and_nothing_else_does(home: Home, folde
     # An older copy of a harvest takes nothing that is newer back.
     harvest(folder, [row(SOME[2])])
     assert published(home, folder) == (0, 0, 0)
+
+
+def test_a_set_that_begins_with_a_deletion_has_begun(home: Home, folder: Path) -> None:
+    """It is a set of each publish since: empty, until its record comes back."""
+    first, gone = replace(SOME[0], sets=("a",)), replace(SOME[9], sets=("gone",))
+    harvest(folder, [row(first), row(gone)])
+    assert published(home, folder) == (2, 0, 1)
+    changed = replace(first, title="Another", stamp=NOW)
+    harvest(folder, [row(one, came=LATER) for one in (changed, gone)])
+    assert published(home, folder) == (0, 1, 0)
+    assert home("verify").code == 0
+    spec = "from:a.cz:gone"
+    home.config.write_text(f'{home.config.read_text()}\n[sets.names]\n"{spec}" = "Gone"\n')
+    with home.served() as base:
+        listed = [e.text for e in asked(base, "verb=ListSets").iter(f"{OAI}setSpec")]
+        live = ["from", "from:a.cz", "from:a.cz:a", "repository", "repository:a.cz"]
+        assert listed == [*live, spec]
+        assert [*records(asked(base, f"{RECORDS}&set={spec}"))] == [gone.identifier]
+    back = replace(gone, deleted=False, stamp=NOW)
+    harvest(folder, [row(one, came=LATER) for one in (changed, back)])
+    assert published(home, folder) == (0, 1, 0)
+    with closing(DuckRepository(FolderStore(home.folder / "store"))) as repository:
+        assert [repository.manifest(number).emptied for number in (1, 2, 3)] == [1, 1, 0]
+        manifest = repository.manifest(3)
+        assert repository.births(manifest, [spec]) == {spec: 1}
+        # A list that began with an earlier publish has it as that publish had it.
+        for number, expected in ((1, [spec]), (2, [spec]), (3, [])):
+            rows = repository.sets(manifest, "", 9, number, live=False)
+            assert [row.spec for row in rows] == expected
 
 
 def test_formats_are_offered_to_who_names_them(home: Home, folder: Path) -> None:

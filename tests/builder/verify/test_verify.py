@@ -761,7 +761,7 @@ def test_sets_with_wrong_counts(sound: World) -> None:
 
 
 def test_sets_with_turns_that_they_cannot_have_taken(sound: World) -> None:
-    left: list[list[int] | None] = [[], None, [1, 2], [3, 2, 1], [0], [999]]
+    left: list[list[int] | None] = [[], None, [1, 2], [1, 2, 2], [3, 2, 1], [0], [999]]
     expected = {}
     for key, rows, values in sets_of(sound):
         wrong = 0
@@ -773,6 +773,26 @@ def test_sets_with_turns_that_they_cannot_have_taken(sound: World) -> None:
     assert not left
     problems = [f for f in verified(sound).findings if f.code == "set-count"]
     assert {f.object: int(f.problem.split()[0]) for f in problems} == expected
+
+
+def test_sets_without_turns_are_put_right_by_the_next_publish(world: World) -> None:
+    """Earlier programs gave none to sets that began empty, and counted these at each publish."""
+    world.ingest([capture(n, sets=(f"m:{n}",)) for n in range(4)])
+    world.publish()
+    for number in (0, 1):
+        chosen = Selection(set=f"m:{number}")
+        withdraw(world.store, world.configuration(), world.outside(), chosen, "asked for")
+    ((key, rows, values),) = sets_of(world)
+    for row in values:
+        if not row["live"]:
+            row["turns"] = None
+    changed(world, key, rows, values)
+    put(world, replace(newest(world), emptied=5))
+    assert len(told(world, "set-count")) == 2
+    world.ingest([capture(4, sets=("m:4",))])
+    world.publish()
+    assert found(world, newest_only=True) == set()
+    assert newest(world).emptied == 2
 
 
 def test_a_version_that_forgot_what_its_item_left(world: World) -> None:
