@@ -77,12 +77,13 @@ FUNCTIONS = {
     ),
     "FilesetFunction": Contents(
         (
-            *("ada-url", "cffi", "h11", "httpcore2", "obstore", "protego", "publicsuffixlist"),
-            *("pycparser", "tqdm", "truststore"),
+            *("ada-url", "anyio", "cffi", "h11", "httpcore2", "httpx2", "idna", "obstore"),
+            *("protego", "publicsuffixlist", "pycparser", "tqdm", "truststore"),
+            "typing-extensions",
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, "builder/commands", "builder/demo"),
-        ("httpcore2", "publicsuffixlist"),
+        ("httpcore2", "httpx2", "publicsuffixlist"),
     ),
 }
 
