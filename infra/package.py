@@ -78,12 +78,12 @@ FUNCTIONS = {
     ),
     "FilesetFunction": Contents(
         (
-            *("ada-url", "cffi", "h11", "httpcore2", "protego", "publicsuffixlist", "pycparser"),
-            *("tqdm", "truststore"),
+            *("ada-url", "anyio", "cffi", "h11", "httpcore2", "httpx2", "idna", "protego"),
+            *("publicsuffixlist", "pycparser", "tqdm", "truststore", "typing-extensions"),
         ),
         ("functions", "templates", "builder"),
         (*_NEVER, "builder/commands", "builder/demo"),
-        ("httpcore2", "publicsuffixlist"),
+        ("httpcore2", "httpx2", "publicsuffixlist"),
     ),
 }
 

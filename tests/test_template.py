@@ -345,7 +345,11 @@ def test_the_serving_function_is_packed_of_what_it_imports(package: ModuleType) 
     assert contents.sources == ("functions", "templates")
 
 
-BROUGHT = {"httpcore2": {"h11", "truststore"}, "ada_url": {"cffi", "pycparser"}}
+BROUGHT = {
+    "ada_url": {"cffi", "pycparser"},
+    "httpcore2": {"h11", "truststore"},
+    "httpx2": {"anyio", "idna", "typing_extensions"},
+}
 """What packages need themselves."""
 EXTRAS = {"internetarchive", "isal"}
 """What is asked for where it is used, and is not packed: archive.org's own library is AGPL, and

@@ -3,21 +3,19 @@
 import argparse
 import threading
 from dataclasses import replace
-from functools import partial
 
 from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
-from builder.gather import pdf_digest
+from builder.gather import pdf_text
+from builder.gather.fetch_file import FileFetcher
 from builder.gather.hold import Hold, held
-from builder.gather.refusal import lifted
-from builder.gather.session import Account, Order, Session
-from builder.gather.state import DAY, Choice
-from builder.http import user_agent
+from builder.gather.session import GatherJob, GatherReport, GatherSession
+from builder.gather.state import DAY, FileChoice, OwnLimits
 from builder.http.addresses import Guard, networks
-from builder.http.fetch import Means
+from builder.http.client import HttpClient, check_contact, user_agent
 from builder.http.outcomes import OUTCOMES
-from builder.http.politeness import Hosts
+from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
 from builder.obi.run import Outside, history
 from builder.progress import Files
@@ -50,17 +48,17 @@ def run(context: Context) -> int:
     if arguments.limit is not None and arguments.limit < 1:
         raise UsageError(f"--limit {arguments.limit}: expected a number from 1")
     order = _order(arguments, settings)
-    user_agent.check(settings)
+    check_contact(settings)
     if settings["gather.pdf_text"]:
-        pdf_digest.check()
+        pdf_text.check()
     store = context.store
     if not history(store):
         raise UsageError(f"{store.address} has no templates: give `sheaf ingest` a tree of them")
     with held(context.scratch(), store.address) as hold:
         outside = Outside(context.now, context.sleep, context.say)
-        ways = means(settings, hold)
-        choice = replace(order.choice, lifted=partial(lifted, ways))
-        session = Session(store, hold, outside, ways, replace(order, choice=choice))
+        fetcher, own = fetcher_of(settings, hold)
+        choice = replace(order.choice, lifted=own.lift)
+        session = GatherSession(store, hold, outside, fetcher, replace(order, choice=choice))
         with Files(session.due()) as bar:
             session.advance = bar
             account = session.gather()
@@ -71,22 +69,23 @@ def run(context: Context) -> int:
     return 1 if arguments.strict and account.failures else 0
 
 
-def means(settings: Configuration, hold: Hold) -> Means:
-    """Return what fetching takes, as the configuration has it."""
+def fetcher_of(settings: Configuration, hold: Hold) -> tuple[FileFetcher, OwnLimits]:
+    """Return what fetches files as the configuration allows, and its limits."""
     stop = threading.Event()
     http = http_settings(settings, "gather")
-    return Means(
-        agent=user_agent.agent(settings),
-        guard=Guard(frozenset(http.ports), networks(http.allow_networks)),
-        limits=http.limits(),
-        hosts=Hosts(http.manners(), stop),
-        scratch=hold.scratch,
-        obey=http.robots,
+    guard = Guard(frozenset(http.ports), networks(http.allow_networks))
+    client = HttpClient(
+        agent=user_agent(settings),
+        addresses=guard,
+        hosts=HostQueue(http.policy(), stop),
         stop=stop,
     )
+    limits = http.limits()
+    fetcher = FileFetcher(client=client, limits=limits, scratch=hold.scratch, obey=http.robots)
+    return fetcher, OwnLimits(guard, limits, http.robots)
 
 
-def _order(arguments: argparse.Namespace, settings: Configuration) -> Order:
+def _order(arguments: argparse.Namespace, settings: Configuration) -> GatherJob:
     only: str | None = arguments.only
     handle = pattern = None
     if only is not None and only.lower().startswith(_ARCHIVE):
@@ -95,14 +94,14 @@ def _order(arguments: argparse.Namespace, settings: Configuration) -> Order:
         pattern = only
     elif only is not None:
         raise UsageError(f"--only {only}: expected RePEc:aaa, RePEc:aaa:ssssss, or URLs' pattern")
-    choice = Choice(
+    choice = FileChoice(
         interval=settings["gather.interval_days"] * DAY,
         retry=settings["gather.retry_days"] * DAY,
         again=arguments.again,
         handle=handle,
         pattern=pattern,
     )
-    return Order(
+    return GatherJob(
         choice,
         only or "all templates",
         arguments.limit,
@@ -114,7 +113,7 @@ def _order(arguments: argparse.Namespace, settings: Configuration) -> Order:
     )
 
 
-def text(account: Account) -> str:
+def text(account: GatherReport) -> str:
     """Return the account for people."""
     counts = account.counts
     if not account.runs:
@@ -142,7 +141,7 @@ def text(account: Account) -> str:
     return "\n".join(lines)
 
 
-def told(account: Account) -> dict[str, object]:
+def told(account: GatherReport) -> dict[str, object]:
     """Return the account as --json prints it."""
     names = ("appearances", "reappearances", "changes", "deletions", "seen", "redirects")
     return {

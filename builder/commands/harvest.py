@@ -5,7 +5,7 @@ import gc
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,17 +16,18 @@ from urllib.parse import urlsplit
 from builder.context import Context
 from builder.errors import UsageError
 from builder.harvest import datestamp, report
-from builder.harvest.client import Exchange, Manners, Means
+from builder.harvest.client import OaiClient, OaiSettings
 from builder.harvest.crew import Crew
 from builder.harvest.layout import FORMS
 from builder.harvest.run import Order, Outcome, Session
 from builder.harvest.window import Asked
-from builder.http.politeness import Hosts
+from builder.http.addresses import Anywhere
+from builder.http.client import HttpClient, agent_of
+from builder.http.politeness import HostQueue
 from builder.http.proxies import Proxies, proxies
 from builder.http.settings import HttpSettings, http_settings
 from builder.progress import Records
 from builder.terminal import visible
-from functions import distribution
 from functions.snapshot.errors import SheafError
 
 _DAY = 86_400.0
@@ -96,7 +97,9 @@ def run(context: Context) -> int:
     outcomes: list[Outcome] = []
     errors: list[SheafError] = []
     with Records() as bar, _rare_collections():
-        work = partial(_work, context, home, asked, _means(arguments, http, stop, bar, behind), bar)
+        client = _client(arguments, http, stop, behind)
+        settings = _settings(arguments, http, bar)
+        work = partial(_work, context, home, asked, client, settings, bar)
         crew = Crew(work, http.host_concurrent, stop)
         with closing(crew.outcomes(orders)) as found:
             for one in found:
@@ -126,40 +129,43 @@ def _rare_collections() -> Iterator[None]:
 
 
 def _work(
-    context: Context, home: Path, asked: Asked, means: Means, bar: Records, order: Order
+    context: Context,
+    home: Path,
+    asked: Asked,
+    client: HttpClient,
+    settings: OaiSettings,
+    bar: Records,
+    order: Order,
 ) -> Outcome:
     """Carry out one harvest."""
-    with closing(Exchange(order.base_url, means)) as exchange:
+    with closing(OaiClient(order.base_url, client, settings)) as oai:
         session = Session(
-            order, home, asked, exchange.ask, context.now, time.monotonic, means.say,
+            order, home, asked, oai.ask, context.now, time.monotonic, settings.say,
             partial(bar, order.named), context.arguments.every, context.arguments.overlap,
         )  # fmt: skip
         return session.carry_out()
 
 
-def _means(
-    arguments: argparse.Namespace,
-    http: HttpSettings,
-    stop: threading.Event,
-    bar: Records,
-    behind: Proxies,
-) -> Means:
-    contact = f" (mailto:{arguments.contact})" if arguments.contact else ""
-    agent = f"Sheaf/{distribution.version()}{contact}"
-    return Means(
-        agent=agent.encode("ascii", "replace").decode(),
-        limits=http.limits(),
-        hosts=Hosts(replace(http.manners(), rest=0.0), stop),
+def _client(
+    arguments: argparse.Namespace, http: HttpSettings, stop: threading.Event, behind: Proxies
+) -> HttpClient:
+    policy = replace(http.policy(), rest=0.0, forgives=0.0)  # each request has its own retries
+    return HttpClient(
+        agent=agent_of(f"(mailto:{arguments.contact})" if arguments.contact else ""),
+        addresses=Anywhere(),
+        hosts=HostQueue(policy, stop),
         stop=stop,
-        say=lambda text: bar.print(visible(text)),
-        manners=Manners(http.tries - 1, http.backoff_seconds, http.wait_seconds),
-        headers=_headers(arguments.header),
         proxies=behind,
     )
 
 
-def _headers(given: list[tuple[str, str]]) -> Mapping[str, str]:
-    return dict(given)
+def _settings(arguments: argparse.Namespace, http: HttpSettings, bar: Records) -> OaiSettings:
+    return OaiSettings(
+        limits=http.limits(),
+        say=lambda text: bar.print(visible(text)),
+        retry=http.retry_policy(),
+        headers=dict(arguments.header),
+    )
 
 
 def _home(text: str) -> Path:

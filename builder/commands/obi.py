@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from builder.context import Context
 from builder.display import tally
 from builder.errors import UsageError
-from builder.http.url import normalised
+from builder.http.url import normalise
 from builder.obi import content, item_history
 from builder.obi.claim import Outside
 from builder.obi.history import Committed, OpenedRun, history, is_open, standing
@@ -92,7 +92,7 @@ def _find_item(context: Context, given: str) -> ItemHistory:
     Raises UsageError where no run knows of it.
     """
     runs = history(context.store)
-    names = [given, normalised(given).id or canonical(given)]
+    names = [given, normalise(given).id or canonical(given)]
     if match := _IDENTIFIER.fullmatch(given):
         names.append(canonical(unquote(match[1])))
     with _database() as (connection, scratch):

@@ -117,7 +117,7 @@ class Received:
     `verified` names the best digest of the manifest that it has (sha512, sha256, sha1, md5), and
     is None where the manifest has none. `media_type` is the server's. `headers` are all of the
     answer's, in order, as sent; `unpacked` tells that a content coding was taken off the bytes.
-    `terminal_url` is without signatures and tokens (builder.filesets.download.signed_url).
+    `terminal_url` is without signatures and tokens (builder.http.url).
     """
 
     size: int

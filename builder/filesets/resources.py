@@ -1,55 +1,74 @@
-"""Means: what fetching takes, of the configuration and of what is around, for a whole run."""
+"""Access to platforms over HTTP as the configuration allows it, for a whole run."""
 
 import math
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from builder.filesets.download.api import PlatformApi
-from builder.filesets.download.client import Line, Pace
 from builder.filesets.download.download import FileDownloader
-from builder.http import wire
+from builder.http import connections
 from builder.http.addresses import Addresses
-from builder.http.politeness import Hosts
-from builder.http.robots import Robots
+from builder.http.client import HttpClient
+from builder.http.limits import Limits
+from builder.http.politeness import HostQueue
 from builder.http.settings import http_settings
 from functions.config.configuration import Configuration
 
 _FORGIVES = 600.0
-"""Seconds behind which a host that was not to be reached is tried again: a worker goes on for days.
-"""
+"""Seconds after which an unreachable host is tried again: a worker runs for days."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostTokens:
+    """The tokens of the configuration, by host and port. Each is shown to its own host alone."""
+
+    tokens: Mapping[str, str]
+
+    def headers(self, url: str) -> dict[str, str]:
+        """Return the token of a URL's host; never over a connection that others can read.
+
+        A token with a space names its scheme itself.
+        """
+        parts = urlsplit(url)
+        token = self.tokens.get(parts.netloc) if parts.scheme == "https" else None
+        if token is None:
+            return {}
+        return {"Authorization": token if " " in token else f"Bearer {token}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
-    """The ways to platforms: what is known of their hosts is shared by all threads.
+    """Access to platforms; all threads share what is known of hosts.
 
-    `scratch` is a folder for what need not last. `seconds` is how long one file may take.
+    `scratch` is a folder for temporary files. `seconds` bounds the fetching of one file.
     """
 
-    line: Line
+    client: HttpClient
+    tokens: Mapping[str, str]
     scratch: Path
     tries: int
     seconds: float
     obey: bool
-    pace: Pace = field(default_factory=Pace)
-    robots: Robots = field(default_factory=Robots)
+    limits: Limits = field(default_factory=Limits)
 
     def api(self, until: float = math.inf) -> PlatformApi:
-        """Return what asks platforms for documents, and nothing after `until` (the clock's)."""
+        """Return what asks platforms for documents until `until`, on the client's clock."""
         return PlatformApi(
-            line=self.line, tries=self.tries, until=until, obey=self.obey, pace=self.pace,
-            robots=self.robots,
+            client=self.client, tries=self.tries, until=until, obey=self.obey,
+            limits=self.limits, tokens=self.tokens,
         )  # fmt: skip
 
     def downloader(self, until: float = math.inf) -> FileDownloader:
-        """Return what fetches files, and nothing after `until` (the clock's)."""
+        """Return what fetches files until `until`, on the client's clock."""
         return FileDownloader(
-            line=self.line, tries=self.tries, seconds=self.seconds, until=until, pace=self.pace
-        )
+            client=self.client, tries=self.tries, seconds=self.seconds, until=until,
+            limits=self.limits,
+        )  # fmt: skip
 
 
 def means(
@@ -63,18 +82,18 @@ def means(
     clock: Callable[[], float] = time.monotonic,
     tls: ssl.SSLContext | None = None,
 ) -> Ways:
-    """Return the ways that the configuration allows.
+    """Return the access that the configuration allows.
 
-    `stop` ends all that goes on. `wall` counts seconds since 1970, `clock` those since whenever.
+    `stop` ends all requests. `wall` counts seconds since 1970, `clock` from any moment.
     """
     http = http_settings(settings, "fileset")
-    manners = replace(http.manners(), forgives=_FORGIVES)
-    line = Line(
-        agent=agent, guard=guard, hosts=Hosts(manners, stop, clock), stop=stop, wall=wall,
-        tokens=settings["fileset.tokens"], tls=tls or wire.context(), clock=clock,
+    policy = replace(http.policy(), forgives=_FORGIVES)
+    tokens: Mapping[str, str] = settings["fileset.tokens"]
+    client = HttpClient(
+        agent=agent, addresses=guard, hosts=HostQueue(policy, stop, clock), stop=stop, wall=wall,
+        credentials=HostTokens(tokens).headers, tls=tls or connections.tls_context(), clock=clock,
     )  # fmt: skip
     return Ways(
-        line=line, scratch=scratch, tries=http.tries, seconds=http.total_seconds,
-        obey=http.robots,
-        pace=Pace(http.connect_seconds, http.first_byte_seconds, http.least_rate),
+        client=client, tokens=tokens, scratch=scratch, tries=http.tries,
+        seconds=http.total_seconds, obey=http.robots, limits=http.limits(),
     )  # fmt: skip

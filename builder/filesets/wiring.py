@@ -13,8 +13,8 @@ from builder.filesets.item import Request
 from builder.filesets.protocols import Api
 from builder.filesets.resources import Ways, means
 from builder.filesets.strategies.table import Materials, strategy
-from builder.http import user_agent
 from builder.http.addresses import Guard, networks
+from builder.http.client import check_contact, user_agent
 from builder.http.settings import http_settings
 from functions.config.configuration import Configuration
 
@@ -26,11 +26,10 @@ def ways(
 
     Raises ConfigurationError where hosts could not tell who asks them.
     """
-    user_agent.check(settings)
+    check_contact(settings)
     http = http_settings(settings, "fileset")
     guard = Guard(frozenset(http.ports), networks(http.allow_networks))
-    agent = user_agent.agent(settings)
-    return means(settings, agent, guard, stop, scratch, lambda: clock().timestamp())
+    return means(settings, user_agent(settings), guard, stop, scratch, lambda: clock().timestamp())
 
 
 def ingest(

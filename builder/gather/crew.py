@@ -7,12 +7,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from builder.gather.state import Wanted
-from builder.http import redirects
-from builder.http.errors import Deferred, NotHad
-from builder.http.fetch import Known, Means, fetch
-from builder.http.redirects import Once
-from builder.http.response import Fetched, Result
+from builder.gather.chain import Fetched, Once, follow
+from builder.gather.fetch_file import FileFetcher, Known, Result
+from builder.gather.state import DueFile
+from builder.http.errors import Deferred, FetchError
+from builder.http.redirects import check_scheme
 
 _PUT_OFF = 3
 """Times that a URL is put off because its host asks to be left alone, before that is told."""
@@ -26,7 +25,7 @@ class Crew:
     `put_off` counts over all batches how often a URL was, which may be one that others led to.
     """
 
-    means: Means
+    fetcher: FileFetcher
     known: Callable[[str], Known]
     until: float
     threads: int
@@ -37,7 +36,7 @@ class Crew:
     _again: dict[str, int] = field(init=False, default_factory=dict)
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
 
-    def fetch(self, wanted: Sequence[Wanted]) -> Generator[Fetched, None, None]:
+    def fetch(self, wanted: Sequence[DueFile]) -> Generator[Fetched, None, None]:
         """Yield what came of each file, as it comes; what was not to be tried now is left out.
 
         Whoever closes it early ends all threads, at once; see `rest`.
@@ -52,7 +51,7 @@ class Crew:
         ]
         for thread in crew:
             thread.start()
-        with closing(_End(self.means.stop, crew, done, self.rest)):
+        with closing(_End(self.fetcher.client.stop, crew, done, self.rest)):
             left = len(crew)
             while left:
                 found = done.get()
@@ -77,7 +76,7 @@ class Crew:
         """Fetch one more file; True where that was not to be, None where none is left."""
         with self._lock:
             hosts = [host for host, urls in self._tasks.items() if urls]
-        with self.means.hosts.first_free(hosts, self.until) as host:
+        with self.fetcher.client.hosts.first_free(hosts, self.until) as host:
             if host is None:
                 return None
             with self._lock:
@@ -86,9 +85,9 @@ class Crew:
             if url is None:
                 return True
             try:
-                redirects.check_scheme(url)
-                return redirects.follow(url, once)
-            except NotHad as failure:
+                check_scheme(url)
+                return follow(url, once)
+            except FetchError as failure:
                 return Fetched(url, (), url, failure)
             except Deferred:
                 self._defer(host, url)
@@ -102,8 +101,8 @@ class Crew:
                 self._tasks[host].append(url)
 
     def _ask(self, url: str) -> Result:
-        result = fetch(self.means, url, self.known(url), self.until)
-        if isinstance(result, NotHad) and result.retry_after is not None:
+        result = self.fetcher.fetch(url, self.known(url), self.until)
+        if isinstance(result, FetchError) and result.retry_after is not None:
             with self._lock:
                 often = self.put_off.get(url, 0)
                 self.put_off[url] = often + 1

@@ -1,16 +1,18 @@
-"""Verdicts: what the outcomes of a run mean for the files, as rows of its log.
+"""What the results of a run mean for its files, as rows of the log.
 
-Decided once all is fetched, from the outcomes and from what was known before, so that the rows do
-not depend on the order in which answers came.
+The rows are made after all fetching, from the results and the state before, so they do not depend
+on the order of answers.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
 
-from builder.gather import interstitial
-from builder.http.errors import NotHad
+from builder.gather.chain import Fetched, Hop
+from builder.gather.fetch_file import FileContent, Final, Unchanged
+from builder.gather.pdf_text import PdfText
+from builder.http.errors import FetchError
 from builder.http.outcomes import OUTCOMES
-from builder.http.response import Content, Fetched, Final, Hop, Unchanged
 from builder.obi import key
 from builder.obi.row import (
     APPEARANCE,
@@ -25,17 +27,23 @@ from builder.obi.row import (
     Version,
 )
 
+LANDING, SOFT_404, TEXT_SAME = "landing-page", "soft-404", "text-same"
+"""Flags of a version: an HTML page, one in place of a PDF, and other bytes with the same text."""
 LOST_RUNS, LOST_SECONDS = 3, 14 * 86_400
-"""A file is lost if in that many runs, over that much time, its server was not to be reached."""
+"""A file is lost when its server was unreachable in so many runs, over so many seconds."""
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_MARKS = (b"<!doctype html", b"<html")
+_PDF = b"%PDF-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What the runs before know of a URL.
+    """What earlier runs know of a URL.
 
-    `key` and `digest` are of the newest bytes, None where there never were any. The file was not
-    reached `unreached` times since anything else was heard of it, first at `since`. `target` is
-    where it led the last time, by `status`, as `redirect` says in the store.
+    `key` and `digest` are those of the newest bytes, None if there never were any. Its server was
+    unreachable `unreached` times in a row, first at `since`. It last led to `target`, by `status`;
+    `redirect` is the key of that record.
     """
 
     key: str | None = None
@@ -57,61 +65,53 @@ class Before:
         return self.key is not None and not self.lost
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """The digest of a file's text, and how that was got."""
-
-    sha256: str
-    method: str
-
-
 @dataclass(slots=True)
-class Verdict:
+class IncidenceRules:
     """Makes the rows of the run `tist`.
 
-    `pdf` tells whether the templates say that a URL is a PDF; `redirect` writes down a hop with
-    the key of its bytes and returns where that lies; `texts` are of bytes, by their SHA-256.
+    `pdf` tells whether a URL should be a PDF. `redirect` records a hop with the key of its bytes,
+    and returns the key of the record. `texts` are those of bytes, by their SHA-256.
     """
 
     tist: int
     before: Callable[[str], Before]
     pdf: Callable[[str], bool]
     redirect: Callable[[Hop, str | None], str]
-    texts: Mapping[str, Text] = field(default_factory=dict)
+    texts: Mapping[str, PdfText] = field(default_factory=dict)
 
     def rows(self, outcomes: Iterable[Fetched]) -> list[Row]:
-        """Return the rows of all outcomes, each URL asked for once, in an order of their own."""
+        """Return the rows of all results, sorted; each URL was asked once."""
         ordered = sorted(outcomes, key=lambda fetched: fetched.asked)
         askers: dict[str, list[Fetched]] = {}
         for fetched in ordered:
             askers.setdefault(fetched.last, []).append(fetched)
         rows: list[Row] = []
         keys: dict[str, str | None] = {}
-        failed: dict[str, NotHad] = {}
+        failed: dict[str, FetchError] = {}
         for last in sorted(askers):
             final = askers[last][0].final
-            if isinstance(final, NotHad) and OUTCOMES[final.code].chain:
-                keys[last] = None  # the way is at fault, for each who took it: below
+            if isinstance(final, FetchError) and OUTCOMES[final.code].chain:
+                keys[last] = None  # a fault of the way concerns each URL that took it: below
                 continue
-            if isinstance(final, NotHad):
+            if isinstance(final, FetchError):
                 failed[last] = final
             as_pdf = any(map(self.pdf, {last, *(f.asked for f in askers[last])}))
             made = list(self._final(last, final, as_pdf))
             rows += made
             keys[last] = _where(made, self.before(last))
         for fetched in ordered:
-            if isinstance(fetched.final, NotHad) and fetched.asked not in failed:
+            if isinstance(fetched.final, FetchError) and fetched.asked not in failed:
                 failed[fetched.asked] = fetched.final
-                rows += self._failed(fetched.asked, fetched.final)
+                rows += self._failure(fetched.asked, fetched.final)
         rows += self._hops(ordered, keys)
         return sorted(rows, key=_place)
 
     def _hops(self, ordered: Iterable[Fetched], keys: Mapping[str, str | None]) -> Iterator[Row]:
         found: dict[str, tuple[Hop, str | None]] = {}
         for fetched in ordered:
-            target_key = None if isinstance(fetched.final, NotHad) else keys[fetched.last]
+            target_key = None if isinstance(fetched.final, FetchError) else keys[fetched.last]
             for hop in fetched.hops:
-                # Who came from farther can have failed for that alone, on the same way.
+                # A longer way can fail for its length alone, where this one succeeded.
                 if found.get(hop.origin, (hop, None))[1] is None:
                     found[hop.origin] = hop, target_key
         for hop, target_key in found.values():
@@ -132,11 +132,11 @@ class Verdict:
         return self.redirect(hop, target_key)
 
     def _final(self, url: str, final: Final, as_pdf: bool) -> Iterator[Row]:
-        if isinstance(final, NotHad):
-            yield from self._failed(url, final)
+        if isinstance(final, FetchError):
+            yield from self._failure(url, final)
             return
         known = self.before(url)
-        if isinstance(final, Content) and final.sha256 != known.digest:
+        if isinstance(final, FileContent) and final.sha256 != known.digest:
             yield self._version(url, final, known, as_pdf)
             what = CHANGE if known.present else APPEARANCE
             again = known.lost
@@ -146,17 +146,17 @@ class Verdict:
         if known.lost and known.key:
             yield Incidence(id=url, kind=FILE, what=APPEARANCE, key=known.key, again=True)
         etag, last_modified = final.etag, final.last_modified
-        if isinstance(final, Unchanged):  # a 304 need not say again what was said before
+        if isinstance(final, Unchanged):  # a 304 may leave out known validators
             etag, last_modified = etag or known.etag, last_modified or known.last_modified
         yield SeenRow(
             id=url, kind=FILE, status=final.status, etag=etag, last_modified=last_modified
         )
 
-    def _version(self, url: str, content: Content, known: Before, as_pdf: bool) -> Version:
+    def _version(self, url: str, content: FileContent, known: Before, as_pdf: bool) -> Version:
         text = self.texts.get(content.sha256)
-        flags = interstitial.flags(content, as_pdf)
+        flags = _flags(content, as_pdf)
         if text and (text.sha256, text.method) == (known.text_sha256, known.text_method):
-            flags = tuple(sorted((*flags, interstitial.TEXT_SAME)))
+            flags = tuple(sorted((*flags, TEXT_SAME)))
         return Version(
             id=url,
             kind=FILE,
@@ -174,7 +174,7 @@ class Verdict:
             flags=flags,
         )
 
-    def _failed(self, url: str, failure: NotHad) -> Iterator[Row]:
+    def _failure(self, url: str, failure: FetchError) -> Iterator[Row]:
         known = self.before(url)
         outcome = OUTCOMES[failure.code]
         lost = outcome.loss
@@ -190,7 +190,7 @@ class Verdict:
 
 
 def _where(rows: Iterable[Row], known: Before) -> str | None:
-    """Return where the bytes of a URL lie, given its rows in this run."""
+    """Return the key of the bytes of a URL, given its rows in this run."""
     for row in rows:
         if isinstance(row, Version):
             return row.key
@@ -202,3 +202,27 @@ def _where(rows: Iterable[Row], known: Before) -> str | None:
 def _place(row: Row) -> tuple[str, str, str]:
     subject = row.origin if isinstance(row, Redirect) else getattr(row, "id", "")
     return subject, row.row, getattr(row, "what", "")
+
+
+def names_pdf(url: str) -> bool:
+    """Tell whether the path of a URL ends in .pdf."""
+    return unquote(urlsplit(url).path).lower().endswith(".pdf")
+
+
+def _flags(content: FileContent, as_pdf: bool) -> tuple[str, ...]:
+    """Return the flags of a page in place of a file; only the bytes can show a PDF."""
+    if _PDF in content.head:
+        return ()
+    if content.media_type not in _HTML and not _looks_like_html(content.head):
+        return ()
+    return (LANDING, SOFT_404) if as_pdf else (LANDING,)
+
+
+def _looks_like_html(head: bytes) -> bool:
+    rest = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    while rest.startswith((b"<!--", b"<?xml")):
+        _, end, rest = rest.partition(b"-->" if rest.startswith(b"<!--") else b"?>")
+        if not end:
+            return False
+        rest = rest.lstrip()
+    return b" ".join(rest[:64].split()).lower().startswith(_MARKS)

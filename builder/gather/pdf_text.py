@@ -1,27 +1,85 @@
-"""The program that reads a PDF: prints the SHA-256 of its text, and how that was got.
+"""A digest of the text of a PDF, which shows people that a file changed and its text did not.
 
-The text is that of all pages in NFKC, white space in one form. The only file that imports
-pypdfium2, whose parser is told apart from everything else by the process that it runs in.
+It decides nothing: extracted text differs between releases of the library. This module is also
+the program that reads one PDF, in a process of its own, because a parser may crash.
+The only file that imports pypdfium2.
 """
 
 import hashlib
 import resource
+import subprocess
 import sys
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
+from builder.errors import UsageError
+
+_SECONDS = 120.0
 _MEMORY = 2 << 30
-_FOUND, _NO_TEXT, _BROKEN, _ABSENT = 0, 1, 2, 3
+_READ, _NO_TEXT, _BROKEN, _ABSENT = 0, 1, 2, 3
+"""Exit codes of the program; _ABSENT: the library is not installed."""
+
+
+class PdfFile(Protocol):
+    """A file by its path and its first bytes."""
+
+    @property
+    def path(self) -> Path: ...  # noqa: D102
+    @property
+    def head(self) -> bytes: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """The digest of the text of a PDF, and the method of extraction."""
+
+    sha256: str
+    method: str
+
+
+def check() -> None:
+    """Raise UsageError if the library is not installed."""
+    command = [sys.executable, "-m", __name__]
+    done = subprocess.run(command, check=False, capture_output=True)
+    if done.returncode == _ABSENT:
+        raise UsageError(
+            "gather.pdf_text is true, but pypdfium2 is missing: install sheaf-archive[pdf]"
+        )
+
+
+def text(file: PdfFile) -> PdfText | None:
+    """Return the digest of a PDF's text; None for other files and for PDFs without readable text.
+
+    A PDF that crashes the reader, or takes too long, counts as unreadable.
+    """
+    if b"%PDF-" not in file.head:
+        return None
+    command = [sys.executable, "-m", __name__, str(file.path)]
+    try:
+        done = subprocess.run(
+            command, check=False, capture_output=True, timeout=_SECONDS, text=True
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    sha256, _, method = done.stdout.strip().partition(" ")
+    return PdfText(sha256, method) if done.returncode == _READ and len(sha256) == 64 else None
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Read the PDF that the first argument names; without one only tell whether that can be."""
+    """Print the SHA-256 of the text of the PDF that the argument names, and the method.
+
+    The text is that of all pages in NFKC, with single blanks. Without an argument, only the
+    library is tried.
+    """
     try:
         import pypdfium2
     except ImportError:
         return _ABSENT
     if not arguments:
-        return _FOUND
+        return _READ
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     digest, some = hashlib.sha256(), False
@@ -40,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
     if not some:
         return _NO_TEXT
     print(digest.hexdigest(), f"pypdfium2/{pypdfium2.version.PYPDFIUM_INFO}/nfkc-ws1")
-    return _FOUND
+    return _READ
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A session: batch after batch, until nothing is due any more or the limit is reached."""
+"""A gathering session: batch after batch, until nothing is due or the limit is reached."""
 
 import contextlib
 import shutil
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from builder.errors import UsageError
 from builder.gather.batch import Batch, Pace
+from builder.gather.fetch_file import FileFetcher
 from builder.gather.hold import Hold
-from builder.gather.state import Choice, Left, State, Wanted
-from builder.http.fetch import Means
+from builder.gather.state import DueFile, FileChoice, FileStates, Left
 from builder.obi.row import CHANGE, DELETION, FailureRow, Incidence, Redirect, Row, SeenRow, Version
 from builder.obi.run import Committed, ObiRun, Outside, Purpose, claim, history
 from builder.terminal import visible
@@ -20,14 +20,14 @@ from functions.snapshot.store import Writer
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be gathered: the choice, at most `limit` files, and the size of a batch.
+class GatherJob:
+    """What to gather: the choice, at most `limit` files, and the size of a batch.
 
-    `source` is the choice as it was given. `seconds` is for how long a batch begins new requests,
-    `files` how many it fetches at most; `megabytes` is what the database may take of memory.
+    `source` is the choice as the operator wrote it. A batch starts requests for `seconds`, and
+    fetches at most `files`. `megabytes` bounds the memory of the database.
     """
 
-    choice: Choice
+    choice: FileChoice
     source: str
     limit: int | None
     seconds: float
@@ -38,10 +38,10 @@ class Order:
 
 
 @dataclass(slots=True)
-class Account:
-    """What a session came to. `counts` are outcomes, `failures` those that are such by code.
+class GatherReport:
+    """The results of a session: `counts` by kind, and `failures` by code.
 
-    `left` files of `left_hosts` are still due; `put_off` are not, for they failed before it.
+    `left` files of `left_hosts` are still due. `put_off` files wait, because they failed before.
     """
 
     runs: list[int] = field(default_factory=list)
@@ -53,13 +53,13 @@ class Account:
     put_off: int = 0
 
     def add(self, run: Committed, rows: Iterable[Row]) -> None:
-        """Count what a run came to."""
+        """Count the rows of a run."""
         self.runs.append(run.tist)
         for row in rows:
             if isinstance(row, Version):
                 self.bytes += row.bytes
             elif isinstance(row, Incidence):
-                self.counts[_named(row)] += 1
+                self.counts[_count_name(row)] += 1
             elif isinstance(row, FailureRow):
                 self.failures[row.code] += 1
             elif isinstance(row, SeenRow):
@@ -68,49 +68,49 @@ class Account:
                 self.counts["redirects"] += 1
 
 
-def _named(row: Incidence) -> str:
+def _count_name(row: Incidence) -> str:
     if row.what in {CHANGE, DELETION}:
         return f"{row.what}s"
     return "reappearances" if row.again else "appearances"
 
 
 @dataclass(slots=True)
-class Session:
-    """Gathers into a store; the hold on it is had by the caller.
+class GatherSession:
+    """Gathers into a store; the caller holds its lock.
 
-    `advance` is told of outcomes since its last call. A KeyboardInterrupt ends it early: the batch
-    at hand is committed, and `interrupted` is what to raise once that was told of.
+    `advance` is called with the number of results since its last call. After a KeyboardInterrupt,
+    the batch is committed, and `interrupted` is to be raised after the report.
     """
 
     store: Writer
     hold: Hold
     outside: Outside
-    means: Means
-    order: Order
+    fetcher: FileFetcher
+    order: GatherJob
     advance: Callable[[int], None] = lambda many: None
-    account: Account = field(init=False, default_factory=Account)
+    account: GatherReport = field(init=False, default_factory=GatherReport)
     interrupted: KeyboardInterrupt | None = field(init=False, default=None)
-    _state: State | None = field(init=False, default=None)
+    _state: FileStates | None = field(init=False, default=None)
     _put_off: dict[str, int] = field(init=False, default_factory=dict)
     _begun: int = field(init=False, default=0)
     _done: int = field(init=False, default=0)
 
     def due(self) -> int:
-        """Return how many files are due now, at most the limit.
+        """Return the number of due files, at most the limit.
 
-        Raises DamagedStore, and UsageError where there is nothing of what was chosen.
+        Raises DamagedStore, and UsageError if nothing matches the choice.
         """
         self.hold.end_cut_off(self.store, self.outside)
         runs = history(self.store)
         self._begun = max(self._now(), runs[-1].tist + 1 if runs else 0)
         state, choice = self._known(runs), self.order.choice
-        if (choice.handle or choice.pattern) and not state.matched(choice):
+        if (choice.handle or choice.pattern) and not state.matches(choice):
             raise UsageError(f"--only {visible(self.order.source)}: no template or URL is of it")
         due = state.left(choice, self._now(), self._begun).due
         return due if self.order.limit is None else min(due, self.order.limit)
 
-    def gather(self) -> Account:
-        """Fetch what is due. `due` was asked before it."""
+    def gather(self) -> GatherReport:
+        """Fetch all due files. Call `due` first."""
         try:
             while self._batch():
                 pass
@@ -129,7 +129,7 @@ class Session:
         return self._state.left(self.order.choice, self._now(), self._begun)
 
     def _batch(self) -> bool:
-        """Carry out one more batch; False where none is of use, or none was to come after it."""
+        """Run one more batch; False if it was the last, or nothing was due."""
         until = time.monotonic() + self.order.seconds
         state = self._known(history(self.store))
         wanted = self._next(state, until)
@@ -138,11 +138,11 @@ class Session:
         run = claim(self.store, self._purpose(), self.outside)
         try:
             now = self._known(run.turn())
-            if now is not state:  # others came between
+            if now is not state:  # another machine gathered in between
                 wanted = self._next(now, until)
             committed = self._carried_out(run, now, wanted, until)
         except BaseException:
-            with contextlib.suppress(SheafError):  # else the next process of this machine ends it
+            with contextlib.suppress(SheafError):  # the next process of this machine will end it
                 run.abandon("it was interrupted, or it failed")
                 self.hold.ended()
             raise
@@ -153,11 +153,11 @@ class Session:
         return self.interrupted is None
 
     def _carried_out(
-        self, run: ObiRun, state: State, wanted: list[Wanted], until: float
+        self, run: ObiRun, state: FileStates, wanted: list[DueFile], until: float
     ) -> tuple[Committed, list[Row]] | None:
-        """Fetch within a run and commit it; None where there was nothing to commit."""
+        """Fetch within a run and commit it; None if there is nothing to commit."""
         pace = Pace(until, self.order.threads, self.order.pdf_text)
-        batch = Batch(run, state, self.means, pace, self._put_off, self.advance)
+        batch = Batch(run, state, self.fetcher, pace, self._put_off, self.advance)
         try:
             self._done += batch.fetch(wanted)
         except KeyboardInterrupt as interrupt:
@@ -167,11 +167,11 @@ class Session:
             state.extend(*committed)
         return committed
 
-    def _next(self, state: State, until: float) -> list[Wanted]:
+    def _next(self, state: FileStates, until: float) -> list[DueFile]:
         most = self.order.files
         if self.order.limit is not None:
             most = min(most, self.order.limit - self._done)
-        resting = self.means.hosts.resting(until)
+        resting = self.fetcher.client.hosts.resting(until)
         return state.next(self.order.choice, self._now(), self._begun, most, resting)
 
     def _purpose(self) -> Purpose:
@@ -180,8 +180,8 @@ class Session:
     def _now(self) -> int:
         return int(self.outside.clock().timestamp())
 
-    def _known(self, runs: tuple[Committed, ...]) -> State:
-        """Return the state that the runs come to; folded anew where others came between."""
+    def _known(self, runs: tuple[Committed, ...]) -> FileStates:
+        """Return the state after the runs, replayed again if others gathered in between."""
         if self._state is not None and self._state.runs == runs:
             return self._state
         if self._state is not None:
@@ -189,5 +189,5 @@ class Session:
         folder = self.hold.scratch / "state"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        self._state = State.folded(self.store, runs, folder, self.order.megabytes)
+        self._state = FileStates.replay(self.store, runs, folder, self.order.megabytes)
         return self._state

@@ -1,12 +1,16 @@
-"""The state of files: what the runs before know of each, and which are to be fetched now."""
+"""The state of files: what earlier runs know of each, and which are due now."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from ipaddress import ip_address
 from pathlib import Path
 
 from builder.gather.incidences import Before
+from builder.http.addresses import Guard, is_public
+from builder.http.limits import Limits
 from builder.http.outcomes import OUTCOMES
 from builder.obi import replay
 from builder.obi.row import DELETION, FILE, TEMPLATE, Row
@@ -16,6 +20,9 @@ from functions.snapshot.store import Reader
 
 DAY = 86_400
 
+_PORT = re.compile(r":([0-9]+)\Z")
+_BYTES = re.compile(r"([0-9,]+) bytes\Z")
+_BETWEEN = re.compile(r"[\s,]+")
 _UNREACHABLE = sorted(code for code, outcome in OUTCOMES.items() if outcome.unreachable)
 _SOON = sorted(code for code, outcome in OUTCOMES.items() if outcome.soon)
 _OURS = sorted(code for code, outcome in OUTCOMES.items() if outcome.ours)
@@ -98,13 +105,47 @@ LEFT JOIN r USING (id) LEFT JOIN u USING (id)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """Which files are to be fetched, and when again.
+class OwnLimits:
+    """The limits of the configuration, which can lift failures that an earlier one caused."""
 
-    `handle` narrows them to those of templates of an archive or series, `pattern` to URLs that it
-    matches. `interval` is in seconds, as is `retry`, which is doubled with each further failure.
-    `begun` is the first run of this gathering: what it has tried is not tried once more. `lifted`
-    tells, given code and detail, which failures the configuration would not bring about now.
+    guard: Guard
+    limits: Limits
+    obey: bool
+
+    def lift(self, code: str, detail: str) -> bool:
+        """Tell whether a failure with this detail would not happen now, as far as is known.
+
+        Nothing is looked up: addresses, port and size are those of the last attempt.
+        """
+        if code == "address-refused":
+            return any(map(self._allows, _BETWEEN.split(detail)))
+        if code == "port-refused":
+            port = _PORT.search(detail)
+            return port is not None and int(port[1]) in self.guard.ports
+        if code == "robots-disallowed":
+            return not self.obey
+        found = _BYTES.search(detail) if code == "too-large" else None
+        if found is None or not (digits := found[1].replace(",", "")):
+            return False
+        # A file of unknown size exceeded the limit of that time.
+        least = int(digits) + ("more than" in detail)
+        return least <= self.limits.bytes
+
+    def _allows(self, word: str) -> bool:
+        try:
+            ip_address(word.partition("%")[0])
+        except ValueError:  # the host's name, or other words
+            return False
+        return is_public(word, self.guard.allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChoice:
+    """Which files are fetched, and when again.
+
+    `handle` selects an archive or a series, `pattern` the URLs that match it. `interval` and
+    `retry` are in seconds; `retry` doubles with each failure. `lifted` tells by code and detail
+    which failures the configuration no longer causes.
     """
 
     interval: int
@@ -117,7 +158,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """How many files are due, of how many hosts; and how many are not, for they failed before."""
+    """How many files are due, of how many hosts, and how many wait because they failed before."""
 
     due: int = 0
     hosts: int = 0
@@ -125,34 +166,36 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A file to be fetched, its host, and whether a template says that it is a PDF."""
+class DueFile:
+    """A file to fetch, its host, and whether a template says that it is a PDF."""
 
     url: str
     host: str
     pdf: bool
 
 
-class State:
-    """What the runs so far come to, in a database of its own. Not for several threads at once."""
+class FileStates:
+    """The replay of all runs, in a database of its own. Not safe to use from threads."""
 
     def __init__(self, connection: engine.Connection, runs: Sequence[Committed]) -> None:
         self._connection = connection
         self.runs = tuple(runs)
 
     @staticmethod
-    def folded(store: Reader, runs: Sequence[Committed], scratch: Path, megabytes: int) -> "State":
-        """Fold the logs of the runs. Raises DamagedStore, StoreError."""
+    def replay(
+        store: Reader, runs: Sequence[Committed], scratch: Path, megabytes: int
+    ) -> "FileStates":
+        """Replay the logs of the runs. Raises DamagedStore, StoreError."""
         connection = engine.connect(threads=2, memory_megabytes=megabytes, scratch=scratch)
         replay.fold(connection, store, runs, scratch)
-        return State(connection, runs)
+        return FileStates(connection, runs)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._connection.close()
 
     def extend(self, run: Committed, rows: Iterable[Row]) -> None:
-        """Take in the rows of a run that was committed behind the others."""
+        """Add the rows of a run that was committed after the others."""
         by_table: dict[str, list[dict[str, object]]] = defaultdict(list)
         for row in rows:
             by_table[row.row].append({"tist": run.tist, **asdict(row)})
@@ -168,28 +211,28 @@ class State:
         self.runs = (*self.runs, run)
 
     def next(
-        self, choice: Choice, now: int, begun: int, most: int, resting: Sequence[str]
-    ) -> list[Wanted]:
-        """Return up to `most` files that are due, of as many hosts as there are.
+        self, choice: FileChoice, now: int, begun: int, most: int, resting: Sequence[str]
+    ) -> list[DueFile]:
+        """Return up to `most` due files, of as many hosts as possible.
 
-        What was never tried comes first, then what was tried longest ago. Times are in seconds
-        since 1970; `begun` is the first run of this gathering, whose work is not done twice.
+        Files that were never tried come first, then those tried longest ago. Times are in seconds
+        since 1970. Files tried since `begun` are left out.
         """
         values = {**self._values(choice, now, begun), "most": most, "resting": list(resting)}
         with engine.reading("what is due"):
             rows = self._connection.execute(_NEXT, values).fetchall()
-        return [Wanted(*row) for row in rows]
+        return [DueFile(*row) for row in rows]
 
-    def left(self, choice: Choice, now: int, begun: int) -> Left:
-        """Return what is due, and what is put off since before this gathering."""
+    def left(self, choice: FileChoice, now: int, begun: int) -> Left:
+        """Return how many files are due, and how many wait since before `begun`."""
         with engine.reading("what is due"):
             values = self._values(choice, now, begun)
             row = self._connection.execute(_LEFT, values).fetchone()
         assert row is not None
         return Left(*row)
 
-    def matched(self, choice: Choice) -> bool:
-        """Tell whether there is anything of which a choice could be, due or not."""
+    def matches(self, choice: FileChoice) -> bool:
+        """Tell whether a choice matches anything, due or not."""
         with engine.reading("what is due"):
             row = self._connection.execute(_MATCHED, self._values(choice, 0, 0)).fetchone()
         assert row is not None
@@ -202,7 +245,7 @@ class State:
             rows = self._connection.execute(_BEFORE, values).fetchall()
         return {row[0]: _before(row) for row in rows}
 
-    def _values(self, choice: Choice, now: int, begun: int) -> dict[str, object]:
+    def _values(self, choice: FileChoice, now: int, begun: int) -> dict[str, object]:
         refused = self._connection.execute(_REFUSED, {"ours": _OURS}).fetchall()
         return {
             "interval": choice.interval,

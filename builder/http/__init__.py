@@ -1,1 +1,1 @@
-"""The HTTP client of the builder: polite, bounded, and kept away from private addresses."""
+"""The HTTP client of the builder: polite, bounded, and confined to public addresses."""

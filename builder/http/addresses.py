@@ -1,7 +1,7 @@
-"""Addresses: where a connection may lead to, looked up and checked at the moment of connecting.
+"""Which addresses may be connected to, looked up and checked at the moment of connecting.
 
-What is connected to is the very address that was checked, so a name that resolves to something
-else the next time is of no use to anybody who would have us ask within our own network.
+The connection goes to the address that was checked. A name that resolves to another address the
+next time (DNS rebinding) therefore leads nobody into our own network.
 """
 
 import ipaddress
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Protocol
 
-from builder.http.errors import NotHad
+from builder.http.errors import FetchError
 
 Network = IPv4Network | IPv6Network
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
@@ -26,9 +26,9 @@ _SPECIAL: tuple[Network, ...] = tuple(
         "::/3", "2001::/23", "2001:db8::/32", "3fff::/20", "4000::/2", "8000::/1",
     )
 )  # fmt: skip
-"""The registries of special-purpose addresses (RFC 6890 and later), and what is reserved.
+"""The registries of special-purpose addresses (RFC 6890 and later), and reserved networks.
 
-Of IPv6 only 2000::/3 is given to the public internet (RFC 4291, 2.4).
+Of IPv6 only 2000::/3 belongs to the public internet (RFC 4291, 2.4).
 """
 
 _NAT64 = IPv6Network("64:ff9b::/96")
@@ -36,25 +36,25 @@ _6TO4 = IPv6Network("2002::/16")
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return networks of their texts, such as 127.0.0.0/8. Raises ValueError."""
+    """Return the networks of texts such as 127.0.0.0/8. Raises ValueError."""
     return tuple(ipaddress.ip_network(text) for text in texts)
 
 
 def is_public(address: str, allowed: Sequence[Network] = ()) -> bool:
-    """Tell whether an address is one of the public internet, or lies in an `allowed` network.
+    """Tell whether an address is public, or lies in an `allowed` network.
 
-    An IPv6 address that stands for one of IPv4 is as public as that one.
+    An IPv6 address that embeds one of IPv4 is as public as that one.
     """
-    return _is_public(ipaddress.ip_address(address.partition("%")[0]), allowed)
+    return _is_ip_public(ipaddress.ip_address(address.partition("%")[0]), allowed)
 
 
-def _is_public(ip: IPv4Address | IPv6Address, allowed: Sequence[Network]) -> bool:
+def _is_ip_public(ip: IPv4Address | IPv6Address, allowed: Sequence[Network]) -> bool:
     if any(ip in network for network in allowed):
         return True
     if isinstance(ip, IPv6Address):
         inner = _embedded(ip)
         if inner is not None:
-            return _is_public(inner, allowed)
+            return _is_ip_public(inner, allowed)
     return ip.is_global and not ip.is_multicast and not any(ip in n for n in _SPECIAL)
 
 
@@ -67,54 +67,53 @@ def _embedded(ip: IPv6Address) -> IPv4Address | None:
 
 
 class Addresses(Protocol):
-    """Says which addresses of a host may be connected to."""
+    """Resolves a host to the addresses that may be connected to."""
 
     def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
-        """Return them in order of preference. Raises NotHad where there is none."""
+        """Return the addresses in order of preference. Raises FetchError if there are none."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Which ports may be asked, and which networks beside the public ones."""
+    """Allows some ports of public addresses, and the networks in `allowed` besides."""
 
     ports: frozenset[int]
     allowed: tuple[Network, ...] = ()
 
     def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
-        """Return the addresses of a host that may be connected to, in order of preference.
+        """Return the allowed addresses of a host, in order of preference.
 
-        Raises NotHad where there is none, or the port is not to be asked.
+        Raises FetchError if there are none, or if the port is not allowed.
         """
         if port not in self.ports:
-            raise NotHad("port-refused", f"{host}:{port}")
-        every = _found(host, port)
+            raise FetchError("port-refused", f"{host}:{port}")
+        every = _resolve(host, port)
         good = [(f, a) for f, a in every if is_public(str(a[0]), self.allowed)]
         if not good:
             listed = ", ".join(sorted({str(a[0]) for _, a in every}))
-            raise NotHad("address-refused", host if host == listed else f"{host} is {listed}")
+            raise FetchError("address-refused", host if host == listed else f"{host} is {listed}")
         return good
 
 
 @dataclass(frozen=True, slots=True)
 class Anywhere:
-    """All addresses may be connected to: for what the operator names, and nobody else."""
+    """Allows all addresses: for hosts that the operator names, never for those of documents."""
 
     def addresses(self, host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
-        """Return the addresses of a host. Raises NotHad where there is none."""
-        found = _found(host, port)
+        """Return the addresses of a host. Raises FetchError if there are none."""
+        found = _resolve(host, port)
         if not found:
-            raise NotHad("dns", f"{host}: no address")
+            raise FetchError("dns", f"{host}: no address")
         return found
 
 
-def _found(host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
-    """Return the addresses of a host, each once. Raises NotHad."""
+def _resolve(host: str, port: int) -> list[tuple[socket.AddressFamily, SocketAddress]]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        raise NotHad("dns", f"{host}: {reason or error}") from error
+        raise FetchError("dns", f"{host}: {reason or error}") from error
     every = [
         (family, address)
         for family, _, _, _, address in found

@@ -1,17 +1,17 @@
-"""Failures: why a file could not be had."""
+"""Errors of the HTTP client."""
 
 import re
 
 from functions.snapshot.errors import SheafError
 
 _LONGEST = 300
-_UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_UNPRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 
-class NotHad(SheafError):
-    """A file could not be had; `code` is one of builder.http.outcomes.
+class FetchError(SheafError):
+    """A URL could not be fetched; `code` is one of builder.http.outcomes.
 
-    `retry_after` is how many seconds the server asks to be left alone.
+    `retry_after` is the seconds that the server asks to wait.
     """
 
     def __init__(
@@ -23,17 +23,17 @@ class NotHad(SheafError):
     ) -> None:
         super().__init__(f"{code}: {detail}" if detail else code)
         self.code = code
-        self.detail = _UNSEEN.sub(" ", detail).strip()[:_LONGEST]  # servers have their say in it
+        self.detail = _UNPRINTABLE.sub(" ", detail).strip()[:_LONGEST]  # may be a server's text
         self.status = status
         self.retry_after = retry_after
 
-    def told(self) -> "NotHad":
-        """Return it as one that was not raised yet, to be kept, or raised more than once.
+    def copy(self) -> "FetchError":
+        """Return an equal error without a traceback, to be stored or raised again.
 
-        One that was keeps every frame that it came through, each time that it is raised.
+        A raised error keeps the frames of each raise, and with them what they hold.
         """
-        return NotHad(self.code, self.detail, self.status, self.retry_after)
+        return FetchError(self.code, self.detail, self.status, self.retry_after)
 
 
 class Deferred(SheafError):
-    """It is not to be tried now: a host is to be left alone, or the work was ended."""
+    """The request must wait: its host is resting, or the work was stopped."""

@@ -1,91 +1,100 @@
-"""Budgets: how long a file may take, and how large it may be."""
+"""Limits of one exchange: time, size and least rate."""
 
+import math
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from builder.http.errors import Deferred, NotHad
+from builder.http.errors import Deferred, FetchError
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds to connect, to the first byte of an answer, and in all; bytes a second, and bytes.
+    """Limits of one exchange, in seconds, bytes, and bytes a second.
 
-    The rate is that of as long as a first byte may take, over and over: what began quickly and
-    trickles then is slow.
+    `first_byte` bounds the wait for the head of the answer, and then each pause between bytes.
+    `rate` is measured over periods of `first_byte` seconds, so a late trickle is noticed.
     """
 
-    connect: float
-    first_byte: float
-    total: float
-    rate: float
-    bytes: int
+    connect: float = 10
+    first_byte: float = 60
+    total: float = math.inf
+    rate: float = 500
+    bytes: int = 1 << 62
 
 
 @dataclass(slots=True)
 class Budget:
-    """What is left of the time for one exchange. It is begun by being made.
+    """What is left of the limits in one exchange. The time starts when it is created.
 
-    `stop` ends it at once, from another thread.
+    `stop` ends the exchange from another thread.
     """
 
     limits: Limits
     stop: threading.Event
     clock: Callable[[], float] = time.monotonic
+    dialled: bool = field(init=False, default=False)
+    """Whether the exchange opened a connection of its own."""
     _end: float = field(init=False)
     _phase_end: float = field(init=False)
     _code: str = field(init=False, default="connect-timeout")
-    _came: float | None = field(init=False, default=None)
-    _got: int = field(init=False, default=0)
-    _looked: tuple[float, int] = field(init=False, default=(0.0, 0))
+    _last: float | None = field(init=False, default=None)
+    _received: int = field(init=False, default=0)
+    _period: tuple[float, int] = field(init=False, default=(0.0, 0))
 
     def __post_init__(self) -> None:
         now = self.clock()
         self._end = now + self.limits.total
         self._phase_end = now + self.limits.connect
 
-    def connected(self) -> None:
-        """The connection stands: from now on an answer is awaited."""
-        self._phase_end = self.clock() + self.limits.first_byte
+    def dial(self) -> None:
+        """Begin to connect."""
+        self.dialled = True
+        self._code = "connect-timeout"
+        self._phase_end = self.clock() + self.limits.connect
+
+    def send(self) -> None:
+        """Begin to send the request and to wait for the answer."""
         self._code = "no-answer"
+        self._phase_end = self.clock() + self.limits.first_byte
 
-    def answered(self) -> None:
-        """The head of the answer is there: from now on bytes are to come."""
-        self._came = self.clock()
+    def begin_body(self) -> None:
+        """Begin the body: the head of the answer is complete."""
+        self._last = self.clock()
         self._code = "too-slow"
-        self._phase_end = self._came + self.limits.first_byte
-        self._looked = self._came, 0
+        self._phase_end = self._last + self.limits.first_byte
+        self._period = self._last, 0
 
-    def took(self, many: int) -> None:
-        """Count bytes of the body. Raises NotHad if they are too many, or came too slowly."""
-        self._got += many
-        if self._got > self.limits.bytes:
-            raise NotHad("too-large", f"more than {self.limits.bytes:,} bytes")
+    def count(self, many: int) -> None:
+        """Count received bytes of the body. Raises FetchError: too many, or too slow."""
+        self._received += many
+        if self._received > self.limits.bytes:
+            raise FetchError("too-large", f"more than {self.limits.bytes:,} bytes")
         now = self.clock()
-        since, came = now - self._looked[0], self._got - self._looked[1]
-        if self._came is not None and since > self.limits.first_byte:
+        since, came = now - self._period[0], self._received - self._period[1]
+        if self._last is not None and since > self.limits.first_byte:
             if came < self.limits.rate * since:
-                raise NotHad("too-slow", f"{came:,} bytes in {since:,.0f} s")
-            self._looked = now, self._got
-        self._came = now
+                raise FetchError("too-slow", f"{came:,} bytes in {since:,.0f} s")
+            self._period = now, self._received
+        self._last = now
         self._phase_end = now + self.limits.first_byte
         self.left()
 
-    def handled(self) -> None:
-        """What came was put where it belongs: the time that this took is not the server's."""
+    def resume(self) -> None:
+        """Wait for the server again: the time since `count` was the caller's."""
         now = self.clock()
-        if self._came is not None:
-            self._looked = self._looked[0] + now - self._came, self._looked[1]
+        if self._last is not None:
+            self._period = self._period[0] + now - self._last, self._period[1]
         self._phase_end = now + self.limits.first_byte
 
     def left(self) -> float:
-        """Return the seconds that the next step may take. Raises NotHad if there are none."""
+        """Return the seconds that the next step may take. Raises FetchError, Deferred."""
         if self.stop.is_set():
             raise Deferred("ended")
         now = self.clock()
         if now >= self._end:
-            raise NotHad("too-long", f"more than {self.limits.total:g} s")
+            raise FetchError("too-long", f"more than {self.limits.total:g} s")
         if now >= self._phase_end:
-            raise NotHad(self._code)
+            raise FetchError(self._code)
         return min(self._end, self._phase_end) - now

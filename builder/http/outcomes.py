@@ -1,8 +1,8 @@
-"""Outcomes: what can come of an attempt to fetch a file, but for its bytes; one row each.
+"""Outcomes of an attempt to fetch a file that brought no bytes; one row each.
 
-`loss` says that the file is not there any more, which is an incidence of a file that was. All
-others are failures: the file could not be had now, which says nothing about it. That a server was
-not to be reached becomes a loss only by coming again: see builder.gather.incidences.
+A `loss` says that the file is gone, which is an incidence for a file that was there. All others
+are failures, which say nothing about the file. An unreachable server becomes a loss only when it
+recurs: see builder.gather.incidences.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """A code with what it means, and what follows.
+class FetchOutcome:
+    """A code, its meaning and its consequences.
 
-    `unreachable`: no connection came about. `soon`: it is tried again before its time. `chain`: it
-    is about how URLs led to each other, and not about the last of them. `ours`: the configuration
-    decided it, so another one may decide otherwise.
+    `unreachable`: there was no connection. `soon`: it is retried early. `chain`: it concerns the
+    redirects, and not the last URL. `ours`: the configuration decided it, and another may not.
     """
 
     code: str
@@ -27,56 +26,65 @@ class Outcome:
     ours: bool = False
 
 
-def _table(outcomes: Iterable[Outcome]) -> Mapping[str, Outcome]:
+def _table(outcomes: Iterable[FetchOutcome]) -> Mapping[str, FetchOutcome]:
     return {outcome.code: outcome for outcome in outcomes}
 
 
 OUTCOMES = _table(
     (
-        Outcome("not-found", "the server has no such file (404)", loss=True),
-        Outcome("gone", "the server has it no more, for good (410)", loss=True),
-        Outcome("forbidden", "the server gives it to others only (401, 402, 403, 407, 451)"),
-        Outcome("too-many-requests", "the server was asked too often (429)", soon=True),
-        Outcome("server-error", "the server failed (5xx)", soon=True),
-        Outcome("http-status", "another answer than the file, a redirect or an error known here"),
-        Outcome("dns", "the host's name has no address", unreachable=True, soon=True),
-        Outcome(
+        FetchOutcome("not-found", "the server has no such file (404)", loss=True),
+        FetchOutcome("gone", "the server has it no more, for good (410)", loss=True),
+        FetchOutcome("forbidden", "the server gives it to others only (401, 402, 403, 407, 451)"),
+        FetchOutcome("too-many-requests", "the server was asked too often (429)", soon=True),
+        FetchOutcome("server-error", "the server failed (5xx)", soon=True),
+        FetchOutcome(
+            "http-status", "another answer than the file, a redirect or an error known here"
+        ),
+        FetchOutcome("dns", "the host's name has no address", unreachable=True, soon=True),
+        FetchOutcome(
             "connect", "the server did not take the connection", unreachable=True, soon=True
         ),
-        Outcome(
+        FetchOutcome(
             "connect-timeout",
             "the server did not answer within http.connect_seconds",
             unreachable=True,
             soon=True,
         ),
-        Outcome("tls", "the server's certificate or its TLS is not good", soon=True),
-        Outcome(
+        FetchOutcome("tls", "the server's certificate or its TLS is not good", soon=True),
+        FetchOutcome(
             "no-answer",
             "the answer did not begin within http.first_byte_seconds of the request",
             soon=True,
         ),
-        Outcome("too-slow", "the bytes came slower than http.least_rate", soon=True),
-        Outcome("too-long", "the whole took longer than http.total_seconds", soon=True),
-        Outcome("cut-short", "the connection ended before all bytes had come", soon=True),
-        Outcome("bad-answer", "what was answered is not HTTP", soon=True),
-        Outcome("too-large", "the file is larger than http.max_bytes", ours=True),
-        Outcome(
+        FetchOutcome("too-slow", "the bytes came slower than http.least_rate", soon=True),
+        FetchOutcome("too-long", "the whole took longer than http.total_seconds", soon=True),
+        FetchOutcome("cut-short", "the connection ended before all bytes had come", soon=True),
+        FetchOutcome("bad-answer", "what was answered is not HTTP", soon=True),
+        FetchOutcome("too-large", "the file is larger than http.max_bytes", ours=True),
+        FetchOutcome(
             "content-coding", "the bytes came in a content coding although identity was asked for"
         ),
-        Outcome("address-refused", "the host's address is not a public one", ours=True),
-        Outcome("port-refused", "the port is none of http.ports", ours=True),
-        Outcome("robots-disallowed", "the host's robots.txt forbids it", ours=True),
-        Outcome("robots-unreachable", "the host's robots.txt could not be had (RFC 9309: no)",
-                soon=True),
-        Outcome("unsupported-scheme", "the URL is, or led to one that is, neither http nor https",
-                chain=True),
-        Outcome("userinfo", "the URL led to one that has a user or a password", chain=True),
-        Outcome("bad-redirect", "the URL led to nowhere: no Location, or one that is no URL",
-                chain=True),
-        Outcome("redirect-loop", "the URL led back to itself, or to one on the way", chain=True),
-        Outcome("too-many-hops", "more than 10 redirects, one behind the other", chain=True),
+        FetchOutcome("address-refused", "the host's address is not a public one", ours=True),
+        FetchOutcome("port-refused", "the port is none of http.ports", ours=True),
+        FetchOutcome("robots-disallowed", "the host's robots.txt forbids it", ours=True),
+        FetchOutcome(
+            "robots-unreachable", "the host's robots.txt could not be had (RFC 9309: no)", soon=True
+        ),
+        FetchOutcome(
+            "unsupported-scheme",
+            "the URL is, or led to one that is, neither http nor https",
+            chain=True,
+        ),
+        FetchOutcome("userinfo", "the URL led to one that has a user or a password", chain=True),
+        FetchOutcome(
+            "bad-redirect", "the URL led to nowhere: no Location, or one that is no URL", chain=True
+        ),
+        FetchOutcome(
+            "redirect-loop", "the URL led back to itself, or to one on the way", chain=True
+        ),
+        FetchOutcome("too-many-hops", "more than 10 redirects, one behind the other", chain=True),
     )
-)  # fmt: skip
+)
 
 _BY_STATUS = {
     404: "not-found",
@@ -91,5 +99,5 @@ _BY_STATUS = {
 
 
 def of_status(status: int) -> str:
-    """Return the code of an HTTP status that is neither the file nor a redirect."""
+    """Return the code of an HTTP status that is neither 200 nor a redirect."""
     return _BY_STATUS.get(status) or ("server-error" if 500 <= status <= 599 else "http-status")

@@ -1,96 +1,74 @@
-"""Chains: a URL, and where it leads in the end, each URL on the way asked for once in a run."""
+"""The one rule of redirects: where each may lead, and how many follow each other."""
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
 from builder.http import url as urls
-from builder.http.errors import NotHad
-from builder.http.response import Fetched, Hop, Moved, Result
+from builder.http.errors import FetchError
 
 MOST = 10
-"""Redirects that are followed, one behind the other."""
+"""Redirects in a row that are followed."""
 _LONGEST = 8000  # characters of a URL
 
 
 @dataclass(slots=True)
-class Once:
-    """Asks for each URL once, whoever wants it; safe to use from threads.
+class Redirects:
+    """The redirects of one request so far. `last` is the URL to be asked now.
 
-    Who wants what another thread is asking for waits for it. That thread waits for no third one.
+    `exact` keeps targets as servers write them; otherwise they get the normal form of a file's id.
     """
 
-    ask: Callable[[str], Result]
-    _asked: dict[str, "Future[Result]"] = field(init=False, default_factory=dict)
-    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    last: str
+    exact: bool = False
+    hops: list[str] = field(default_factory=list)
 
-    def __call__(self, url: str) -> Result:
-        """Return what the URL gave. Raises Deferred where it is not to be asked for now."""
-        with self._lock:
-            known = self._asked.get(url)
-            mine: Future[Result] = Future()
-            if known is None:
-                self._asked[url] = mine
-        if known is not None:
-            return known.result()
+    def follow(self, location: str, status: int) -> str:
+        """Go on to the target of a redirect and return its URL. Raises FetchError."""
+        found = self._target(location, status)
+        if found == self.last or found in self.hops:
+            raise FetchError("redirect-loop", self._step(found), status)
+        if len(self.hops) == MOST:
+            raise FetchError("too-many-hops", self._step(found), status)
+        self.hops.append(self.last)
+        self.last = found
+        return found
+
+    def _target(self, location: str, status: int) -> str:
+        written = location if self.exact else location.replace(" ", "%20")
+        if len(written) > _LONGEST:
+            raise FetchError("bad-redirect", f"a URL of {len(written):,} characters", status)
         try:
-            result = self.ask(url)
-        except BaseException as error:
-            with self._lock:
-                del self._asked[url]
-            mine.set_exception(error)
-            raise
-        mine.set_result(result)
-        return result
+            joined = urljoin(self.last, written).partition("#")[0]
+        except ValueError as error:
+            raise FetchError("bad-redirect", location, status) from error
+        found = urls.normalise(joined)
+        if found.id is None:
+            code = found.fault if found.fault in {urls.SCHEME, urls.USERINFO} else "bad-redirect"
+            if ":" in joined.partition("/")[0] and not joined.lower().startswith(
+                ("http:", "https:")
+            ):
+                code = urls.SCHEME  # mailto:, javascript: and the like have no //
+            raise FetchError(code or "bad-redirect", self._step(location), status)
+        if self.exact and not urls.is_address(joined):
+            raise FetchError("bad-redirect", self._step(location), status)
+        check_scheme(found.id)
+        return joined if self.exact else found.id
+
+    def _step(self, target: str) -> str:
+        return f"{urls.strip_secrets(self.last)} led to {urls.strip_secrets(target)}"
 
 
-def follow(url: str, ask: Callable[[str], Result]) -> Fetched:
-    """Ask for a URL and for those to which it leads. Raises Deferred.
-
-    What is wrong with the way itself is a failure of the URL that was asked for first.
-    """
-    hops: list[Hop] = []
-    passed = {url}
-    last = url
-    while True:
-        result = ask(last)
-        if not isinstance(result, Moved):
-            return Fetched(url, tuple(hops), last, result)
-        try:
-            found = target(last, result)
-            if found in passed:
-                raise NotHad("redirect-loop", f"{last} led to {found}", result.status)
-            if len(hops) == MOST:
-                raise NotHad("too-many-hops", f"{last} led to {found}", result.status)
-        except NotHad as failure:
-            return Fetched(url, tuple(hops), last, failure)
-        hops.append(Hop(last, found, result.status))
-        passed.add(found)
-        last = found
-
-
-def target(base: str, moved: Moved) -> str:
-    """Return the URL to which a Location leads. Raises NotHad where that is none to be asked."""
-    written = moved.location.replace(" ", "%20")
-    if len(written) > _LONGEST:
-        raise NotHad("bad-redirect", f"a URL of {len(written):,} characters", moved.status)
-    try:
-        joined = urljoin(base, written)
-    except ValueError as error:
-        raise NotHad("bad-redirect", moved.location, moved.status) from error
-    found = urls.normalised(joined)
+def normal_url(url: str) -> str:
+    """Return a URL in normal form. Raises FetchError if it cannot be asked for."""
+    found = urls.normalise(url.strip().replace(" ", "%20"))
     if found.id is None:
-        code = found.fault if found.fault in {urls.SCHEME, urls.USERINFO} else "bad-redirect"
-        if ":" in joined.partition("/")[0] and not joined.lower().startswith(("http:", "https:")):
-            code = urls.SCHEME  # mailto:, javascript: and their like have no //
-        raise NotHad(code or "bad-redirect", f"{base} led to {moved.location}", moved.status)
+        fault = found.fault if found.fault in (urls.SCHEME, urls.USERINFO) else None
+        raise FetchError(fault or "bad-redirect", url)
     check_scheme(found.id)
     return found.id
 
 
 def check_scheme(url: str) -> None:
-    """Raise NotHad for a URL that is neither http nor https."""
+    """Raise FetchError for a URL that is neither http nor https."""
     if not url.startswith(("http://", "https://")):
-        raise NotHad(urls.SCHEME, url)
+        raise FetchError(urls.SCHEME, url)

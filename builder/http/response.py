@@ -1,67 +1,59 @@
-"""Results: what one request for a file gave, and what following its redirects came to."""
+"""The answer to a request: status, header fields (RFC 9110, section 5) and body."""
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 
-from builder.http.errors import NotHad
+from builder.http.errors import FetchError
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_SHORT = 1 << 12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Content:
-    """The file's bytes, in a temporary file at `path`; digests in hexadecimal digits.
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The head of an answer and its body as it arrives, without its transfer coding.
 
-    `size` counts them, `head` is their beginning. `modified` is Last-Modified in seconds since
-    1970; `coding` is a content coding that the file itself is kept in (x.ps.gz), None for most.
+    `headers` has the first field of each name, names in lower case. `raw` has all fields, in the
+    order and spelling of the server. Values are decoded as UTF-8, else as latin-1. `hops` are the
+    URLs that led to `url` by redirects, in order.
     """
 
-    path: Path
-    size: int
-    md5: str
-    sha256: str
-    head: bytes
-    media_type: str | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-    modified: int | None = None
-    coding: str | None = None
-    status: int = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Unchanged:
-    """The server said that the file is as it was (304)."""
-
-    etag: str | None = None
-    last_modified: str | None = None
-    status: int = 304
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The server named another URL, as it is in its Location."""
-
-    location: str
+    url: str
     status: int
+    headers: Mapping[str, str]
+    body: Iterator[bytes]
+    reason: str = ""
+    raw: tuple[tuple[str, str], ...] = ()
+    hops: tuple[str, ...] = ()
+
+    @property
+    def location(self) -> str | None:
+        """The target of a redirect as the server wrote it; None for other answers."""
+        found = self.headers.get("location") if self.status in REDIRECTS else None
+        return found or None
+
+    def drain(self) -> None:
+        """Read a body to its end if it is short, so that its connection can be kept."""
+        length = self.headers.get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length) <= _SHORT:
+            with suppress(FetchError):
+                for _ in self.body:
+                    pass
 
 
-Final = Content | Unchanged | NotHad
-Result = Final | Moved
+def text(value: bytes) -> str:
+    """Return the value of a field without the blanks around it."""
+    try:
+        found = value.decode()
+    except UnicodeDecodeError:
+        found = value.decode("latin-1")
+    return found.strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """One URL led to another; both are normalised."""
-
-    origin: str
-    target: str
-    status: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """What came of asking for a URL: the hops on the way, the last URL, and what that one gave."""
-
-    asked: str
-    hops: tuple[Hop, ...]
-    last: str
-    final: Final
+def by_name(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the first field of each name, names in lower case."""
+    found: dict[str, str] = {}
+    for name, value in fields:
+        found.setdefault(name.lower(), value)
+    return found

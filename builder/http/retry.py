@@ -1,15 +1,45 @@
-"""Waits: what servers say of times, in headers."""
+"""When to try again: the back-off, and what servers say of times in header fields."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
+PASSING = frozenset({408, 421, 425, 429, 502, 503, 504})
+"""Statuses of servers that may answer another time."""
 _EPOCH = 1_000_000_000
-"""What is less is a number of seconds, and no time of day."""
+"""A number below it is a number of seconds, and not a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often a request is retried, and the seconds to wait before: the first time, at most.
+
+    `longest` bounds what a server may ask for.
+    """
+
+    retries: int = 5
+    first: float = 1.0
+    longest: float = 600.0
+    most: float = 60.0
+
+    def wait(self, tried: int, asked: float | None = None) -> float:
+        """Return the seconds to wait after `tried` attempts; `asked` is the server's wish.
+
+        A wish may lie in the past, so the first wait is the least.
+        """
+        if asked is not None:
+            return min(max(asked, self.first), self.longest)
+        return backoff(self.first, tried, self.most)
+
+
+def backoff(first: float, failures: int, most: float) -> float:
+    """Return the wait after so many failures in a row: each is twice the one before."""
+    return min(first * 2.0 ** min(failures - 1, 20), most)
 
 
 def moment(text: str | None) -> int | None:
-    """Return an HTTP date in seconds since 1970, None where it is none."""
+    """Return an HTTP date in seconds since 1970; None for an invalid one."""
     try:
         found = parsedate_to_datetime(text or "")
     except (ValueError, OverflowError):
@@ -18,7 +48,7 @@ def moment(text: str | None) -> int | None:
 
 
 def seconds(retry_after: str | None, now: float) -> float | None:
-    """Return the seconds of a Retry-After, which are some, or a date; None where it is neither."""
+    """Return the seconds of a Retry-After (RFC 9110, 10.2.3); None for an invalid one."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
@@ -26,10 +56,10 @@ def seconds(retry_after: str | None, now: float) -> float | None:
     return None if found is None else max(0.0, found - now)
 
 
-def asked(headers: Mapping[str, str], status: int, now: float) -> float | None:
-    """Return for how many seconds a server that refused asks to be left alone, None if it does not.
+def wish(headers: Mapping[str, str], status: int, now: float) -> float | None:
+    """Return the seconds that a refusing server asks to wait; None if it does not ask.
 
-    Some tell by X-RateLimit-Reset when there is leave again, in seconds from now or since 1970.
+    Some servers send X-RateLimit-Reset, in seconds from now or since 1970.
     """
     found = seconds(headers.get("retry-after"), now)
     if found is not None or not (status == 429 or (status == 403 and is_used_up(headers))):
@@ -44,8 +74,8 @@ def asked(headers: Mapping[str, str], status: int, now: float) -> float | None:
 
 
 def is_used_up(headers: Mapping[str, str]) -> bool:
-    """Tell whether a server says that no request is left of those that it allows for a time.
+    """Tell whether a server says that its rate limit is used up.
 
-    Some refuse with 403 then, as if it were for good.
+    Some refuse with 403 then, as if it were permanent.
     """
     return headers.get("x-ratelimit-remaining", "").strip() == "0"

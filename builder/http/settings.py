@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from builder.http.limits import Limits
-from builder.http.politeness import Manners
+from builder.http.politeness import HostPolicy
+from builder.http.retry import RetryPolicy
 from functions.config.http import AUTO, DEFAULTS
 
 
@@ -47,9 +48,13 @@ class HttpSettings:
             bytes=self.max_bytes,
         )
 
-    def manners(self) -> Manners:
-        """Return how one host is asked."""
-        return Manners(self.host_seconds, self.host_concurrent, self.backoff_seconds)
+    def policy(self) -> HostPolicy:
+        """Return the policy for each host."""
+        return HostPolicy(self.host_seconds, self.host_concurrent, self.backoff_seconds)
+
+    def retry_policy(self) -> RetryPolicy:
+        """Return the policy for retries of one request."""
+        return RetryPolicy(self.tries - 1, self.backoff_seconds, self.wait_seconds)
 
 
 def http_settings(configuration: Settings, command: str) -> HttpSettings:

@@ -1,32 +1,65 @@
-"""URLs of files: how one that stands in a template becomes the id of the file behind it.
+"""URLs of files in one form, which is the id of the file behind them.
 
-White space goes, for templates wrap URLs; what WHATWG's parser makes of the rest is written with
-its escapes in one form and without fragment. Nothing that a server could tell apart is made alike.
-The only file that imports ada_url.
+White space is removed, because templates wrap URLs. The WHATWG parser's result gets uniform
+escapes and loses its fragment. URLs that a server could tell apart stay different.
+
+Object stores redirect to signed URLs, which open a file to everybody who has them. `strip_secrets`
+removes the signatures before a URL is published. The only file that imports ada_url.
 """
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from urllib.parse import unquote_plus, urlsplit
 
 import ada_url
 
 BAD, USERINFO, SCHEME = "bad-file-url", "userinfo", "unsupported-scheme"
-"""Why a URL is the id of no file."""
+"""Faults of URLs that are not the id of a file."""
 
 _PREFIX = re.compile(r"URL:", re.IGNORECASE)
 _FETCHED = re.compile(r"(https?|ftp)://[^/?#]", re.IGNORECASE)
 _OTHER = re.compile(r"(?!https?:|ftp:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-# An escape that follows on what could be the beginning of another stays, or it would complete that.
+# An escape stays behind the start of another one: its character would complete that.
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _BEGUN = re.compile(r"%[0-9A-Fa-f]?\Z")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
+PREFIXES = ("x-amz-", "x-goog-", "x-oss-", "x-cos-", "q-sign-", "temp_url_")
+"""Prefixes of signing parameters of Amazon, Google, Alibaba, Tencent and OpenStack."""
+
+SECRETS = frozenset(
+    (
+        "access_key", "access_token", "accesskeyid", "api_key", "api_token", "apikey", "auth",
+        "auth_token", "authorization", "awsaccesskeyid", "client_secret", "credential",
+        "googleaccessid", "hmac", "id_token", "jsessionid", "jwt", "key-pair-id", "ossaccesskeyid",
+        "password", "phpsessid", "q-ak", "q-header-list", "q-key-time", "q-signature",
+        "q-url-param-list", "refresh_token", "secret", "security-token", "session_token", "sig",
+        "signature", "token",
+    )
+)  # fmt: skip
+"""Names of secrets, and of what is useless without one."""
+
+_AZURE = frozenset(
+    (
+        "se", "si", "sip", "ske", "skoid", "sks", "skt", "sktid", "skv", "sp", "spr", "sr", "srt",
+        "ss", "st", "sv", "saoid", "scid", "sdd", "suoid",
+    )
+)  # fmt: skip
+COMPANIONS: Mapping[str, frozenset[str]] = {
+    "sig": _AZURE,
+    "signature": frozenset(("expires", "policy")),
+    "token": frozenset(("expires", "method", "until", "user")),
+}
+"""Names that belong to a signature only beside a parameter of the given name: `sig` is of Azure,
+`policy` of CloudFront, `until` of Dataverse."""
+
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """What became of a URL: the id of a file or, where it is None, what is wrong with it.
+    """A URL's `id` or, where that is None, its `fault`.
 
-    `spaced` tells that there was white space within a line of it.
+    `spaced`: there was white space within a line of it.
     """
 
     id: str | None
@@ -34,8 +67,8 @@ class Url:
     spaced: bool = False
 
 
-def normalised(raw: str) -> Url:
-    """Return the id of the file behind a URL as it was written. What it returns, it leaves so."""
+def normalise(raw: str) -> Url:
+    """Return the id of the file behind a URL as it was written. Idempotent."""
     text = raw.strip()
     if _PREFIX.match(text):
         text = text[4:].strip()
@@ -52,8 +85,36 @@ def normalised(raw: str) -> Url:
     return Url(_escapes(found.href.partition("#")[0]), None, spaced)
 
 
+def is_address(url: str) -> bool:
+    """Tell whether a URL can be asked as it is: http or https, ASCII, a host, no user."""
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port != 0
+    except ValueError:
+        return False
+    web = parts.scheme in ("http", "https") and parts.hostname and parts.username is None
+    return bool(web and has_port and url.isascii() and url.isprintable() and " " not in url)
+
+
+def strip_secrets(url: str) -> str:
+    """Return a URL without signatures and tokens in its query; the rest stays as it was sent.
+
+    Names are compared without regard to case, and unescaped.
+    """
+    plain, mark, fragment = url.partition("#")
+    root, _, query = plain.partition("?")
+    parts = query.split("&")
+    names = [_name(part) for part in parts]
+    secrets = {name for name in names if _is_secret(name)}
+    secrets |= _companions(secrets)
+    if not secrets.intersection(names):
+        return url
+    kept = [part for part, name in zip(parts, names, strict=True) if name not in secrets]
+    return root + ("?" + "&".join(kept) if kept else "") + mark + fragment
+
+
 def _escapes(text: str) -> str:
-    """Return it with upper-case escapes, and none of what needs none (RFC 3986, 6.2.2)."""
+    # RFC 3986, 6.2.2: escapes in upper case, and none for unreserved characters.
 
     def written(match: re.Match[str]) -> str:
         character = chr(int(match[1], 16))
@@ -61,3 +122,15 @@ def _escapes(text: str) -> str:
         return character if character in _UNRESERVED and not begun else match[0].upper()
 
     return _ESCAPE.sub(written, text)
+
+
+def _name(part: str) -> str:
+    return unquote_plus(part.partition("=")[0]).strip().lower()
+
+
+def _is_secret(name: str) -> bool:
+    return name in SECRETS or name.startswith(PREFIXES)
+
+
+def _companions(secrets: Collection[str]) -> set[str]:
+    return {other for name in secrets for other in COMPANIONS.get(name, ())}

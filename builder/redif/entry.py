@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from builder.http.url import normalised
+from builder.http.url import normalise
 from builder.obi import key
 from builder.obi.row import (
     APPEARANCE,
@@ -169,7 +169,7 @@ class LogEntries:
     def _files(self, of: Mapping[str, Any]) -> Iterator[Row]:
         data = self._texts.read(f"texts-{of['segment']:06}", of["start"] + of["bytes"], of["more"])
         for block in map(FileBlock._make, json.loads(data.partition(b"\n")[0])):
-            url = normalised(block.url)
+            url = normalise(block.url)
             yield Refipo(
                 handle=of["handle"], position=block.position, url=block.url, id=url.id,
                 format=block.format, function=block.function, size=block.size,

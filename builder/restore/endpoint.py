@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from urllib.parse import urlencode
 
-from builder.http.errors import NotHad
-from builder.http.wire import Answer
+from builder.http.errors import FetchError
+from builder.http.response import Response
+from builder.http.url import is_address
 from builder.restore import listing, scope
-from builder.restore.client import TOLD, Exchange, is_address, passed
+from builder.restore.client import TOLD, EndpointClient
 from builder.restore.errors import Missing, RebuildError
 from builder.restore.protocols import Bytes, Choice, Held
 from functions.archive import coding
@@ -34,9 +35,9 @@ _LONGEST = 300
 class EndpointSource:
     """Implements Source over HTTP. `base` is the address below which /oai and /content lie."""
 
-    def __init__(self, base: str, exchange: Exchange) -> None:
+    def __init__(self, base: str, client: EndpointClient) -> None:
         self.address = base
-        self._exchange = exchange
+        self._client = client
 
     def captures(self, choice: Choice) -> Iterator[Held]:
         """Yield the captures of the choice, as the endpoint lists them."""
@@ -62,11 +63,11 @@ class EndpointSource:
         """
         url = f"{self.address}/content?{urlencode({'id': identifier, 'coded': '1'})}"
         with ExitStack() as stack:
-            answer = stack.enter_context(self._exchange.ask(url))
+            answer = stack.enter_context(self._client.ask(url))
             if answer.status == _TOO_LARGE:
-                passed(answer)
+                answer.drain()
                 stack.close()
-                answer = stack.enter_context(self._exchange.ask(url, {"Range": "bytes=0-"}))
+                answer = stack.enter_context(self._client.ask(url, {"Range": "bytes=0-"}))
             if answer.status not in (200, _PARTIAL):
                 raise _refusal(answer, identifier)
             try:
@@ -76,9 +77,9 @@ class EndpointSource:
 
     def close(self) -> None:
         """End all that is under way."""
-        self._exchange.close()
+        self._client.close()
 
-    def _bytes(self, url: str, answer: Answer, identifier: str, digest: str) -> Bytes:
+    def _bytes(self, url: str, answer: Response, identifier: str, digest: str) -> Bytes:
         bears = [name for name in answer.headers.get(_CODED, "").split(", ") if name]
         chunked = "chunked" in bears
         declared = _declared(answer.headers.get(_DIGEST, "")) or _declared(digest)
@@ -92,7 +93,7 @@ class EndpointSource:
         size = None if bears else _size(answer)
         return Bytes(stream.proven(plain, source), size, _archived(answer.headers))
 
-    def _pieces(self, url: str, answer: Answer) -> Iterator[bytes]:
+    def _pieces(self, url: str, answer: Response) -> Iterator[bytes]:
         """Yield the payload as it is stored, going on where an answer ends before it does."""
         at, tried = 0, 0
         tag, total = answer.headers.get("etag", ""), _size(answer)
@@ -106,14 +107,14 @@ class EndpointSource:
                         yield chunk
                     if total is None or at >= total:
                         return
-                except NotHad as failure:
+                except FetchError as failure:
                     why = str(failure)
                 tried += 1
-                if tried > self._exchange.manners.retries or not tag or tag.startswith("W/"):
+                if tried > self._client.retry.retries or not tag or tag.startswith("W/"):
                     raise Missing("cut-short", f"after {at:,} bytes: {why}")
                 stack.close()
                 wanted = {"Range": f"bytes={at}-", "If-Range": tag}
-                answer = stack.enter_context(self._exchange.ask(url, wanted))
+                answer = stack.enter_context(self._client.ask(url, wanted))
                 told = answer.headers.get("content-range", "")
                 if answer.status != _PARTIAL or not told.startswith(f"bytes {at}-"):
                     raise Missing("cut-short", f"after {at:,} bytes, and then it was another one")
@@ -132,7 +133,7 @@ class EndpointSource:
         while key is not None:
             given = {**asked, listing.KEY: key} if key else asked
             url = f"{self.address}/cdx?{urlencode(given, errors='surrogatepass')}"
-            answer, body = self._exchange.read(url)
+            answer, body = self._client.read(url)
             if answer.status != 200:
                 raise _unlisted(answer, body, self.address)
             key = None
@@ -151,7 +152,7 @@ class EndpointSource:
             asked["set"] = spec
         keys = listing.Keys()
         while True:
-            answer, body = self._exchange.read(f"{self.address}/oai?{urlencode(asked)}")
+            answer, body = self._client.read(f"{self.address}/oai?{urlencode(asked)}")
             if answer.status != 200:
                 raise _unlisted(answer, body, self.address)
             found, token = listing.page(body, self.address)
@@ -184,7 +185,7 @@ def _archived(headers: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _size(answer: Answer) -> int | None:
+def _size(answer: Response) -> int | None:
     """Return how many bytes the whole has, where an answer says so."""
     told = answer.headers.get("content-length", "")
     if answer.status == _PARTIAL:
@@ -192,7 +193,7 @@ def _size(answer: Answer) -> int | None:
     return int(told) if told.isascii() and told.isdigit() and len(told) < 19 else None
 
 
-def _refusal(answer: Answer, identifier: str) -> SheafError:
+def _refusal(answer: Response, identifier: str) -> SheafError:
     code = answer.headers.get(TOLD, "")
     said = _line(answer)
     if code == "disabled":
@@ -201,7 +202,7 @@ def _refusal(answer: Answer, identifier: str) -> SheafError:
     return Missing(known, said or f"{identifier}: HTTP status {answer.status}")
 
 
-def _line(answer: Answer) -> str:
+def _line(answer: Response) -> str:
     """Return the first of what an answer says in words."""
     said = bytearray()
     try:
@@ -209,12 +210,12 @@ def _line(answer: Answer) -> str:
             said += chunk
             if len(said) > _LONGEST:
                 break
-    except NotHad:
+    except FetchError:
         pass
     return " ".join(said[:_LONGEST].decode("utf-8", "replace").split())
 
 
-def _unlisted(answer: Answer, body: bytes, where: str) -> RebuildError:
+def _unlisted(answer: Response, body: bytes, where: str) -> RebuildError:
     said = " ".join(body[:_LONGEST].decode("utf-8", "replace").split())
     return RebuildError(f"{where} lists no captures: HTTP status {answer.status}: {said}")
 

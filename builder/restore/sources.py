@@ -5,16 +5,18 @@ from contextlib import ExitStack
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.http.proxies import proxies
+from builder.http.addresses import Anywhere
+from builder.http.client import HttpClient, agent_of
+from builder.http.politeness import HostPolicy, HostQueue
+from builder.http.proxies import Proxies, proxies
 from builder.http.settings import http_settings
 from builder.restore import endpoint
-from builder.restore.client import Exchange, Manners
+from builder.restore.client import EndpointClient
 from builder.restore.endpoint import EndpointSource
 from builder.restore.protocols import Source
 from builder.restore.store import StoreSource
 from builder.snapshot import recovery
 from builder.store.folder import FolderStore
-from functions import distribution
 from functions.content import wiring
 from functions.content.search import Search
 from functions.oai.as_of import Present
@@ -23,10 +25,21 @@ from functions.snapshot.errors import NothingPublished
 from functions.snapshot.store import Writer
 from functions.store.reader import open_reader
 
+_CONCURRENT = 1 << 10
+
 
 def is_endpoint(address: str) -> bool:
     """Tell whether an address is that of a server, and not of a store."""
     return address.startswith(("http://", "https://"))
+
+
+def http_client(agent: str, stop: threading.Event, behind: Proxies | None = None) -> HttpClient:
+    """Return a client without pauses: the operator names the endpoint, and chooses the threads."""
+    policy = HostPolicy(concurrent=_CONCURRENT, forgives=0)
+    return HttpClient(
+        agent=agent, addresses=Anywhere(), hosts=HostQueue(policy, stop), stop=stop,
+        proxies=behind or Proxies(), keep_alive=True,
+    )  # fmt: skip
 
 
 def source(context: Context, address: str, stop: threading.Event | None = None) -> Source:
@@ -35,13 +48,11 @@ def source(context: Context, address: str, stop: threading.Event | None = None) 
     `context` is the store's; `stop` ends what an endpoint is waited for. Raises SheafError.
     """
     if is_endpoint(address):
-        agent = f"Sheaf/{distribution.version()} (sheaf restore)"
-        behind = proxies(context.environment)
+        agent, behind = agent_of("(sheaf restore)"), proxies(context.environment)
         http = http_settings(context.defaults, "restore")
-        manners = Manners(http.tries - 1, http.backoff_seconds, http.wait_seconds)
-        stop = stop or threading.Event()
-        exchange = Exchange(agent, http.limits(), manners, stop, proxies=behind)
-        return EndpointSource(endpoint.base(address), exchange)
+        client = http_client(agent, stop or threading.Event(), behind)
+        asking = EndpointClient(client, http.limits(), http.retry_policy())
+        return EndpointSource(endpoint.base(address), asking)
     store = context.store
     if isinstance(store, FolderStore) and not store.root.is_dir():
         raise UsageError(f"{address}: there is no such folder, and it is no address of a server")

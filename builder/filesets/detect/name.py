@@ -42,7 +42,7 @@ def parse(given: str) -> Name:
         if handle is not None:
             resolver = DOI_RESOLVER if handle.startswith("10.") else HANDLE_RESOLVER
             return Name(resolver + quote(handle, safe="/:;()~+@!$,="), handle)
-        found = address.normalised(text)
+        found = address.normalise(text)
         if found.id is not None and not found.spaced and found.id.startswith("http"):
             return Name(found.id)
     shown = text if len(text) <= 200 else text[:200] + "..."

@@ -1,6 +1,6 @@
-"""Asking platforms for documents; the seam is builder.filesets.protocols.Api.
+"""Documents of platforms; implements builder.filesets.protocols.Api.
 
-An answer is read whole, and is never larger than `LARGEST` bytes, neither as it comes nor unpacked.
+An answer is read whole. It has at most LARGEST bytes, both as it arrives and unpacked.
 """
 
 import json
@@ -8,27 +8,19 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from builder.filesets.download import interstitial
-from builder.filesets.download.client import (
-    Line,
-    Pace,
-    Reached,
-    Wanted,
-    normalised,
-    reached,
-    refused,
-)
 from builder.filesets.metadata.json_document import host
 from builder.filesets.protocols import ApiAnswer, FilesetError
-from builder.http import coding, robots
-from builder.http.errors import Deferred, NotHad
-from builder.http.fetch import AGENT
+from builder.http import coding
+from builder.http.client import FetchRequest, HttpClient
+from builder.http.errors import Deferred, FetchError
+from builder.http.limits import Limits
 from builder.http.outcomes import OUTCOMES
-from builder.http.robots import Robots, Rules
+from builder.http.redirects import normal_url
+from builder.http.response import Response
 
 T = TypeVar("T")
 
@@ -36,17 +28,17 @@ LARGEST = 32 << 20
 _SECONDS = 300.0
 """How long one answer may take."""
 _PATIENCE = 1200.0
-"""For how long a host that rests is waited for."""
+"""Seconds for which a resting host is waited for."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _VALUES = 1 << 21
-"""How many values a document may have, for want of a better number by its commas and colons: the
-smallest of them take some seventy bytes of memory each."""
+"""Values that a document may have, counted by its commas and colons: the smallest of them take some
+seventy bytes of memory each."""
 _AGAIN = frozenset({408, 425})
 _JSON = "application/json"
 _PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.5"
 _WALLED = frozenset({401, 403, 405, 429, 503})
 _CHALLENGE = 32 << 10
-"""Bytes of the longest page that is taken for no more than a challenge, having a part of one."""
+"""A page below this size, with a part of a challenge, counts as a mere challenge."""
 
 STATUSES: Mapping[str, str] = {
     "not-found": "platform-404",
@@ -68,23 +60,23 @@ STATUSES: Mapping[str, str] = {
     "redirect-loop": "platform-bad-response",
     "too-many-hops": "platform-bad-response",
 }
-"""What a failure of an exchange means for a request; all others are platform-http-error."""
+"""The statuses of a request by the code of a FetchError; others are platform-http-error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformApi:
-    """Asks with `tries` for each answer, none after `until` (the line's clock).
+    """Asks for each answer at most `tries` times, and not after `until` (the client's clock).
 
-    A host that rests is waited for as long as `patience`, in seconds, and one that is busy as long
-    as there is time. `obey` has robots.txt decide about landing pages.
+    A resting host is waited for at most `patience` seconds, a busy one as long as there is time.
+    `obey` has robots.txt decide about landing pages.
     """
 
-    line: Line
+    client: HttpClient
     tries: int
     until: float = math.inf
     obey: bool = True
-    pace: Pace = field(default_factory=Pace)
-    robots: Robots = field(default_factory=Robots)
+    limits: Limits = field(default_factory=Limits)
+    tokens: Mapping[str, str] = field(default_factory=dict)
     patience: float = _PATIENCE
 
     def answer(
@@ -103,12 +95,12 @@ class PlatformApi:
     def page(self, url: str) -> ApiAnswer:
         """Return a landing page, redirects followed, if its host's robots.txt allows it."""
         if self.obey:
-            self._tried(lambda rested: self._obey(url, rested))
+            self._tried(lambda rested: self.client.obey(self._request(url, _PAGE, rested)))
         return self._answer(url, _PAGE, frozenset(), ())
 
     def shows_token(self, host: str) -> bool:
         """Tell whether there is a token that `host` is shown."""
-        return host in self.line.tokens
+        return host in self.tokens
 
     def _answer(
         self, url: str, accept: str, statuses: frozenset[int], within: Sequence[str]
@@ -117,23 +109,23 @@ class PlatformApi:
 
     def _tried(self, ask: Callable[[float], T]) -> T:
         """Return what `ask` gives, again where its failure passes. Raises FilesetError."""
-        rested = min(self.until, self.line.clock() + self.patience)
-        said: NotHad | None = None
+        rested = min(self.until, self.client.clock() + self.patience)
+        said: FetchError | None = None
         for left in reversed(range(self.tries)):
             try:
                 return ask(rested)
-            except NotHad as failure:
-                said = failure.told()
+            except FetchError as failure:
+                said = failure.copy()
                 if not left or not passes(failure):
                     raise error_of(failure) from failure
             except Deferred as error:
                 raise self._deferred(said) from error
         raise AssertionError("unreachable")
 
-    def _deferred(self, said: NotHad | None) -> FilesetError:
-        if self.line.stop.is_set():
+    def _deferred(self, said: FetchError | None) -> FilesetError:
+        if self.client.stop.is_set():
             return FilesetError("cancelled")
-        if self.line.clock() >= self.until:
+        if self.client.clock() >= self.until:
             return FilesetError("deadline-exceeded", said.detail if said else "")
         if said is not None:
             return error_of(said)
@@ -147,62 +139,43 @@ class PlatformApi:
         within: Sequence[str],
         rested: float,
     ) -> ApiAnswer:
-        with reached(self.line, url, self._wanted(accept, rested, within)) as found:
-            answer = found.answer
+        with self.client.fetch(self._request(url, accept, rested, within)) as answer:
             if answer.status != 200 and answer.status not in statuses:
-                self._tell_wall(found)
-                raise refused(self.line, answer)
+                self._check_wall(answer)
+                raise self.client.refusal(answer)
             body = coding.body(answer.headers, answer.body, LARGEST)
             kind = interstitial.media_type(answer.headers)
-            _check(found.url, answer.headers, body, accept)
+            _check(answer.url, answer.headers, body, accept)
             return ApiAnswer(
-                url=found.url, status=answer.status, body=body, media_type=kind,
-                headers=answer.headers, hops=found.hops,
+                url=answer.url, status=answer.status, body=body, media_type=kind,
+                headers=answer.headers, hops=answer.hops,
             )  # fmt: skip
 
-    def _tell_wall(self, found: Reached) -> None:
-        """Raise FilesetError where a refusal is meant for robots; its host rests as it asks to."""
-        answer = found.answer
+    def _check_wall(self, answer: Response) -> None:
+        """Raise FilesetError if a refusal is meant for robots; its host rests as it asks."""
         if answer.status not in _WALLED:
             return
-        with suppress(NotHad):
-            body = coding.first(answer.headers, answer.body, interstitial.LOOKED)
-            if interstitial.kept_out(answer.headers, body):
-                self.line.hosts.failed(host(found.url), refused(self.line, answer))
-                raise FilesetError(interstitial.BOT, f"{found.url}: HTTP status {answer.status}")
+        with suppress(FetchError):
+            body = coding.start(answer.headers, answer.body, interstitial.LOOKED)
+            if interstitial.blocks_robots(answer.headers, body):
+                self.client.hosts.fail(host(answer.url), self.client.refusal(answer))
+                raise FilesetError(interstitial.BOT, f"{answer.url}: HTTP status {answer.status}")
 
-    def _wanted(self, accept: str, rested: float, within: Sequence[str] = ()) -> Wanted:
-        return Wanted(
-            headers={"Accept": accept, "Accept-Encoding": "gzip, deflate"}, pace=self.pace,
-            bytes=LARGEST, until=self.until, seconds=_SECONDS, rested=rested, within=within,
+    def _request(
+        self, url: str, accept: str, rested: float, within: Sequence[str] = ()
+    ) -> FetchRequest:
+        return FetchRequest(
+            url=normal_url(url), limits=replace(self.limits, total=_SECONDS, bytes=LARGEST),
+            headers={"Accept": accept, "Accept-Encoding": "gzip, deflate"},
+            until=self.until, end=self.until, rested=rested, within=within,
         )  # fmt: skip
-
-    def _obey(self, url: str, rested: float) -> None:
-        parts = urlsplit(normalised(url))
-        origin = f"{parts.scheme}://{parts.netloc}"
-        rules = self.robots.of(origin, lambda: self._rules(f"{origin}/robots.txt", rested))
-        if delay := rules.delay(AGENT):
-            self.line.hosts.slow_down(parts.hostname or "", delay)
-        if not rules.allow(normalised(url), AGENT):
-            raise NotHad("robots-disallowed", f"{origin}/robots.txt")
-
-    def _rules(self, url: str, rested: float) -> Rules:
-        """Return the rules at `url`. Raises NotHad."""
-        wanted = self._wanted("text/plain,*/*;q=0.5", rested)
-        with reached(self.line, url, wanted) as found:
-            answer = found.answer
-            try:
-                return robots.parsed(answer.status, robots.body(answer.headers, answer.body))
-            except NotHad as failure:
-                detail = f"{url}: {failure.detail}"
-                raise NotHad(failure.code, detail, failure.status) from failure
 
 
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:
     """Raise FilesetError for a page in the place of a document, or of another page."""
     if not interstitial.is_page(interstitial.media_type(headers), body[: interstitial.LOOKED]):
         return
-    if interstitial.kept_out(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):
+    if interstitial.blocks_robots(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):
         raise FilesetError(interstitial.BOT, url)
     if interstitial.is_login(url, body) or (accept == _JSON and interstitial.wants_login(body)):
         raise FilesetError(interstitial.LOGIN, url)
@@ -210,12 +183,12 @@ def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> No
         raise FilesetError("platform-bad-response", f"{url}: a page in the place of JSON")
 
 
-def passes(failure: NotHad) -> bool:
+def passes(failure: FetchError) -> bool:
     """Tell whether a failure may be none a little later."""
     return OUTCOMES[failure.code].soon or failure.status in _AGAIN
 
 
-def error_of(failure: NotHad) -> FilesetError:
+def error_of(failure: FetchError) -> FilesetError:
     """Return what a failure means for a request."""
     status = STATUSES.get(failure.code, "platform-http-error")
     return FilesetError(status, failure.detail, code=failure.code)

@@ -1,4 +1,4 @@
-"""Digests: what bytes have, taken as they come, and whether it is what a platform tells."""
+"""Digests of a file on its way, and their comparison with those of the platform."""
 
 import hashlib
 import zlib
@@ -8,13 +8,13 @@ from typing import Any
 from builder.filesets.item import FilesetManifestFile
 
 ORDER = ("sha512", "sha256", "sha1", "md5")
-"""Digests by which bytes are verified, the best first."""
+"""Digests that verify a file, the best first."""
 EVERY = (*ORDER, "crc32")
 
 
 @dataclass(slots=True)
 class Digests:
-    """The digests of the bytes that were taken so far, in hexadecimal digits, and their number."""
+    """The digests of the bytes so far, in hexadecimal digits, and their number."""
 
     size: int = 0
     _crc32: int = 0
@@ -23,7 +23,7 @@ class Digests:
     )
 
     def take(self, data: bytes) -> None:
-        """Take some more bytes."""
+        """Add bytes."""
         self.size += len(data)
         self._crc32 = zlib.crc32(data, self._crc32)
         for engine in self._engines.values():
@@ -38,16 +38,16 @@ class Digests:
         return {name: self.of(name) for name in EVERY}
 
     def mismatch(self, file: FilesetManifestFile) -> str | None:
-        """Return the status of what is not as the platform tells, None where all of it is."""
+        """Return the status of the first difference from the platform's values, or None."""
         if file.size is not None and file.size != self.size:
             return "mismatch-size"
         for name in EVERY:
-            told = getattr(file, name)
-            if told and told.lower() != self.of(name):
+            expected = getattr(file, name)
+            if expected and expected.lower() != self.of(name):
                 return f"mismatch-{name}"
         return None
 
 
 def best(file: FilesetManifestFile) -> str | None:
-    """Return the name of the best digest that a platform tells of a file, None if it tells none."""
+    """Return the name of the best digest that the platform gives, None if it gives none."""
     return next((name for name in ORDER if getattr(file, name)), None)

@@ -1,26 +1,33 @@
-"""Downloading files; the seam is builder.filesets.protocols.Downloader.
+"""Downloads of files; implements builder.filesets.protocols.Downloader.
 
-What breaks off is gone on with where it broke off, if it is still the same file by its tag, or if a
-digest is going to tell in the end. All else begins anew, into a sink of its own.
+A broken download continues at its last byte, if the validator shows the same file, or if a digest
+will show it in the end. Otherwise it restarts, into a sink of its own.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from builder.filesets.download.client import Line, Pace, Wanted, reached, refused
 from builder.filesets.download.digests import best
-from builder.filesets.download.partial import Anew, Another, Passage, Wrong, packs
+from builder.filesets.download.partial import (
+    ContentMismatch,
+    PartialDownload,
+    RestartDownload,
+    packs,
+)
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.protocols import FilesetError, OpenSink, Received, Sink
 from builder.http import coding
-from builder.http.errors import Deferred, NotHad
+from builder.http.client import FetchRequest, HttpClient
+from builder.http.errors import Deferred, FetchError
+from builder.http.limits import Limits
 from builder.http.outcomes import OUTCOMES
+from builder.http.redirects import normal_url
 
 WORTH = 16 << 20
-"""Bytes behind which a file that can be gone on with has all its tries again."""
+"""Bytes after which a download that can continue gets all its tries again."""
 SLACK = 1 << 20
-"""Bytes that may come beyond a limit before it is known that there are too many."""
+"""Bytes that may arrive beyond a limit before the excess is noticed."""
 _AGAIN = frozenset({202, 408, 425})
 
 STATUSES: Mapping[str, str] = {
@@ -36,18 +43,18 @@ STATUSES: Mapping[str, str] = {
     "address-refused": "blocked-address",
     "port-refused": "blocked-address",
 }
-"""What a failure of an exchange means for a file; all others are error-platform-download."""
+"""The statuses of a file by the code of a FetchError; others are error-platform-download."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDownloader:
-    """Fetches files with `tries` for each, none for longer than `seconds` or after `until`."""
+    """Fetches files: at most `tries` and `seconds` for each, and nothing after `until`."""
 
-    line: Line
+    client: HttpClient
     tries: int
     seconds: float
     until: float
-    pace: Pace = field(default_factory=Pace)
+    limits: Limits = field(default_factory=Limits)
 
     def download(
         self,
@@ -60,21 +67,19 @@ class FileDownloader:
         """Fetch a file of at most `limit` bytes into a sink; see builder.filesets.protocols."""
         if not file.platform_url:
             raise FilesetError("error-platform-download", "the platform tells no URL of it")
-        until = min(self.until, self.line.clock() + self.seconds)
+        until = min(self.until, self.client.clock() + self.seconds)
         work = _Work(self, file, limit, html, until, left=self.tries)
         while True:
             try:
                 with open_sink() as sink:
-                    return work.filled(sink)
-            except Another:
-                work.ranges = False
-            except Anew:
-                continue
+                    return work.fill(sink)
+            except RestartDownload as restart:
+                work.ranges = work.ranges and not restart.is_other
 
 
 @dataclass(slots=True)
 class _Work:
-    """One file that is fetched: what is known of the way to it by now."""
+    """One file, and what is known so far of how to fetch it."""
 
     by: FileDownloader
     file: FilesetManifestFile
@@ -85,79 +90,81 @@ class _Work:
     ranges: bool = True
     unpack: bool | None = None
     switched: bool = False
-    wrong: Wrong | None = None
-    said: NotHad | None = None
+    mismatch: ContentMismatch | None = None
+    failure: FetchError | None = None
 
-    def filled(self, sink: Sink) -> Received:
-        """Fill a sink from the start. Raises Anew, and FilesetError where it was tried enough."""
-        passage = Passage(self.file, self.limit, sink, self.html)
+    def fill(self, sink: Sink) -> Received:
+        """Fill a sink from the start. Raises RestartDownload, and FilesetError to give up."""
+        partial = PartialDownload(self.file, self.limit, sink, self.html)
         while True:
-            before = passage.size
+            before = partial.size
             try:
-                self._ask(passage)
-                return passage.received()
-            except NotHad as failure:
-                if passage.size and passage.is_whole():
-                    return passage.received()
-                self._failed(failure, passage, passage.size - before)
-            except Wrong as wrong:
-                self._mistaken(wrong, passage)
+                self._ask(partial)
+                return partial.finish()
+            except FetchError as failure:
+                if partial.size and partial.is_whole():
+                    return partial.finish()
+                self._recover(failure, partial, partial.size - before)
+            except ContentMismatch as mismatch:
+                self._reject(mismatch, partial)
             except Deferred as error:
                 raise self._deferred() from error
 
-    def _ask(self, passage: Passage) -> None:
+    def _ask(self, partial: PartialDownload) -> None:
         assert self.file.platform_url is not None
-        line = self.by.line
-        most = self.limit + SLACK
-        wanted = Wanted(headers=passage.headers(), pace=self.by.pace, bytes=most, until=self.until)
-        with reached(line, self.file.platform_url, wanted) as found:
-            answer = found.answer
-            if answer.status == 416 and passage.size:
-                raise Another
+        client = self.by.client
+        request = FetchRequest(
+            url=normal_url(self.file.platform_url), headers=partial.headers(),
+            limits=replace(self.by.limits, bytes=self.limit + SLACK),
+            until=self.until, end=self.until,
+        )  # fmt: skip
+        with client.fetch(request) as answer:
+            if answer.status == 416 and partial.size:
+                raise RestartDownload(is_other=True)
             if answer.status not in (200, 206):
-                raise refused(line, answer)
-            if not passage.size and coding.coding(answer.headers):
-                passage.unpack = self._unpacks(answer.headers, found.url)
-            passage.take(found, instant(line.wall()))
+                raise client.refusal(answer)
+            if not partial.size and coding.coding(answer.headers):
+                partial.unpack = self._unpacks(answer.headers, answer.url)
+            partial.take(answer, instant(client.wall()))
 
     def _unpacks(self, headers: Mapping[str, str], url: str) -> bool:
-        """Tell whether to take off a content coding: what the digest told, or names do."""
+        """Tell whether to undo a content coding, by earlier digests or by names."""
         if self.unpack is None:
             known = coding.is_known(coding.coding(headers) or "")
             self.unpack = known and not packs(self.file, url)
             self.switched = not known  # there is no other way
         return self.unpack
 
-    def _failed(self, failure: NotHad, passage: Passage, came: int) -> None:
-        """Go on, begin anew, or give up. Raises Anew, FilesetError."""
-        self.said = failure.told()
+    def _recover(self, failure: FetchError, partial: PartialDownload, came: int) -> None:
+        """Continue, restart or give up. Raises RestartDownload, FilesetError."""
+        self.failure = failure.copy()
         if failure.code == "content-coding" and self._switch():
-            raise Anew from failure
-        goes_on = passage.can_go_on() and self.ranges
-        if came >= WORTH and goes_on:
+            raise RestartDownload from failure
+        continues = partial.can_continue() and self.ranges
+        if came >= WORTH and continues:
             self.left = self.by.tries
         self.left -= 1
         if not self.left or not _passes(failure):
             raise error_of(failure) from failure
-        if passage.size and not goes_on:
-            raise Anew from failure
+        if partial.size and not continues:
+            raise RestartDownload from failure
 
-    def _mistaken(self, wrong: Wrong, passage: Passage) -> None:
-        """Begin anew, in another way perhaps, or give up. The same bytes twice are no accident."""
-        if passage.coding and self._switch():
-            raise Anew from wrong
-        known, self.wrong = self.wrong, wrong
+    def _reject(self, mismatch: ContentMismatch, partial: PartialDownload) -> None:
+        """Restart, perhaps with another coding; give up if the same bytes came twice."""
+        if partial.coding and self._switch():
+            raise RestartDownload from mismatch
+        known, self.mismatch = self.mismatch, mismatch
         self.left -= 1
-        again = known is not None and (known.status, known.seen) == (wrong.status, wrong.seen)
-        if wrong.over or again or not self.left:
-            status = wrong.status
-            if passage.coding and not best(self.file) and status == "mismatch-size":
+        again = known is not None and (known.status, known.seen) == (mismatch.status, mismatch.seen)
+        if mismatch.over or again or not self.left:
+            status = mismatch.status
+            if partial.coding and not best(self.file) and status == "mismatch-size":
                 status = "encoding-ambiguous"
-            raise FilesetError(status, wrong.detail) from wrong
-        raise Anew from wrong
+            raise FilesetError(status, mismatch.detail) from mismatch
+        raise RestartDownload from mismatch
 
     def _switch(self) -> bool:
-        """Take the coding off if it was left on, and the other way round, once."""
+        """Undo the coding if it was kept, or keep it if it was undone; only once."""
         if self.switched or self.unpack is None:
             return False
         self.switched = True
@@ -165,20 +172,20 @@ class _Work:
         return True
 
     def _deferred(self) -> FilesetError:
-        if self.by.line.stop.is_set():
+        if self.by.client.stop.is_set():
             return FilesetError("cancelled")
-        if self.by.line.clock() >= self.until:
-            return FilesetError("deadline-exceeded", self.said.detail if self.said else "")
-        if self.said is not None:
-            return error_of(self.said)
+        if self.by.client.clock() >= self.until:
+            return FilesetError("deadline-exceeded", self.failure.detail if self.failure else "")
+        if self.failure is not None:
+            return error_of(self.failure)
         detail = "its host failed before, and is left alone"
         return FilesetError("error-platform-download", detail)
 
 
-def error_of(failure: NotHad) -> FilesetError:
-    """Return what a failure means for a file."""
+def error_of(failure: FetchError) -> FilesetError:
+    """Return the error of a file that a failure means."""
     status = STATUSES.get(failure.code, "error-platform-download")
-    if failure.status == 202:  # it is being made ready, and a page says so
+    if failure.status == 202:  # a page says that the file is being prepared
         status = "html-decoy"
     return FilesetError(status, failure.detail, code=failure.code)
 
@@ -188,5 +195,5 @@ def instant(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%d%H%M%S")
 
 
-def _passes(failure: NotHad) -> bool:
+def _passes(failure: FetchError) -> bool:
     return OUTCOMES[failure.code].soon or failure.status in _AGAIN

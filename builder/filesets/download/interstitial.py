@@ -1,11 +1,11 @@
-"""Walls: pages that come in the place of what was asked for, known by what stands in them."""
+"""Interstitial pages: challenges for robots and login forms in place of a file or document."""
 
 import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 LOOKED = 1 << 16
-"""Bytes of a page that are looked at."""
+"""Bytes of a page that are searched."""
 BOT, LOGIN = "platform-bot-wall", "platform-login-wall"
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -25,17 +25,17 @@ _HEADERS = {"cf-mitigated": "challenge", "x-amzn-waf-action": "c"}  # challenge,
 
 
 def media_type(headers: Mapping[str, str]) -> str | None:
-    """Return an answer's media type without parameters, in lower case, None where it has none."""
+    """Return the media type without parameters, in lower case; None if there is none."""
     return headers.get("content-type", "").partition(";")[0].strip().lower() or None
 
 
 def is_html(kind: str | None) -> bool:
-    """Tell whether a media type is that of a page."""
+    """Tell whether a media type is that of an HTML page."""
     return kind in _HTML
 
 
 def is_page(kind: str | None, first: bytes) -> bool:
-    """Tell by a media type and the first bytes whether it is a page, and not merely called one."""
+    """Tell by media type and first bytes whether a body is really an HTML page."""
     text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not text:
         return is_html(kind)
@@ -44,8 +44,8 @@ def is_page(kind: str | None, first: bytes) -> bool:
     return bool((_MARKUP if is_html(kind) else _PAGE).match(text))
 
 
-def kept_out(headers: Mapping[str, str], body: bytes) -> bool:
-    """Tell whether an answer keeps robots out."""
+def blocks_robots(headers: Mapping[str, str], body: bytes) -> bool:
+    """Tell whether an answer is a challenge that keeps robots out."""
     if any(headers.get(name, "").startswith(value) for name, value in _HEADERS.items()):
         return True
     return bool(_BOTS.search(body[:LOOKED]))
@@ -57,5 +57,5 @@ def wants_login(body: bytes) -> bool:
 
 
 def is_login(url: str, body: bytes) -> bool:
-    """Tell whether a page is there to log in, and does not merely let one."""
+    """Tell whether a page serves to log in, and does not merely offer it."""
     return bool(_SIGN_IN.search(urlsplit(url).path)) and wants_login(body)

@@ -1,4 +1,4 @@
-"""Passages: a file on its way into one sink, over one connection or more, looked at as it comes."""
+"""A partial download: a file that arrives in one answer or several, checked on the way."""
 
 import hashlib
 import re
@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote, urlsplit
 
-from builder.filesets.download import interstitial, signed_url
-from builder.filesets.download.client import Reached
+from builder.filesets.download import interstitial
 from builder.filesets.download.digests import Digests, best
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.protocols import Received, Sink
 from builder.http import coding
-from builder.http.errors import NotHad
+from builder.http.errors import FetchError
+from builder.http.response import Response
+from builder.http.url import strip_secrets
 
 _HEAD = 1024
 _RANGE = re.compile(r"bytes\s+([0-9]{1,18})-[0-9]*/([0-9]{1,18}|\*)")
@@ -21,10 +22,10 @@ _PACKED = (".gz", ".tgz", ".svgz", ".z", ".taz")
 _PAGES = (".html", ".htm", ".xhtml", ".shtml", ".mhtml")
 
 
-class Wrong(Exception):
-    """What came is not the file; `status` says in what, `seen` is the same for the same bytes.
+class ContentMismatch(Exception):
+    """The received bytes are not the file: `status` says why, `seen` identifies the bytes.
 
-    `over`: there is more of it than may come, the next time as well.
+    `over`: the file is too large, the next time as well.
     """
 
     def __init__(self, status: str, detail: str, seen: str, over: bool = False) -> None:
@@ -35,17 +36,17 @@ class Wrong(Exception):
         self.over = over
 
 
-class Anew(Exception):
-    """It has to begin anew: what came before is of no use."""
+class RestartDownload(Exception):
+    """The download must start again. `is_other`: the file changed, or has no ranges."""
 
-
-class Another(Anew):
-    """There is another file now, or no part of it is to be had."""
+    def __init__(self, is_other: bool = False) -> None:
+        super().__init__("the download must start again")
+        self.is_other = is_other
 
 
 @dataclass(slots=True)
-class Passage:
-    """What came of a file so far. `unpack`: a content coding is taken off, if there is one."""
+class PartialDownload:
+    """The received part of a file. `unpack`: a content coding is undone, if there is one."""
 
     file: FilesetManifestFile
     limit: int
@@ -62,23 +63,23 @@ class Passage:
 
     @property
     def size(self) -> int:
-        """Bytes that came."""
+        """Bytes received."""
         return self._digests.size
 
-    def can_go_on(self) -> bool:
-        """Tell whether what is missing can be asked for alone."""
+    def can_continue(self) -> bool:
+        """Tell whether the missing bytes can be asked for alone."""
         if not self.size or self.coding or self._refuses:
             return False
         return self._tag is not None or best(self.file) is not None
 
     def is_whole(self) -> bool:
-        """Tell whether nothing is missing, by what the platform tells, however it ended."""
+        """Tell whether nothing is missing, by the platform's size and digests."""
         if self.coding or not (self.file.size is not None or best(self.file)):
             return False
         return self._digests.mismatch(self.file) is None
 
     def headers(self) -> dict[str, str]:
-        """Return what asks for the file, or for the rest of it if it is still the same."""
+        """Return the headers that ask for the file, or for its rest if it is unchanged."""
         found = {"Accept": "*/*", "Accept-Encoding": "identity"}
         if self.size:
             found["Range"] = f"bytes={self.size}-"
@@ -86,26 +87,26 @@ class Passage:
                 found["If-Range"] = self._tag
         return found
 
-    def take(self, found: Reached, at: str) -> None:
-        """Take an answer of 200 or 206, which is given at `at` (14 digits). Raises Wrong, Anew.
+    def take(self, answer: Response, at: str) -> None:
+        """Take an answer of 200 or 206, given at `at` (14 digits).
 
-        Raises NotHad where it breaks off or is unreadable, and what the sink raises.
+        Raises ContentMismatch and RestartDownload; FetchError if the answer breaks off or cannot
+        be decoded; and the errors of the sink.
         """
-        if found.answer.status == 206:
-            self._go_on(found)
+        if answer.status == 206:
+            self._continue(answer)
         elif self.size:
-            raise Another
+            raise RestartDownload(is_other=True)
         else:
-            self._begin(found, at)
-        came: Iterable[bytes] = found.answer.body
+            self._begin(answer, at)
+        came: Iterable[bytes] = answer.body
         if self.coding and self.unpack:
-            came = coding.plain(came)
+            came = coding.unpack(came)
         self._fill(came)
-        if self._broke_off(found):
-            raise NotHad("cut-short", f"{self.size:,} bytes, and no length was told")
+        if self._broke_off(answer):
+            raise FetchError("cut-short", f"{self.size:,} bytes, without a Content-Length")
 
-    def _begin(self, found: Reached, at: str) -> None:
-        answer = found.answer
+    def _begin(self, answer: Response, at: str) -> None:
         self.coding = coding.coding(answer.headers)
         etag = answer.headers.get("etag", "").strip()
         modified = answer.headers.get("last-modified", "").strip()
@@ -118,22 +119,22 @@ class Passage:
         self.head = Received(
             size=0, md5="", sha1="", sha256="", sha512="", crc32="", verified=None,
             media_type=interstitial.media_type(answer.headers), terminal_dt=at,
-            terminal_url=signed_url.unsigned(found.url),
+            terminal_url=strip_secrets(answer.url),
             terminal_status_code=answer.status, reason=answer.reason, headers=answer.raw,
         )  # fmt: skip
 
-    def _go_on(self, found: Reached) -> None:
-        """Check that an answer of 206 is the rest of the very file."""
+    def _continue(self, answer: Response) -> None:
+        """Check that an answer of 206 is the rest of the same file."""
         if not self.size:
-            raise NotHad("bad-answer", "a part, though all of it was asked for", 206)
-        headers = found.answer.headers
+            raise FetchError("bad-answer", "a part, though the whole was asked for", 206)
+        headers = answer.headers
         told = _RANGE.match(headers.get("content-range", ""))
         etag = headers.get("etag", "").strip()
         other = etag.startswith('"') and (self._tag or "").startswith('"') and etag != self._tag
         if told is None or other or int(told[1]) != self.size or coding.coding(headers):
-            raise Another
+            raise RestartDownload(is_other=True)
         if self._total is not None and told[2] not in ("*", str(self._total)):
-            raise Another
+            raise RestartDownload(is_other=True)
 
     def _fill(self, came: Iterable[bytes]) -> None:
         head = None if self.size else b""
@@ -150,16 +151,16 @@ class Passage:
             self._look(head)
             self._write(head)
 
-    def _broke_off(self, found: Reached) -> bool:
+    def _broke_off(self, answer: Response) -> bool:
         """Tell whether an answer that ends with its connection ended too early."""
-        headers = found.answer.headers
+        headers = answer.headers
         framed = "content-length" in headers or "transfer-encoding" in headers
         if framed or self._page or self.coding or self.file.size is None:
             return False
         return self.size < self.file.size
 
     def _look(self, head: bytes) -> None:
-        """Look at the first bytes, and at the length that is told. Raises Wrong."""
+        """Check the first bytes and the Content-Length. Raises ContentMismatch."""
         assert self.head is not None
         kind = self.head.media_type
         packed = self.coding is not None and not self.unpack
@@ -169,17 +170,17 @@ class Passage:
             self._page = page or (nothing and not best(self.file))
         if self._page and not best(self.file):
             detail = "a page, by its first bytes" if head else "nothing came, and no size is told"
-            raise Wrong("html-decoy", detail, _seen(head))
+            raise ContentMismatch("html-decoy", detail, _seen(head))
         if self._total is not None and not (self.coding and self.unpack):
             self._measure(self._total, f"length {self._total}")
 
     def _measure(self, size: int, seen: str) -> None:
-        """Raise Wrong for a size that is not, or must not be, the file's."""
+        """Raise ContentMismatch for a size that is not, or must not be, the file's."""
         if self.file.size is not None and size != self.file.size:
-            raise self._wrong("mismatch-size", f"{size:,} bytes, not {self.file.size:,}", seen)
+            raise self._mismatch("mismatch-size", f"{size:,} bytes, not {self.file.size:,}", seen)
         if size > self.limit:
             over = f"more than {self.limit:,} bytes"
-            raise self._wrong("over-limit-stream", over, seen, over=True)
+            raise self._mismatch("over-limit-stream", over, seen, over=True)
 
     def _write(self, data: bytes) -> None:
         size = self.size + len(data)
@@ -189,37 +190,37 @@ class Passage:
         self._digests.take(data)
         self.sink.write(data)
 
-    def received(self) -> Received:
-        """Return what came, which is all of it. Raises Wrong if it is not what is told.
+    def finish(self) -> Received:
+        """Return the whole file. Raises ContentMismatch if it is not the platform's.
 
-        Raises NotHad where parts that were asked for ended before the length that was told first.
+        Raises FetchError if it is shorter than the first Content-Length.
         """
         assert self.head is not None
         short = self._total is not None and self.size < self._total and not self.coding
         if short and not self.is_whole():
-            raise NotHad("cut-short", f"{self.size:,} bytes of {self._total:,} came")
+            raise FetchError("cut-short", f"{self.size:,} bytes of {self._total:,} came")
         every = self._digests.every()
         status = self._digests.mismatch(self.file)
         if status is not None:
             name = status.removeprefix("mismatch-")
             told, is_ = getattr(self.file, name), every.get(name, str(self.size))
-            raise self._wrong(status, f"{is_} came, {told} is told", every["sha256"])
+            raise self._mismatch(status, f"{is_} came, {told} is told", every["sha256"])
         if self.coding and not best(self.file) and self.file.size is None:
-            raise Wrong("encoding-ambiguous", self.coding, every["sha256"], over=True)
+            raise ContentMismatch("encoding-ambiguous", self.coding, every["sha256"], over=True)
         return replace(
             self.head, size=self.size, verified=best(self.file), md5=every["md5"],
             sha1=every["sha1"], sha256=every["sha256"], sha512=every["sha512"],
             crc32=every["crc32"], unpacked=bool(self.coding and self.unpack),
         )  # fmt: skip
 
-    def _wrong(self, status: str, detail: str, seen: str, over: bool = False) -> Wrong:
+    def _mismatch(self, status: str, detail: str, seen: str, over: bool = False) -> ContentMismatch:
         if self._page:
-            return Wrong("html-decoy", "a page, by its first bytes", seen)
-        return Wrong(status, detail, seen, over)
+            return ContentMismatch("html-decoy", "a page, by its first bytes", seen)
+        return ContentMismatch(status, detail, seen, over)
 
 
 def packs(file: FilesetManifestFile, url: str) -> bool:
-    """Tell by names whether the file itself is one that is packed, whatever coding it comes in."""
+    """Tell by names whether the file itself is compressed, whatever its content coding."""
     named = (file.path.lower(), unquote(urlsplit(url).path).lower())
     return any(name.endswith(_PACKED) for name in named)
 

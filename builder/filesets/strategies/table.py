@@ -65,7 +65,7 @@ def _captured(
 
 
 def _items(m: Materials, name: str, downloader: Downloader, go_on: GoOn) -> FilesetIngestStrategy:
-    archive = Archive.of(m.environment, m.settings, m.ways.line.agent, go_on)
+    archive = Archive.of(m.environment, m.settings, m.ways.client.agent, go_on)
     return Items(name, m.store, downloader, m.settings, archive, m.scratch, go_on)
 
 

@@ -69,8 +69,9 @@ def led_to(there: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def led(*given: Any) -> Any:
         found = ways(*given)
-        line = replace(found.line, guard=there.names, tls=there.server.authority.trusted())
-        return replace(found, line=line, pace=there.ways.pace)
+        trusted = there.server.authority.trusted()
+        client = replace(found.client, addresses=there.names, tls=trusted)
+        return replace(found, client=client, limits=there.ways.limits)
 
     monkeypatch.setattr(wiring, "ways", led)
 

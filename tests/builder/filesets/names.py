@@ -5,7 +5,7 @@ import socket
 from dataclasses import dataclass, field
 
 from builder.http.addresses import Guard, SocketAddress, is_public
-from builder.http.errors import NotHad
+from builder.http.errors import FetchError
 from tests.builder.filesets.server import Server
 
 _LITERAL = re.compile(r"[0-9a-fx.:]+|localhost")
@@ -26,9 +26,9 @@ class Names:
         if _LITERAL.fullmatch(host):
             return self.guard.addresses(host, port)
         if port not in self.guard.ports:
-            raise NotHad("port-refused", f"{host}:{port}")
+            raise FetchError("port-refused", f"{host}:{port}")
         if (address := self.elsewhere.get(host)) is not None and not is_public(address):
-            raise NotHad("address-refused", f"{host} is {address}")
+            raise FetchError("address-refused", f"{host} is {address}")
         if host not in self.server.hosts():
-            raise NotHad("dns", f"{host}: no such name in this test")
+            raise FetchError("dns", f"{host}: no such name in this test")
         return [(socket.AF_INET, ("127.0.0.1", self.server.port))]

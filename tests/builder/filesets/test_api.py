@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.filesets.download.client import Pace
 from builder.filesets.protocols import ApiAnswer, FilesetError
+from builder.http.limits import Limits
 from tests.builder.filesets.server import (
     Answer,
     Server,
@@ -279,7 +279,7 @@ def test_redirects_that_lead_nowhere(there: World, target: str) -> None:
 
 
 def test_what_never_answers_is_a_timeout(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(5, 0.3, 1), http__tries=2)
+    there = world(server, tmp_path, limits=Limits(5, 0.3, rate=1), http__tries=2)
     server.add(URL, silent())
     assert refusal(there).status == "platform-timeout"
 
@@ -344,7 +344,7 @@ def test_a_wall_that_asks_to_be_left_alone_is_left_alone(server: Server, tmp_pat
     page = "<html><title>Just a moment...</title></html>"
     server.add(URL, html(page, 429, Retry_After="3600", cf_mitigated="challenge"))
     assert refusal(there).status == "platform-bot-wall"
-    assert there.ways.line.hosts.resting(3599) == ["api.example.org"]
+    assert there.ways.client.hosts.resting(3599) == ["api.example.org"]
 
 
 @pytest.mark.parametrize(

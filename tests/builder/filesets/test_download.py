@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from builder.filesets.download import download
-from builder.filesets.download.client import Pace
 from builder.filesets.protocols import FilesetError, Received
+from builder.http.limits import Limits
 from builder.store.folder import FolderStore
 from functions.snapshot.store import Writer
 from tests.bucket import Bucket, administrator, fresh
@@ -282,13 +282,13 @@ def test_what_is_too_large_by_what_it_says_is_not_taken(there: World) -> None:
 
 def test_what_trickles_is_stalled(server: Server, tmp_path: Path) -> None:
     """Scenario 19."""
-    there = world(server, tmp_path, pace=Pace(5, 0.3, 100), http__tries=2)
+    there = world(server, tmp_path, limits=Limits(5, 0.3, rate=100), http__tries=2)
     server.add(URL, served(BODY, drip=(0.05, 1)))
     assert failed(there) == "stalled"
 
 
 def test_what_trickles_after_a_quick_beginning_is_stalled(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(5, 0.4, 10_000), http__tries=2)
+    there = world(server, tmp_path, limits=Limits(5, 0.4, rate=10_000), http__tries=2)
 
     def answer(exchange: Exchange) -> None:
         exchange.head(200, {"Content-Length": str(BODY.size)})
@@ -302,7 +302,7 @@ def test_what_trickles_after_a_quick_beginning_is_stalled(server: Server, tmp_pa
 
 
 def test_a_store_that_is_slow_is_no_fault_of_the_server(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(10, 2, 1), http__tries=1)
+    there = world(server, tmp_path, limits=Limits(10, 2, rate=1), http__tries=1)
     server.add(URL, served(BODY))
 
     class Slow(io.BytesIO):
@@ -322,7 +322,7 @@ def test_a_store_that_is_slow_is_no_fault_of_the_server(server: Server, tmp_path
 
 
 def test_what_never_answers_is_stalled_and_others_go_on(server: Server, tmp_path: Path) -> None:
-    there = world(server, tmp_path, pace=Pace(5, 0.5, 100), http__tries=2)
+    there = world(server, tmp_path, limits=Limits(5, 0.5, rate=100), http__tries=2)
     server.add(URL, silent())
     other = server.add("https://other.example.org/b", served(BODY))
     said: list[str] = []

@@ -4,13 +4,13 @@ import pytest
 
 from builder.filesets.download import api, download
 from builder.filesets.status import BOTH, FILE, RESULT, STATUSES
-from builder.http.errors import NotHad
+from builder.http.errors import FetchError
 from builder.http.outcomes import OUTCOMES
 
 
 @pytest.mark.parametrize("code", sorted(OUTCOMES))
 def test_every_failure_has_a_status(code: str) -> None:
-    failure = NotHad(code, "it was so")
+    failure = FetchError(code, "it was so")
     of_request, of_file = api.error_of(failure), download.error_of(failure)
     assert STATUSES[of_request.status].scope in (RESULT, BOTH)
     assert STATUSES[of_file.status].scope in (FILE, BOTH)
@@ -27,6 +27,6 @@ def test_the_tables_name_failures_that_there_are(table: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("code", sorted(code for code, one in OUTCOMES.items() if one.soon))
 def test_what_passes_may_be_otherwise_another_time(code: str) -> None:
-    assert STATUSES[download.error_of(NotHad(code)).status].retryable
+    assert STATUSES[download.error_of(FetchError(code)).status].retryable
     if code != "robots-unreachable":
-        assert STATUSES[api.error_of(NotHad(code)).status].retryable
+        assert STATUSES[api.error_of(FetchError(code)).status].retryable

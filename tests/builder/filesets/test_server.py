@@ -6,13 +6,14 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import pytest
 
-from builder.http import wire
-from builder.http.errors import NotHad
+from builder.http.connections import Connections
+from builder.http.errors import FetchError
 from builder.http.limits import Budget, Limits
+from builder.http.proxies import Proxies
 from tests.builder.filesets.body import Generated, digest
 from tests.builder.filesets.names import Names
 from tests.builder.filesets.server import (
@@ -36,9 +37,12 @@ def ask(
     """Ask with what Sheaf asks with; what breaks off gives what came."""
     budget = Budget(Limits(5, 5, 30, 1, 1 << 40), threading.Event())
     trusted = server.authority.trusted()
-    with wire.ask(url, headers or {}, Names(server), budget, trusted) as answer:
+    with (
+        closing(Connections(Names(server), trusted, Proxies())) as connections,
+        connections.get(url, headers or {}, budget) as answer,
+    ):
         found = bytearray()
-        with suppress(NotHad):  # cut short
+        with suppress(FetchError):  # cut short
             for data in answer.body:
                 found += data
         return answer.status, dict(answer.headers), bytes(found)
@@ -120,9 +124,11 @@ def test_a_bomb_is_small_on_the_wire(server: Server) -> None:
 def test_what_never_answers_ends_with_the_client(server: Server) -> None:
     url = server.add("https://a.example.org/s", silent())
     budget = Budget(Limits(5, 0.2, 30, 1, 100), threading.Event())
+    trusted = server.authority.trusted()
     with (
-        pytest.raises(NotHad),
-        wire.ask(url, {}, Names(server), budget, server.authority.trusted()),
+        closing(Connections(Names(server), trusted, Proxies())) as connections,
+        pytest.raises(FetchError),
+        connections.get(url, {}, budget),
     ):
         pass
     end = time.monotonic() + 10

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.filesets.download.signed_url import unsigned
+from builder.http.url import strip_secrets
 from tests.builder.filesets.command import Command
 from tests.builder.filesets.deposits import content, deposit
 from tests.builder.filesets.server import redirect, served
@@ -45,17 +45,19 @@ A, B = b"weight,day\n1,2\n", b"price\n3\n"
     ],
 )
 def test_signatures_and_tokens_are_taken_off_and_nothing_else(query: str, left: str) -> None:
-    assert unsigned(STORE + "a" + query) == STORE + "a" + left
+    assert strip_secrets(STORE + "a" + query) == STORE + "a" + left
 
 
 @given(st.lists(st.tuples(st.text("abxyz-%26._~", max_size=6), st.text(max_size=6)), max_size=5))
 def test_a_secret_among_other_names_goes_alone(others: list[tuple[str, str]]) -> None:
     parts = ["=".join(one).replace("#", "").replace("&", "") for one in others]
     query = "&".join(parts)
-    assert unsigned(f"{STORE}a?{query}") == f"{STORE}a?{query}"
+    assert strip_secrets(f"{STORE}a?{query}") == f"{STORE}a?{query}"
     signed = "&".join([*parts, f"X-Amz-Signature={SECRET}", *parts])
     both = "&".join([*parts, *parts])
-    assert unsigned(f"{STORE}a?{signed}") == f"{STORE}a" + (f"?{both}" if both or parts else "")
+    assert strip_secrets(f"{STORE}a?{signed}") == f"{STORE}a" + (
+        f"?{both}" if both or parts else ""
+    )
 
 
 def objects(command: Command) -> Iterator[bytes]:

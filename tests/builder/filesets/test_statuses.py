@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from builder.filesets import wiring
-from builder.filesets.download.client import Pace
 from builder.filesets.item import Outcome, Request
 from builder.filesets.status import BOTH, FILE, RESULT, STATUSES
 from builder.filesets.strategies.table import Materials
+from builder.http.limits import Limits
 from builder.store.folder import FolderStore
 from functions.snapshot.errors import StoreError
 from functions.snapshot.store import Entry, Sink
@@ -62,14 +62,14 @@ class Stage:
         ingest_type: str = "dataset",
         dry: bool = False,
         seconds: float = 60,
-        pace: Pace | None = None,
+        limits: Limits | None = None,
         store: FolderStore | None = None,
         **given: Any,
     ) -> Outcome:
         """Carry out a request with all of Sheaf's own parts, and return what came of it."""
         settings = {"fileset__strategy": "s3", "http__tries": 2, **given}
         there = world(self.server, self.folder, **settings)
-        there = there.paced(pace) if pace else there
+        there = there.paced(limits) if limits else there
         named = {name.replace("__", "."): value for name, value in settings.items()}
         materials = Materials(
             store=store or FolderStore(self.folder / "store"),
@@ -187,7 +187,7 @@ CASES |= {
     "file-404": given_as(lambda: status(404)),
     "file-forbidden": given_as(lambda: status(403)),
     "truncated": given_as(lambda: served(BODIES["a.csv"], cut=50)),
-    "stalled": given_as(silent, pace=Pace(first_byte=3), http__tries=1),
+    "stalled": given_as(silent, limits=Limits(first_byte=3), http__tries=1),
     "html-decoy": given_as(lambda: html("<!DOCTYPE html><html>Please wait</html>")),
     "mismatch-size": given_as(lambda: served(BODIES["a.csv"][:-1])),
     "mismatch-md5": given_as(lambda: served(BODIES["a.csv"], wrong=7)),
@@ -258,7 +258,7 @@ def dryad_without_a_token(stage: Stage) -> Outcome:
 
 @reaches("platform-timeout")
 def a_platform_that_does_not_answer(stage: Stage) -> Outcome:
-    return stage.says(silent()).ask(pace=Pace(first_byte=0.5), http__tries=1)
+    return stage.says(silent()).ask(limits=Limits(first_byte=0.5), http__tries=1)
 
 
 def limited(name: str, value: int) -> Callable[[Stage], Outcome]:

@@ -67,7 +67,7 @@ def item(*paths: str, **more: Any) -> FilesetPlatformItem:
 
 def captured(there: World, store: Writer, name: str, **more: Any) -> Captured:
     settings = world(there.server, there.ways.scratch, **more).settings
-    wall = there.ways.line.wall
+    wall = there.ways.client.wall
     return Captured(name, store, there.downloader(), settings, there.ways.scratch, wall)
 
 

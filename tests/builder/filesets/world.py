@@ -17,10 +17,10 @@ from typing import Any
 
 from builder.filesets import resources
 from builder.filesets.download.api import PlatformApi
-from builder.filesets.download.client import Pace
 from builder.filesets.download.download import FileDownloader
 from builder.filesets.item import FilesetManifestFile
 from builder.filesets.resources import Ways
+from builder.http.limits import Limits
 from functions.config import configuration
 from functions.config.platform import STRATEGY
 from tests.builder.filesets.body import Body, digest
@@ -28,8 +28,8 @@ from tests.builder.filesets.names import Names
 from tests.builder.filesets.server import Server
 
 AGENT = "Sheaf/test (+mailto:a@example.org)"
-QUICK = Pace(connect=10, first_byte=10, rate=1)
-"""For tests of a loaded machine; tests of what is slow have a pace of their own."""
+QUICK = Limits(connect=10, first_byte=10, rate=1)
+"""For tests of a loaded machine; tests of what is slow have a limits of their own."""
 PLAIN = {"http.host_seconds": 0, "http.backoff_seconds": 0, "http.host_concurrent": 16}
 
 
@@ -62,8 +62,8 @@ class World:
             raise
         self.kept.append(sink.getvalue())
 
-    def paced(self, pace: Pace) -> "World":
-        return replace(self, ways=replace(self.ways, pace=pace))
+    def paced(self, limits: Limits) -> "World":
+        return replace(self, ways=replace(self.ways, limits=limits))
 
 
 def world(
@@ -73,7 +73,7 @@ def world(
     wall: Callable[[], float] = time.time,
     clock: Callable[[], float] = time.monotonic,
     elsewhere: Mapping[str, str] | None = None,
-    pace: Pace = QUICK,
+    limits: Limits = QUICK,
     **settings: Any,
 ) -> World:
     """Return the ways that a configuration allows, which is quick; `__` of a key stands for `.`."""
@@ -84,7 +84,7 @@ def world(
     ways = resources.means(
         found, AGENT, names, stop, folder, wall, clock=clock, tls=server.authority.trusted()
     )
-    return World(server, names, replace(ways, pace=pace), found, stop)
+    return World(server, names, replace(ways, limits=limits), found, stop)
 
 
 def settings_of(given: Mapping[str, Any]) -> configuration.Configuration:

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
+from builder.gather.fetch_file import FileFetcher
 from builder.gather.hold import held
-from builder.gather.session import Account, Order, Session
-from builder.gather.state import DAY, Choice
+from builder.gather.session import GatherJob, GatherReport, GatherSession
+from builder.gather.state import DAY, FileChoice
 from builder.http import url
 from builder.http.addresses import Guard, networks
-from builder.http.fetch import Means
+from builder.http.client import HttpClient
 from builder.http.limits import Limits
-from builder.http.politeness import Hosts, Manners
+from builder.http.politeness import HostPolicy, HostQueue
 from builder.obi import log, replay
 from builder.obi.row import TEMPLATE, Incidence, Refipo, Row, Version
 from builder.obi.run import ObiRun, Outside, Purpose, claim, history
@@ -28,8 +29,8 @@ from builder.store.s3 import S3Store
 from functions.database import engine
 from tests.bucket import fresh
 from tests.builder.conftest import Clock
-from tests.builder.gather import site as web
-from tests.builder.gather.site import Site
+from tests.builder.http import site as web
+from tests.builder.http.site import Site
 
 Store = FolderStore | S3Store
 HANDLE = "RePEc:aaa:wpaper:1"
@@ -45,7 +46,7 @@ class World:
     clock: Clock = field(default_factory=lambda: Clock(datetime(2026, 1, 1, tzinfo=UTC)))
     said: list[str] = field(default_factory=list)
     ports: set[int] = field(default_factory=set)
-    manners: Manners = field(default_factory=lambda: Manners(0, 1, 0))
+    policy: HostPolicy = field(default_factory=HostPolicy)
     order: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = field(default_factory=lambda: Limits(10, 10, 30, 10, 10_000_000))
     wanted: dict[str, list[Refipo]] = field(default_factory=dict)
@@ -77,13 +78,13 @@ class World:
             Incidence(id=handle, kind=TEMPLATE, what="appearance", key=where),
         ]  # fmt: skip
         for number, written in enumerate(urls):
-            found = url.normalised(written).id
+            found = url.normalise(written).id
             rows.append(
                 Refipo(handle=handle, position=number, url=written, id=found, format=format_)
             )
         return rows
 
-    def session(self, again: bool = False, **more: Any) -> Session:
+    def session(self, again: bool = False, **more: Any) -> GatherSession:
         given = {
             "limit": None, "seconds": 60, "files": 100, "threads": 8, "megabytes": 1024,
             **self.order, **more,
@@ -93,18 +94,19 @@ class World:
         ports = frozenset({self.site.port, *self.ports})
         self._hold = held(self.folder / "work", self.store.address)
         hold = self._hold.__enter__()
-        means = Means(
-            "Sheaf/test", Guard(ports, networks(["127.0.0.0/8"])), self.limits,
-            Hosts(self.manners, stop), hold.scratch, stop=stop,
+        client = HttpClient(
+            agent="Sheaf/test", addresses=Guard(ports, networks(["127.0.0.0/8"])),
+            hosts=HostQueue(self.policy, stop), stop=stop,
         )  # fmt: skip
-        order = Order(Choice(30 * DAY, DAY, again=again, **choice), "test", **given)
-        return Session(self.store, hold, self.outside, means, order)
+        fetcher = FileFetcher(client=client, limits=self.limits, scratch=hold.scratch)
+        order = GatherJob(FileChoice(30 * DAY, DAY, again=again, **choice), "test", **given)
+        return GatherSession(self.store, hold, self.outside, fetcher, order)
 
     def end(self) -> None:
         """Let go of the hold that a session has."""
         self._hold.__exit__(None, None, None)
 
-    def gather(self, again: bool = False, **more: Any) -> Account:
+    def gather(self, again: bool = False, **more: Any) -> GatherReport:
         session = self.session(again, **more)
         try:
             session.due()

@@ -17,9 +17,9 @@ from builder.obi.row import Version
 from builder.obi.run import history
 from builder.store.folder import FolderStore
 from functions.config import configuration, http
-from tests.builder.gather import site as web
 from tests.builder.gather.conftest import until
-from tests.builder.gather.site import Site
+from tests.builder.http import site as web
+from tests.builder.http.site import Site
 from tests.builder.redif.samples import ARCHIVE, SERIES
 from tests.e2e.conftest import Result, sheaf
 

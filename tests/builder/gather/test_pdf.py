@@ -5,35 +5,35 @@ from pathlib import Path
 import pytest
 
 from builder.demo import site as demo
-from builder.gather import pdf_digest
-from builder.http.response import Content
+from builder.gather import pdf_text
+from builder.gather.fetch_file import FileContent
 from builder.obi.row import Incidence, Version
-from tests.builder.gather import site as web
 from tests.builder.gather.conftest import World
+from tests.builder.http import site as web
 
 PDF = (demo.PAGES / "www" / "vypujcni-rad.pdf").read_bytes()
 SAME = PDF + b"% downloaded on another day\n"
 
 
-def content(path: Path, data: bytes) -> Content:
+def content(path: Path, data: bytes) -> FileContent:
     path.write_bytes(data)
-    return Content(path=path, size=len(data), md5="", sha256="", head=data[:1024])
+    return FileContent(path=path, size=len(data), md5="", sha256="", head=data[:1024])
 
 
 def test_the_text_of_a_pdf(tmp_path: Path) -> None:
-    pdf_digest.check()
-    first = pdf_digest.text(content(tmp_path / "a", PDF))
+    pdf_text.check()
+    first = pdf_text.text(content(tmp_path / "a", PDF))
     assert first is not None
     assert len(first.sha256) == 64
     assert first.method.startswith("pypdfium2/")
-    assert pdf_digest.text(content(tmp_path / "b", SAME)) == first
+    assert pdf_text.text(content(tmp_path / "b", SAME)) == first
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"<html>", b"%PDF-1.4\n", PDF[: len(PDF) // 3], b"%PDF-" * 500]
 )
 def test_what_has_no_text(tmp_path: Path, data: bytes) -> None:
-    assert pdf_digest.text(content(tmp_path / "a", data)) is None
+    assert pdf_text.text(content(tmp_path / "a", data)) is None
 
 
 def test_other_bytes_with_the_same_text_are_a_change_that_says_so(world: World) -> None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from builder.http.politeness import Manners
+from builder.http.politeness import HostPolicy
 from builder.obi import content, key
 from builder.obi.history import is_open, standing
 from builder.obi.row import FailureRow, Incidence, Redirect, SeenRow, Version
 from builder.obi.run import Purpose, claim, history
 from functions.snapshot.errors import MissingObject, StoreError
-from tests.builder.gather import site as web
 from tests.builder.gather.conftest import World
+from tests.builder.http import site as web
 
 A, B = b"%PDF-1.4 A", b"%PDF-1.4 B"
 
@@ -390,7 +390,7 @@ def test_batches(world: World) -> None:
 
 def test_a_batch_ends_by_the_clock(world: World) -> None:
     """And the next one goes on; a host that is slow keeps none of the others waiting."""
-    world.manners = Manners(0.2, 1, 0)
+    world.policy = HostPolicy(0.2)
     for n in range(12):
         world.site.pages[f"/{n}"] = web.text(f"{n}")
     world.refer([world.site.url(f"/{n}") for n in range(12)])

@@ -6,8 +6,8 @@ from builder.obi.replicate import ObiReplication
 from builder.obi.row import Incidence
 from builder.store.folder import FolderStore
 from builder.verify.verify import verify
-from tests.builder.gather import site as web
 from tests.builder.gather.conftest import World
+from tests.builder.http import site as web
 from tests.builder.obi.test_verify import MEANS
 
 

@@ -75,11 +75,11 @@ def serve() -> None:
     """Read commands, and print the number of each; a line of nothing waits for the last one."""
     from builder import cli
     from builder.commands import harvest
-    from builder.http import wire
+    from builder.http import connections
 
     assert cli.main
     assert harvest.run
-    wire.context()  # what each would read anew
+    connections.tls_context()  # what each would read anew
     pid = 0
     for line in sys.stdin:
         if line.strip():

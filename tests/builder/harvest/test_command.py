@@ -16,10 +16,10 @@ from lxml import etree
 
 from builder.harvest import layout
 from builder.harvest.row import ROW
-from tests.builder.gather.forwarding import forwarding
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Provider, items
+from tests.builder.http.forwarding import forwarding
 from tests.e2e.conftest import sheaf
 
 

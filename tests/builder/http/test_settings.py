@@ -14,12 +14,12 @@ def test_each_command_has_its_defaults(command: str) -> None:
         assert getattr(found, name) == (tuple(value) if isinstance(value, list) else value)
 
 
-def test_limits_and_manners_are_those_of_the_command() -> None:
+def test_limits_and_policy_are_those_of_the_command() -> None:
     limits = http_settings(parse("", {}), "harvest").limits()
     assert (limits.connect, limits.first_byte, limits.total) == (30, 300, 7200)
     assert (limits.rate, limits.bytes) == (100, 256_000_000)
-    manners = http_settings(parse("", {}), "fileset").manners()
-    assert (manners.interval, manners.at_once, manners.rest) == (0.5, 2, 10)
+    policy = http_settings(parse("", {}), "fileset").policy()
+    assert (policy.interval, policy.concurrent, policy.rest) == (0.5, 2, 10)
 
 
 TEXT = """

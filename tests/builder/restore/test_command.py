@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from builder.restore import names
-from tests.builder.gather.forwarding import forwarding
+from tests.builder.http.forwarding import forwarding
 from tests.builder.restore.shelf import FILES, PAGE, TYPE, Shelf, fill, response, serving
 from tests.builder.sources.containers import http, members, warc
 from tests.e2e.conftest import make_home, sheaf

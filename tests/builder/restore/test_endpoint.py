@@ -14,16 +14,19 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from builder.http.limits import Limits
+from builder.http.retry import RetryPolicy
 from builder.restore import endpoint, selection, status
-from builder.restore.client import Exchange, Manners, Unanswered
+from builder.restore.client import EndpointClient, EndpointError
 from builder.restore.endpoint import EndpointSource
 from builder.restore.errors import Missing, RebuildError
 from builder.restore.protocols import Choice
+from builder.restore.sources import http_client
 
 BODY = bytes(range(256)) * 400
 DIGEST = "sha1:" + base64.b32encode(hashlib.sha1(BODY).digest()).decode()
 LIMITS = Limits(connect=10, first_byte=10, total=60, rate=1, bytes=1 << 30)
 HELD = {"X-Archive-Payload-Digest": DIGEST, "ETag": '"t"', "X-Archive-Orig-Age": "1"}
+ASTRAY = "bad-redirect|unsupported-scheme|userinfo"
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -45,8 +48,9 @@ def served(*answers: Answer) -> Iterator[tuple[EndpointSource, list[BaseHTTPRequ
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    exchange = Exchange("test", LIMITS, Manners(retries=2, rest=0.001, longest=0.01))
-    source = EndpointSource(f"http://127.0.0.1:{server.server_port}", exchange)
+    policy = RetryPolicy(retries=2, first=0.001, longest=0.01)
+    client = EndpointClient(http_client("test", threading.Event()), LIMITS, policy)
+    source = EndpointSource(f"http://127.0.0.1:{server.server_port}", client)
     try:
         yield source, asked
     finally:
@@ -101,12 +105,12 @@ def test_what_may_pass_is_waited_for() -> None:
 def test_what_does_not_pass_ends_it() -> None:
     busy = [say(503, b"busy")] * 3
     said = "does not answer: HTTP status 503"
-    with served(*busy) as (source, _), pytest.raises(Unanswered, match=said):
+    with served(*busy) as (source, _), pytest.raises(EndpointError, match=said):
         read(source)
     with served() as (source, _):
         source.address = "http://127.0.0.1:1"
         gone = "does not answer: connect"
-        with pytest.raises(Unanswered, match=gone):
+        with pytest.raises(EndpointError, match=gone):
             read(source)
 
 
@@ -207,7 +211,7 @@ def test_what_a_redirect_or_a_refusal_says_is_not_read_to_its_end() -> None:
 def test_a_redirect_to_no_address_is_told(location: str) -> None:
     moved = say(302, b"", Location=location.encode().decode("latin-1"))
     answers = served(moved, moved, moved)
-    with answers as (source, _), pytest.raises(Unanswered, match="bad-redirect"):
+    with answers as (source, _), pytest.raises(EndpointError, match=ASTRAY):
         read(source)
 
 
@@ -222,7 +226,7 @@ def test_a_signed_address_is_followed_and_told_nothing() -> None:
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "http://u:p@a.cz/", "//[x"])
 def test_strange_redirects_are_not_followed(location: str) -> None:
     strange = [say(302, b"", Location=location)] * 3
-    with served(*strange) as (source, _), pytest.raises(Unanswered, match="bad-redirect"):
+    with served(*strange) as (source, _), pytest.raises(EndpointError, match=ASTRAY):
         read(source)
 
 

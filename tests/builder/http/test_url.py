@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from builder.http.url import BAD, SCHEME, USERINFO, normalised
+from builder.http.url import BAD, SCHEME, USERINFO, normalise
 
 SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "repec" / "vectors.json"
 
@@ -36,14 +36,14 @@ SHARED = Path(__file__).parents[3].parent / "shared" / "data" / "repec" / "vecto
     ],
 )
 def test_ids(raw: str, expected: str | None) -> None:
-    assert normalised(raw).id == expected
+    assert normalise(raw).id == expected
 
 
 def test_the_shared_ids() -> None:
     if not SHARED.is_file():
         pytest.skip(f"no ids to compare with: {SHARED} is not there")
     for vector in json.loads(SHARED.read_text("utf-8"))["url_normalisation"]:
-        assert normalised(vector["raw"]).id == vector["normalised"]
+        assert normalise(vector["raw"]).id == vector["normalised"]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_shared_ids() -> None:
     ],
 )
 def test_what_is_the_id_of_no_file(raw: str, fault: str) -> None:
-    assert (normalised(raw).id, normalised(raw).fault) == (None, fault)
+    assert (normalise(raw).id, normalise(raw).fault) == (None, fault)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_is_the_id_of_no_file(raw: str, fault: str) -> None:
     ],
 )
 def test_what_a_server_tells_apart_stays_apart(raw: str, identifier: str) -> None:
-    assert normalised(raw).id == identifier
+    assert normalise(raw).id == identifier
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_a_server_tells_apart_stays_apart(raw: str, identifier: str) -> Non
     ],
 )
 def test_space_within_a_line_is_told(raw: str, spaced: bool) -> None:
-    assert normalised(raw).spaced is spaced
+    assert normalise(raw).spaced is spaced
 
 
 @given(st.text(alphabet="aZ0~%.2e7E/?#:@\\ \tüß-_!'()[]|^`{}<>\"", max_size=40))
@@ -98,6 +98,6 @@ def test_space_within_a_line_is_told(raw: str, spaced: bool) -> None:
 @example("%2e%2e/%2E/a")
 @example("%4%31%41")
 def test_an_id_is_its_own_id(rest: str) -> None:
-    found = normalised("http://x.org/" + rest)
+    found = normalise("http://x.org/" + rest)
     if found.id is not None:
-        assert normalised(found.id) == type(found)(found.id)
+        assert normalise(found.id) == type(found)(found.id)

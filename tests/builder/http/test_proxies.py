@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from builder.errors import UsageError
-from builder.http import wire
 from builder.http.addresses import Anywhere
-from builder.http.errors import NotHad
+from builder.http.connections import Connections, tls_context
+from builder.http.errors import FetchError
 from builder.http.limits import Budget, Limits
 from builder.http.proxies import Proxies, proxies
-from tests.builder.gather import site as web
-from tests.builder.gather.forwarding import forwarding
-from tests.builder.gather.site import Site
-from tests.builder.gather.test_tls import Certificate
+from tests.builder.http import site as web
+from tests.builder.http.forwarding import forwarding
+from tests.builder.http.site import Site
+from tests.builder.http.test_tls import Certificate
 
 NAME = "repository.invalid"
 """Which no machine but a proxy could find."""
@@ -123,18 +123,18 @@ def site() -> Iterator[Site]:
         yield site
 
 
-def line(given: Proxies, tls: ssl.SSLContext | None = None) -> wire.Line:
-    return wire.Line(Anywhere(), tls or wire.context(), given)
+def line(given: Proxies, tls: ssl.SSLContext | None = None) -> Connections:
+    return Connections(Anywhere(), tls or tls_context(), given)
 
 
-def asked(line: wire.Line, url: str, **headers: str) -> tuple[int, bytes]:
+def asked(line: Connections, url: str, **headers: str) -> tuple[int, bytes]:
     budget = Budget(Limits(10, 10, 20, 1, 10**6), threading.Event())
-    with line.ask(url, headers, budget) as answer:
+    with line.get(url, headers, budget) as answer:
         return answer.status, b"".join(answer.body)
 
 
-def told(line: wire.Line, url: str) -> str:
-    with pytest.raises(NotHad) as failure:
+def told(line: Connections, url: str) -> str:
+    with pytest.raises(FetchError) as failure:
         asked(line, url)
     return str(failure.value)
 

@@ -3,7 +3,7 @@
 import ssl
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,14 +13,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from builder.http import wire
+from builder.gather.fetch_file import FileContent, FileFetcher, Known, Result
+from builder.http import connections
 from builder.http.addresses import Guard, networks
-from builder.http.errors import NotHad
-from builder.http.fetch import Known, Means, fetch
+from builder.http.client import HttpClient
+from builder.http.errors import FetchError
 from builder.http.limits import Limits
-from builder.http.politeness import Hosts, Manners
-from builder.http.response import Content, Result
-from tests.builder.gather import site as web
+from builder.http.politeness import HostPolicy, HostQueue
+from tests.builder.http import site as web
 
 
 @dataclass
@@ -68,33 +68,33 @@ def asked(
         site.pages["/a"] = web.text(b"%PDF" * 100_000)
         site.pages["/slow"] = web.raw(b"x" * 50, 0.05, 50, b"HTTP/1.1 200 OK\r\n\r\n")
         stop = threading.Event()
-        means = Means(
-            "Sheaf/test",
-            Guard(frozenset({site.port}), networks(["127.0.0.0/8"])),
-            Limits(10, 1.5 if path == "/slow" else 10, 20, 100, 10**6),
-            Hosts(Manners(0, 1, 0), stop),
-            folder,
-            obey=False,
-            stop=stop,
-        )
+        tls = connections.tls_context()
         if trusted is not None:
             tls = ssl.create_default_context(cafile=trusted.file)
-            means = replace(means, tls=tls)
+        client = HttpClient(
+            agent="Sheaf/test",
+            addresses=Guard(frozenset({site.port}), networks(["127.0.0.0/8"])),
+            hosts=HostQueue(HostPolicy(), stop),
+            stop=stop,
+            tls=tls,
+        )
+        limits = Limits(10, 1.5 if path == "/slow" else 10, 20, 100, 10**6)
+        fetcher = FileFetcher(client=client, limits=limits, scratch=folder, obey=False)
         url = site.url(path, "localhost").replace("http:", "https:")
-        return fetch(means, url, Known(), time.monotonic() + 30)
+        return fetcher.fetch(url, Known(), time.monotonic() + 30)
 
 
 def test_a_file_over_tls(tmp_path: Path) -> None:
     certificate = Certificate.made(tmp_path, "localhost")
     found = asked(tmp_path, certificate, certificate)
-    assert isinstance(found, Content)
+    assert isinstance(found, FileContent)
     assert found.path.read_bytes() == b"%PDF" * 100_000
 
 
 def test_one_that_trickles(tmp_path: Path) -> None:
     certificate = Certificate.made(tmp_path, "localhost")
     found = asked(tmp_path, certificate, certificate, "/slow")
-    assert isinstance(found, NotHad)
+    assert isinstance(found, FetchError)
     assert found.code == "too-slow"
 
 
@@ -107,12 +107,12 @@ def test_certificates_that_are_not_good(tmp_path: Path, fault: str) -> None:
     )
     trusted = None if fault == "of nobody we know" else certificate
     found = asked(tmp_path, certificate, trusted)
-    assert isinstance(found, NotHad)
+    assert isinstance(found, FetchError)
     assert found.code == "tls"
     assert "certificate" in found.detail.lower()
 
 
 def test_this_machines_certificates_are_checked() -> None:
-    context = wire.context()
+    context = connections.tls_context()
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname

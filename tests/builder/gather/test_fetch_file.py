@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from builder.gather.chain import Fetched, Once, follow
+from builder.gather.fetch_file import FileContent, FileFetcher, Known, Moved, Result, Unchanged
 from builder.http.addresses import Guard, networks
-from builder.http.errors import Deferred, NotHad
-from builder.http.fetch import Known, Means, fetch
+from builder.http.client import HttpClient
+from builder.http.errors import Deferred, FetchError
 from builder.http.limits import Limits
-from builder.http.politeness import Hosts, Manners
-from builder.http.redirects import Once, follow
-from builder.http.response import Content, Fetched, Moved, Result, Unchanged
-from tests.builder.gather import site as web
-from tests.builder.gather.site import Site
+from builder.http.politeness import HostPolicy, HostQueue
+from tests.builder.http import site as web
+from tests.builder.http.site import Site
 from tests.patience import in_real_time
 
 LIMITS = Limits(connect=10, first_byte=10, total=20, rate=100, bytes=1_000_000)
@@ -38,31 +38,48 @@ def site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def means(site: Site, tmp_path: Path) -> Means:
+def fetcher(site: Site, tmp_path: Path) -> FileFetcher:
     stop = threading.Event()
     guard = Guard(frozenset({site.port}), networks(["127.0.0.0/8"]))
-    hosts = Hosts(Manners(interval=0, at_once=4, rest=0), stop)
-    return Means(AGENT, guard, LIMITS, hosts, tmp_path, stop=stop)
+    hosts = HostQueue(HostPolicy(concurrent=4), stop)
+    client = HttpClient(agent=AGENT, addresses=guard, hosts=hosts, stop=stop)
+    return FileFetcher(client=client, limits=LIMITS, scratch=tmp_path)
 
 
-def ask(means: Means, url: str, known: Known = Known(), seconds: float = 30) -> Result:  # noqa: B008
-    return fetch(means, url, known, time.monotonic() + seconds)
+def guarded(
+    fetcher: FileFetcher, ports: set[int] | None = None, allowed: Sequence[str] = ("127.0.0.0/8",)
+) -> FileFetcher:
+    """Return a fetcher that may ask other ports and networks."""
+    own = fetcher.client.addresses
+    assert isinstance(own, Guard)
+    guard = Guard(frozenset(own.ports if ports is None else ports), networks(allowed))
+    return replace(fetcher, client=replace(fetcher.client, addresses=guard))
+
+
+def paced(fetcher: FileFetcher, policy: HostPolicy) -> FileFetcher:
+    """Return a fetcher with a policy of its own for hosts."""
+    hosts = HostQueue(policy, fetcher.client.stop)
+    return replace(fetcher, client=replace(fetcher.client, hosts=hosts))
+
+
+def ask(fetcher: FileFetcher, url: str, known: Known = Known(), seconds: float = 30) -> Result:  # noqa: B008
+    return fetcher.fetch(url, known, time.monotonic() + seconds)
 
 
 def code(result: Result) -> str:
-    assert isinstance(result, NotHad), result
+    assert isinstance(result, FetchError), result
     return result.code
 
 
-def chain(means: Means, url: str) -> Fetched:
-    return follow(url, Once(lambda u: ask(means, u)))
+def chain(fetcher: FileFetcher, url: str) -> Fetched:
+    return follow(url, Once(lambda u: ask(fetcher, u)))
 
 
-def test_a_file(site: Site, means: Means) -> None:
+def test_a_file(site: Site, fetcher: FileFetcher) -> None:
     body = b"%PDF-1.4 " + bytes(range(256)) * 900
     site.pages["/a.pdf"] = web.text(body, ETag='"1"', Last_Modified="Fri, 09 Nov 2012 17:13:50 GMT")
-    result = ask(means, site.url("/a.pdf"))
-    assert isinstance(result, Content)
+    result = ask(fetcher, site.url("/a.pdf"))
+    assert isinstance(result, FileContent)
     assert result.path.read_bytes() == body
     assert result.size == len(body)
     assert result.md5 == hashlib.md5(body).hexdigest()
@@ -77,48 +94,48 @@ def test_a_file(site: Site, means: Means) -> None:
     assert "if-none-match" not in sent
 
 
-def test_a_chunked_file(site: Site, means: Means) -> None:
+def test_a_chunked_file(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.raw(
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     )
-    result = ask(means, site.url("/a"))
-    assert isinstance(result, Content)
+    result = ask(fetcher, site.url("/a"))
+    assert isinstance(result, FileContent)
     assert result.path.read_bytes() == b"abcde"
 
 
-def test_a_file_of_an_old_server(site: Site, means: Means) -> None:
+def test_a_file_of_an_old_server(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.raw(b"HTTP/1.0 200\r\nContent-Type: text/plain\r\n\r\nto the end")
-    result = ask(means, site.url("/a"))
-    assert isinstance(result, Content)
+    result = ask(fetcher, site.url("/a"))
+    assert isinstance(result, FileContent)
     assert result.path.read_bytes() == b"to the end"
 
 
-def test_the_query_is_sent_as_it_is(site: Site, means: Means) -> None:
+def test_the_query_is_sent_as_it_is(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a%20b?x=%2F&&y"] = web.text("q")
     site.pages["/a?"] = web.text("e")
-    assert isinstance(ask(means, site.url("/a%20b?x=%2F&&y")), Content)
-    assert isinstance(ask(means, site.url("/a?")), Content)
+    assert isinstance(ask(fetcher, site.url("/a%20b?x=%2F&&y")), FileContent)
+    assert isinstance(ask(fetcher, site.url("/a?")), FileContent)
 
 
-def test_conditional_requests(site: Site, means: Means) -> None:
+def test_conditional_requests(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.conditional(b"x", '"e"')
-    result = ask(means, site.url("/a"), Known('"e"', "Fri, 09 Nov 2012 17:13:50 GMT"))
+    result = ask(fetcher, site.url("/a"), Known('"e"', "Fri, 09 Nov 2012 17:13:50 GMT"))
     assert result == Unchanged('"e"', None)
     sent = site.asked("/a")[0].headers
     assert sent["if-modified-since"] == "Fri, 09 Nov 2012 17:13:50 GMT"
 
 
-def test_validators_that_cannot_be_sent_are_not(site: Site, means: Means) -> None:
+def test_validators_that_cannot_be_sent_are_not(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.text("x", ETag="\u00e9", Last_Modified="x" * 5000)
-    result = ask(means, site.url("/a"), Known('"\u00e9"', "a\nb"))
-    assert isinstance(result, Content)
+    result = ask(fetcher, site.url("/a"), Known('"\u00e9"', "a\nb"))
+    assert isinstance(result, FileContent)
     assert (result.etag, result.last_modified) == ("\u00e9", None)
     assert not {"if-none-match", "if-modified-since"} & set(site.asked("/a")[0].headers)
 
 
-def test_304_to_who_did_not_ask_for_it(site: Site, means: Means) -> None:
+def test_304_to_who_did_not_ask_for_it(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.raw(b"HTTP/1.1 304 Not Modified\r\n\r\n")
-    assert code(ask(means, site.url("/a"))) == "http-status"
+    assert code(ask(fetcher, site.url("/a"))) == "http-status"
 
 
 STATUSES = {404: "not-found", 410: "gone", 401: "forbidden", 403: "forbidden", 451: "forbidden",
@@ -127,11 +144,11 @@ STATUSES = {404: "not-found", 410: "gone", 401: "forbidden", 403: "forbidden", 4
 
 
 @pytest.mark.parametrize(("status", "expected"), STATUSES.items())
-def test_statuses(site: Site, means: Means, status: int, expected: str) -> None:
+def test_statuses(site: Site, fetcher: FileFetcher, status: int, expected: str) -> None:
     site.pages["/a"] = web.status(status)
-    result = ask(means, site.url("/a"))
+    result = ask(fetcher, site.url("/a"))
     assert code(result) == expected
-    assert isinstance(result, NotHad)
+    assert isinstance(result, FetchError)
     assert result.status == status
 
 
@@ -164,42 +181,42 @@ BROKEN = {
 
 @in_real_time
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_servers_do_wrong(site: Site, means: Means, name: str, tmp_path: Path) -> None:
+def test_what_servers_do_wrong(site: Site, fetcher: FileFetcher, name: str, tmp_path: Path) -> None:
     answer, expected = BROKEN[name]
     site.pages["/a"] = answer
-    means = replace(means, limits=IMPATIENT)
+    fetcher = replace(fetcher, limits=IMPATIENT)
     began = time.monotonic()
-    assert code(ask(means, site.url("/a"))) == expected
+    assert code(ask(fetcher, site.url("/a"))) == expected
     assert time.monotonic() - began < IMPATIENT.total
     assert list(tmp_path.iterdir()) == []  # nothing is left of what came
 
 
-def test_longer_than_promised_is_what_was_promised(site: Site, means: Means) -> None:
+def test_longer_than_promised_is_what_was_promised(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.raw(OK + b"Content-Length: 3\r\n\r\nabcdef")
-    result = ask(means, site.url("/a"))
-    assert isinstance(result, Content)
+    result = ask(fetcher, site.url("/a"))
+    assert isinstance(result, FileContent)
     assert result.path.read_bytes() == b"abc"
 
 
-def test_a_file_that_is_kept_compressed(site: Site, means: Means) -> None:
+def test_a_file_that_is_kept_compressed(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a.ps.gz"] = web.text(
         b"\x1f\x8b", "application/postscript", Content_Encoding="x-gzip"
     )
-    result = ask(means, site.url("/a.ps.gz"))
-    assert isinstance(result, Content)
+    result = ask(fetcher, site.url("/a.ps.gz"))
+    assert isinstance(result, FileContent)
     assert result.coding == "gzip"
 
 
-def test_the_whole_may_not_take_too_long(site: Site, means: Means) -> None:
-    means = replace(means, limits=replace(LIMITS, total=1.2))
+def test_the_whole_may_not_take_too_long(site: Site, fetcher: FileFetcher) -> None:
+    fetcher = replace(fetcher, limits=replace(LIMITS, total=1.2))
     site.pages["/a"] = web.raw(OK + b"Content-Length: 9000\r\n\r\n" + b"x" * 9000, 0.1, 30)
-    assert code(ask(means, site.url("/a"))) == "too-long"
+    assert code(ask(fetcher, site.url("/a"))) == "too-long"
 
 
-def test_a_large_file_takes_little_memory(site: Site, means: Means) -> None:
+def test_a_large_file_takes_little_memory(site: Site, fetcher: FileFetcher) -> None:
     import tracemalloc
 
-    means = replace(means, limits=replace(LIMITS, bytes=10**9, total=60))
+    fetcher = replace(fetcher, limits=replace(LIMITS, bytes=10**9, total=60))
     size = 60_000_000
     block = b"x" * 1_000_000
 
@@ -211,81 +228,76 @@ def test_a_large_file_takes_little_memory(site: Site, means: Means) -> None:
     site.pages["/a"] = answer
     tracemalloc.start()
     try:
-        result = ask(means, site.url("/a"))
+        result = ask(fetcher, site.url("/a"))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert isinstance(result, Content)
+    assert isinstance(result, FileContent)
     assert result.path.stat().st_size == size
     assert peak < 8_000_000
 
 
-def test_hosts_that_are_not_there(means: Means, site: Site) -> None:
+def test_hosts_that_are_not_there(fetcher: FileFetcher, site: Site) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         port = taken.getsockname()[1]
-        means = replace(means, guard=replace(means.guard, ports=frozenset({port, 80})))
-        assert code(ask(means, f"http://127.0.0.1:{port}/a")) == "connect"
-    assert code(ask(means, "http://no-such-host.invalid/a")) == "dns"
+        fetcher = guarded(fetcher, {port, 80})
+        assert code(ask(fetcher, f"http://127.0.0.1:{port}/a")) == "connect"
+    assert code(ask(fetcher, "http://no-such-host.invalid/a")) == "dns"
 
 
-def test_a_server_that_takes_no_connection_in_time(means: Means) -> None:
+def test_a_server_that_takes_no_connection_in_time(fetcher: FileFetcher) -> None:
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
         port = full.getsockname()[1]
-        means = replace(
-            means,
-            obey=False,
-            guard=replace(means.guard, ports=frozenset({port})),
-            limits=replace(LIMITS, connect=0.5),
-        )
+        limits = replace(LIMITS, connect=0.5)
+        fetcher = replace(guarded(fetcher, {port}), obey=False, limits=limits)
         with socket.create_connection(("127.0.0.1", port)), socket.socket() as second:
             second.setblocking(False)
             second.connect_ex(("127.0.0.1", port))
-            assert code(ask(means, f"http://127.0.0.1:{port}/a")) == "connect-timeout"
+            assert code(ask(fetcher, f"http://127.0.0.1:{port}/a")) == "connect-timeout"
 
 
-def test_tls_that_is_none(means: Means, site: Site) -> None:
-    assert code(ask(means, site.url("/a").replace("http:", "https:"))) == "tls"
+def test_tls_that_is_none(fetcher: FileFetcher, site: Site) -> None:
+    assert code(ask(fetcher, site.url("/a").replace("http:", "https:"))) == "tls"
 
 
-def test_addresses_within_are_refused_at_every_hop(site: Site, means: Means) -> None:
-    closed = replace(means, guard=replace(means.guard, allowed=()))
+def test_addresses_within_are_refused_at_every_hop(site: Site, fetcher: FileFetcher) -> None:
+    closed = guarded(fetcher, allowed=())
     assert code(ask(closed, site.url("/a"))) == "address-refused"
     assert site.requests == []
     with web.serving("127.0.0.2") as inner:
         site.pages["/a"] = web.redirect(inner.url("/secret", "127.0.0.2"))
         inner.pages["/secret"] = web.text("secret")
-        guard = Guard(frozenset({site.port, inner.port}), networks(["127.0.0.1/32"]))
-        found = chain(replace(means, guard=guard), site.url("/a"))
+        found = chain(guarded(fetcher, {site.port, inner.port}, ["127.0.0.1/32"]), site.url("/a"))
         assert code(found.final) == "address-refused"
         assert inner.requests == []
 
 
 def test_no_proxy_of_the_environment_is_used(
-    site: Site, means: Means, monkeypatch: pytest.MonkeyPatch
+    site: Site, fetcher: FileFetcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     site.pages["/a"] = web.text("x")
-    assert isinstance(ask(means, site.url("/a")), Content)
+    assert isinstance(ask(fetcher, site.url("/a")), FileContent)
 
 
-def test_redirects(site: Site, means: Means) -> None:
+def test_redirects(site: Site, fetcher: FileFetcher) -> None:
     site.pages |= {
         "/a": web.redirect("b?x=1", 301),
         "/b?x=1": web.redirect(site.url("/c/../d e#part", "localhost"), 308),
         "/d%20e": web.text("there"),
     }
-    found = chain(means, site.url("/a"))
+    found = chain(fetcher, site.url("/a"))
     last = site.url("/d%20e", "localhost")
     assert [(h.origin, h.target, h.status) for h in found.hops] == [
         (site.url("/a"), site.url("/b?x=1"), 301),
         (site.url("/b?x=1"), last, 308),
     ]
     assert found.last == last
-    assert isinstance(found.final, Content)
+    assert isinstance(found.final, FileContent)
 
 
 ASTRAY = {
@@ -304,26 +316,26 @@ ASTRAY = {
 
 
 @pytest.mark.parametrize("target", ASTRAY)
-def test_redirects_that_lead_astray(site: Site, means: Means, target: str) -> None:
+def test_redirects_that_lead_astray(site: Site, fetcher: FileFetcher, target: str) -> None:
     site.pages |= {"/loop": web.redirect(target), "/round": web.redirect("/loop")}
-    assert code(chain(means, site.url("/loop")).final) == ASTRAY[target]
+    assert code(chain(fetcher, site.url("/loop")).final) == ASTRAY[target]
 
 
-def test_ten_redirects_and_no_more(site: Site, means: Means) -> None:
+def test_ten_redirects_and_no_more(site: Site, fetcher: FileFetcher) -> None:
     for n in range(20):
         site.pages[f"/{n}"] = web.redirect(f"/{n + 1}")
     site.pages["/10"] = web.text("x")
-    assert isinstance(chain(means, site.url("/0")).final, Content)
+    assert isinstance(chain(fetcher, site.url("/0")).final, FileContent)
     site.pages["/10"] = web.redirect("/11")
-    found = chain(means, site.url("/0"))
+    found = chain(fetcher, site.url("/0"))
     assert code(found.final) == "too-many-hops"
     assert len(found.hops) == 10
 
 
-def test_a_url_is_asked_for_once(site: Site, means: Means) -> None:
+def test_a_url_is_asked_for_once(site: Site, fetcher: FileFetcher) -> None:
     site.pages |= {f"/{n}": web.redirect("/end") for n in range(8)}
     site.pages["/end"] = web.text("x")
-    once = Once(lambda url: ask(means, url))
+    once = Once(lambda url: ask(fetcher, url))
     found: list[Fetched] = []
     threads = [
         threading.Thread(target=lambda n=n: found.append(follow(site.url(f"/{n}"), once)))
@@ -341,34 +353,34 @@ def robots(site: Site, text: str) -> None:
     site.pages["/robots.txt"] = web.text(text, "text/plain")
 
 
-def test_robots(site: Site, means: Means) -> None:
+def test_robots(site: Site, fetcher: FileFetcher) -> None:
     robots(site, "User-agent: *\nDisallow: /\n\nUser-agent: sheaf\nDisallow: /private/\n")
     site.pages |= {"/a": web.text("x"), "/private/b": web.text("x")}
-    assert isinstance(ask(means, site.url("/a")), Content)
-    assert code(ask(means, site.url("/private/b"))) == "robots-disallowed"
-    assert isinstance(ask(replace(means, obey=False), site.url("/private/b")), Content)
+    assert isinstance(ask(fetcher, site.url("/a")), FileContent)
+    assert code(ask(fetcher, site.url("/private/b"))) == "robots-disallowed"
+    assert isinstance(ask(replace(fetcher, obey=False), site.url("/private/b")), FileContent)
     assert len(site.asked("/robots.txt")) == 1
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
-def test_no_robots(site: Site, means: Means, status: int) -> None:
+def test_no_robots(site: Site, fetcher: FileFetcher, status: int) -> None:
     site.pages |= {"/robots.txt": web.status(status), "/a": web.text("x")}
-    assert isinstance(ask(means, site.url("/a")), Content)
+    assert isinstance(ask(fetcher, site.url("/a")), FileContent)
 
 
-def test_robots_that_cannot_be_had(site: Site, means: Means) -> None:
+def test_robots_that_cannot_be_had(site: Site, fetcher: FileFetcher) -> None:
     site.pages |= {"/robots.txt": web.status(503), "/a": web.text("x"), "/b": web.text("x")}
-    assert code(ask(means, site.url("/a"))) == "robots-unreachable"
-    assert code(ask(means, site.url("/b"))) == "robots-unreachable"
+    assert code(ask(fetcher, site.url("/a"))) == "robots-unreachable"
+    assert code(ask(fetcher, site.url("/b"))) == "robots-unreachable"
     assert site.paths() == ["/robots.txt"]
 
 
-def test_robots_behind_redirects(site: Site, means: Means) -> None:
+def test_robots_behind_redirects(site: Site, fetcher: FileFetcher) -> None:
     site.pages |= {
         "/robots.txt": web.redirect("/r"),
         "/r": web.text("User-agent: *\nDisallow: /a", "text/plain"),
     }
-    assert code(ask(means, site.url("/a"))) == "robots-disallowed"
+    assert code(ask(fetcher, site.url("/a"))) == "robots-disallowed"
 
 
 NO = "User-agent: *\nDisallow: /a"
@@ -379,38 +391,37 @@ PACKED = {
 
 
 @pytest.mark.parametrize("coding", PACKED)
-def test_robots_that_are_packed_all_the_same(site: Site, means: Means, coding: str) -> None:
+def test_robots_that_are_packed_all_the_same(site: Site, fetcher: FileFetcher, coding: str) -> None:
     site.pages["/robots.txt"] = web.text(PACKED[coding], "text/plain", Content_Encoding=coding)
-    assert code(ask(means, site.url("/a"))) == "robots-disallowed"
+    assert code(ask(fetcher, site.url("/a"))) == "robots-disallowed"
 
 
-def test_robots_behind_an_address_that_is_refused(site: Site, means: Means) -> None:
+def test_robots_behind_an_address_that_is_refused(site: Site, fetcher: FileFetcher) -> None:
     site.pages |= {"/robots.txt": web.redirect("http://10.0.0.1:80/r"), "/a": web.text("x")}
-    means = replace(means, guard=replace(means.guard, ports=frozenset({site.port, 80})))
-    assert code(ask(means, site.url("/a"))) == "robots-unreachable"
-    assert means.hosts.resting(time.monotonic()) == []
+    fetcher = guarded(fetcher, {site.port, 80})
+    assert code(ask(fetcher, site.url("/a"))) == "robots-unreachable"
+    assert fetcher.client.hosts.resting(time.monotonic()) == []
 
 
 @pytest.mark.parametrize("answer", [web.silent(1.2), web.raw(b"SSH-2.0\r\n")])
-def test_robots_that_are_none(site: Site, means: Means, answer: web.Answer) -> None:
+def test_robots_that_are_none(site: Site, fetcher: FileFetcher, answer: web.Answer) -> None:
     site.pages |= {"/robots.txt": answer, "/a": web.text("x")}
-    result = ask(means, site.url("/a"))
+    result = ask(fetcher, site.url("/a"))
     assert code(result) == "robots-unreachable"
     assert "robots.txt" in str(result)
 
 
-def test_robots_without_end(site: Site, means: Means) -> None:
+def test_robots_without_end(site: Site, fetcher: FileFetcher) -> None:
     rest = b"# and so on\n" * 100_000
     site.pages["/robots.txt"] = web.raw(OK + b"\r\n" + NO.encode() + b"\n" + rest)
-    assert code(ask(means, site.url("/a"))) == "robots-disallowed"
+    assert code(ask(fetcher, site.url("/a"))) == "robots-disallowed"
 
 
-def test_the_pace_of_a_host(site: Site, means: Means) -> None:
-    hosts = Hosts(Manners(interval=0.25, at_once=1, rest=0), means.stop)
-    means = replace(means, hosts=hosts)
+def test_the_pace_of_a_host(site: Site, fetcher: FileFetcher) -> None:
+    fetcher = paced(fetcher, HostPolicy(interval=0.25))
     for n in range(4):
         site.pages[f"/{n}"] = web.text("x")
-    threads = [threading.Thread(target=ask, args=(means, site.url(f"/{n}"))) for n in range(4)]
+    threads = [threading.Thread(target=ask, args=(fetcher, site.url(f"/{n}"))) for n in range(4)]
     begun = time.monotonic()
     for thread in threads:
         thread.start()
@@ -423,12 +434,12 @@ def test_the_pace_of_a_host(site: Site, means: Means) -> None:
     assert site.most == 1
 
 
-def test_crawl_delay(site: Site, means: Means) -> None:
+def test_crawl_delay(site: Site, fetcher: FileFetcher) -> None:
     robots(site, "User-agent: *\nCrawl-delay: 0.4\n")
     site.pages["/a"] = web.text("x")
     begun = time.monotonic()
     for _ in range(3):
-        ask(means, site.url("/a"))
+        ask(fetcher, site.url("/a"))
     times = [r.at for r in site.asked("/a")]
     assert len(times) == 3
     assert all(at - begun >= 0.4 * n for n, at in enumerate(times))
@@ -441,24 +452,26 @@ def in_seconds(many: float) -> str:
 @in_real_time
 @pytest.mark.parametrize("wait", [lambda: "2", lambda: in_seconds(3)])
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after(site: Site, means: Means, status: int, wait: Callable[[], str]) -> None:
+def test_retry_after(
+    site: Site, fetcher: FileFetcher, status: int, wait: Callable[[], str]
+) -> None:
     site.pages["/a"] = web.status(status, Retry_After=wait())
-    ask(means, site.url("/a"))
-    assert means.hosts.resting(time.monotonic() + 1) == ["127.0.0.1"]
+    ask(fetcher, site.url("/a"))
+    assert fetcher.client.hosts.resting(time.monotonic() + 1) == ["127.0.0.1"]
     with pytest.raises(Deferred):
-        ask(means, site.url("/a"), seconds=1)
+        ask(fetcher, site.url("/a"), seconds=1)
     assert len(site.asked("/a")) == 1
     site.pages["/a"] = web.text("x")
-    assert isinstance(ask(means, site.url("/a"), seconds=5), Content)
+    assert isinstance(ask(fetcher, site.url("/a"), seconds=5), FileContent)
     first, second = (r.at for r in site.asked("/a"))
     assert second - first > 1.9
 
 
-def test_a_host_that_fails_rests_longer_each_time(site: Site, means: Means) -> None:
-    means = replace(means, hosts=Hosts(Manners(0, 1, 0.2), means.stop))
+def test_a_host_that_fails_rests_longer_each_time(site: Site, fetcher: FileFetcher) -> None:
+    fetcher = paced(fetcher, HostPolicy(rest=0.2))
     site.pages["/a"] = web.status(500)
     for _ in range(4):
-        ask(means, site.url("/a"))
+        ask(fetcher, site.url("/a"))
     times = [r.at for r in site.asked("/a")]
     rests = [b - a for a, b in pairwise(times)]
     assert rests[0] > 0.19
@@ -467,51 +480,53 @@ def test_a_host_that_fails_rests_longer_each_time(site: Site, means: Means) -> N
 
 
 @in_real_time
-def test_a_host_that_has_not_this_file_is_well(site: Site, means: Means) -> None:
-    means = replace(means, hosts=Hosts(Manners(0, 1, 0.3), means.stop))
+def test_a_host_that_has_not_this_file_is_well(site: Site, fetcher: FileFetcher) -> None:
+    fetcher = paced(fetcher, HostPolicy(rest=0.3))
     site.pages["/a"] = web.then(*[web.status(500), web.status(404)] * 3)
     for _ in range(6):
-        ask(means, site.url("/a"))
+        ask(fetcher, site.url("/a"))
     times = [r.at for r in site.asked("/a")]
     assert times[-1] - times[0] < 1.5  # each rest is as short as the first
 
 
-def test_a_host_that_is_not_there_is_given_up(means: Means) -> None:
-    means = replace(means, guard=replace(means.guard, ports=frozenset({80})))
+def test_a_host_that_is_not_there_is_given_up(fetcher: FileFetcher) -> None:
+    fetcher = guarded(fetcher, {80})
     for _ in range(3):
-        result = ask(means, "http://no-such-host.invalid/a")
+        result = ask(fetcher, "http://no-such-host.invalid/a")
         assert code(result) == "dns"
         assert "not asked" not in str(result)
-    assert "not asked" in str(ask(means, "http://no-such-host.invalid/b"))
+    assert "not asked" in str(ask(fetcher, "http://no-such-host.invalid/b"))
 
 
 @in_real_time
-def test_a_wait_ends_when_the_work_does(site: Site, means: Means) -> None:
+def test_a_wait_ends_when_the_work_does(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.silent(20)
-    means = replace(means, limits=replace(LIMITS, first_byte=30, total=60))
-    threading.Timer(0.3, means.stop.set).start()
+    fetcher = replace(fetcher, limits=replace(LIMITS, first_byte=30, total=60))
+    threading.Timer(0.3, fetcher.client.stop.set).start()
     began = time.monotonic()
     with pytest.raises(Deferred):
-        ask(means, site.url("/a"))
+        ask(fetcher, site.url("/a"))
     assert time.monotonic() - began < 10
 
 
-def test_a_move_is_told(site: Site, means: Means) -> None:
+def test_a_move_is_told(site: Site, fetcher: FileFetcher) -> None:
     site.pages["/a"] = web.redirect("/b")
-    assert ask(means, site.url("/a")) == Moved("/b", 302)
+    assert ask(fetcher, site.url("/a")) == Moved("/b", 302)
 
 
 @pytest.mark.parametrize("robots", [404, 503])
-def test_a_failure_that_is_kept_keeps_nothing_else(site: Site, means: Means, robots: int) -> None:
+def test_a_failure_that_is_kept_keeps_nothing_else(
+    site: Site, fetcher: FileFetcher, robots: int
+) -> None:
     """A batch has thousands of them, and what was raised holds on to all that it came through."""
     site.pages["/robots.txt"] = web.status(robots)
     for number in range(3):
-        result = ask(means, site.url(f"/{number}"))
-        assert isinstance(result, NotHad)
+        result = ask(fetcher, site.url(f"/{number}"))
+        assert isinstance(result, FetchError)
         assert (result.__traceback__, result.__cause__, result.__context__) == (None, None, None)
 
 
-def test_port_zero_is_no_other(means: Means) -> None:
-    result = ask(means, "http://127.0.0.1:0/")
-    assert isinstance(result, NotHad)
+def test_port_zero_is_no_other(fetcher: FileFetcher) -> None:
+    result = ask(fetcher, "http://127.0.0.1:0/")
+    assert isinstance(result, FetchError)
     assert (result.code, result.detail) == ("port-refused", "127.0.0.1:0")

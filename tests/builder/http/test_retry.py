@@ -30,7 +30,7 @@ NOW = 1_800_000_000.0
 def test_the_seconds_that_are_asked_for(
     status: int, headers: dict[str, str], seconds: float | None
 ) -> None:
-    found = retry.asked(headers, status, NOW)
+    found = retry.wish(headers, status, NOW)
     if len(headers.get("x-ratelimit-reset", "")) > 1000:  # any number of years
         assert found is not None
         assert found > 1e9

@@ -1,26 +1,14 @@
-"""Refusals: which failures another configuration would not bring about."""
-
-import tempfile
-import threading
-from pathlib import Path
+"""Failures that another configuration would not cause."""
 
 import pytest
 
-from builder.gather.refusal import CODES, lifted
+from builder.gather.state import OwnLimits
 from builder.http.addresses import Guard, networks
-from builder.http.fetch import Means
 from builder.http.limits import Limits
 from builder.http.outcomes import OUTCOMES
-from builder.http.politeness import Hosts, Manners
 
-MEANS = Means(
-    "Sheaf/test",
-    Guard(frozenset({80, 8080}), networks(["10.0.0.0/8", "fd00::/8"])),
-    Limits(2, 2, 10, 10, 10_000),
-    Hosts(Manners(0, 1, 0), threading.Event()),
-    Path(tempfile.gettempdir()),
-    obey=True,
-)
+GUARD = Guard(frozenset({80, 8080}), networks(["10.0.0.0/8", "fd00::/8"]))
+OWN = OwnLimits(GUARD, Limits(bytes=10_000), obey=True)
 
 
 @pytest.mark.parametrize(
@@ -46,8 +34,12 @@ MEANS = Means(
     ],
 )
 def test_it_is_lifted(code: str, detail: str, expected: bool) -> None:
-    assert lifted(MEANS, code, detail) == expected
+    assert OWN.lift(code, detail) == expected
 
 
-def test_each_outcome_of_our_own_is_looked_at() -> None:
-    assert {code for code, outcome in OUTCOMES.items() if outcome.ours} == CODES
+def test_each_outcome_of_our_own_can_be_lifted() -> None:
+    free = OwnLimits(GUARD, Limits(bytes=10_000), obey=False)
+    detail = "a.org is 10.0.0.1, more than 9 bytes"
+    for code, outcome in OUTCOMES.items():
+        said = "a.org:80" if code == "port-refused" else detail
+        assert free.lift(code, said) == outcome.ours

@@ -1,0 +1,166 @@
+"""Fetching one URL once: its bytes go into a temporary file."""
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from builder.http import retry
+from builder.http.client import FetchRequest, HttpClient
+from builder.http.errors import FetchError
+from builder.http.limits import Limits
+from builder.http.response import REDIRECTS, Response
+from builder.intake.intake import writing
+
+HEAD = 1024
+_LONGEST = 1000  # characters of a header that is kept
+_CODED = {"gzip": (".gz", ".tgz"), "x-gzip": (".gz", ".tgz"), "compress": (".z",)}
+_CODED |= {"x-compress": (".z",), "bzip2": (".bz2",), "x-bzip2": (".bz2",)}
+_ACCEPT = {"Accept": "*/*", "Accept-Encoding": "identity"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """The bytes of a file, in a temporary file at `path`; digests in hexadecimal digits.
+
+    `size` counts them, `head` is their beginning. `modified` is Last-Modified in seconds since
+    1970; `coding` is a content coding of the file itself (x.ps.gz), None for most.
+    """
+
+    path: Path
+    size: int
+    md5: str
+    sha256: str
+    head: bytes
+    media_type: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    modified: int | None = None
+    coding: str | None = None
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """The server said that the file is unchanged (304)."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    status: int = 304
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The server named another URL in its Location."""
+
+    location: str
+    status: int
+
+
+Final = FileContent | Unchanged | FetchError
+Result = Final | Moved
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The validators of the last answer, for a conditional request."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers that ask for the file only if it changed."""
+        found = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {n: v for n, v in found.items() if v and v.isascii() and v.isprintable()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFetcher:
+    """Fetches files into the folder `scratch`; `obey` has robots.txt decide."""
+
+    client: HttpClient
+    limits: Limits
+    scratch: Path
+    obey: bool = True
+
+    def fetch(self, url: str, known: Known, until: float) -> Result:
+        """Ask for a URL in normal form once, and return what came; failures are values.
+
+        Raises Deferred if its host must not be asked before `until`.
+        """
+        request = FetchRequest(url=url, limits=self.limits, headers=_ACCEPT, until=until)
+        try:
+            if self.obey:
+                self.client.obey(request)
+            return self._ask(request, known)
+        except FetchError as failure:
+            return failure.copy()
+
+    def _ask(self, request: FetchRequest, known: Known) -> Result:
+        conditions = known.headers()
+        with self.client.ask(replace(request, headers={**_ACCEPT, **conditions})) as response:
+            status, said = response.status, response.headers
+            if status == 304 and conditions:
+                return Unchanged(_short(said.get("etag")), _short(said.get("last-modified")))
+            if status in REDIRECTS:
+                if response.location is None:
+                    raise FetchError("bad-redirect", "no Location", status)
+                return Moved(response.location, status)
+            if status != 200:
+                raise self.client.refusal(response)
+            return self._store(response)
+
+    def _store(self, response: Response) -> FileContent:
+        """Write the body to a temporary file, which the caller removes."""
+        said, limits = response.headers, self.limits
+        coding = _coding(response.url, said)
+        length = said.get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length) > limits.bytes:
+            raise FetchError("too-large", f"{int(length):,} bytes", 200)
+        md5, sha256 = hashlib.md5(usedforsecurity=False), hashlib.sha256()
+        head, many = b"", 0
+        with (
+            writing(self.scratch),
+            tempfile.NamedTemporaryFile(dir=self.scratch, prefix="fobi-", delete=False) as file,
+        ):
+            path = Path(file.name)
+            try:
+                for chunk in response.body:
+                    md5.update(chunk)
+                    sha256.update(chunk)
+                    many += len(chunk)
+                    if len(head) < HEAD:
+                        head += chunk[: HEAD - len(head)]
+                    file.write(chunk)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
+        return FileContent(
+            path=path,
+            size=many,
+            md5=md5.hexdigest(),
+            sha256=sha256.hexdigest(),
+            head=head,
+            media_type=_short(said.get("content-type", "").partition(";")[0].strip().lower()),
+            etag=_short(said.get("etag")),
+            last_modified=_short(said.get("last-modified")),
+            modified=retry.moment(said.get("last-modified")),
+            coding=coding,
+        )
+
+
+def _coding(url: str, said: Mapping[str, str]) -> str | None:
+    """Return the coding of a file that is stored in one (x.ps.gz). Raises FetchError for others."""
+    coding = said.get("content-encoding", "").strip().lower()
+    if coding in {"", "identity", "none", "utf-8", "binary"}:
+        return None
+    path = unquote(urlsplit(url).path).lower()
+    if path.endswith(_CODED.get(coding, ())):
+        return coding.removeprefix("x-")
+    raise FetchError("content-coding", coding, 200)
+
+
+def _short(text: str | None) -> str | None:
+    return text if text and len(text) <= _LONGEST else None

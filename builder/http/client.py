@@ -1,0 +1,204 @@
+"""The HTTP client: GET requests with redirects, robots.txt, politeness and limits.
+
+Each hop of a redirect goes to checked addresses only, waits for its host's turn, and shows
+credentials to no host but their own.
+"""
+
+import math
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from builder.http import coding, connections, outcomes, retry, robots
+from builder.http.addresses import Addresses
+from builder.http.errors import FetchError
+from builder.http.limits import Budget, Limits
+from builder.http.outcomes import OUTCOMES
+from builder.http.politeness import HostQueue
+from builder.http.proxies import Proxies
+from builder.http.redirects import Redirects
+from builder.http.response import Response
+from builder.http.robots import RobotRules, Robots
+from builder.http.url import strip_secrets
+from functions import distribution
+from functions.config.configuration import Configuration, default
+from functions.snapshot.errors import ConfigurationError
+
+PRODUCT = "Sheaf"
+"""The product's name, by which a robots.txt may address us."""
+_ROBOTS = {"Accept": "text/plain,*/*;q=0.5", "Accept-Encoding": "gzip, deflate"}
+_OF_HOST = frozenset(
+    {"tls", "address-refused", "port-refused", *(c for c, o in OUTCOMES.items() if o.unreachable)}
+)
+"""Failures of a host, whichever of its files is asked for."""
+
+
+def user_agent(settings: Configuration) -> str:
+    """Return the User-Agent: the product, the repository and the address of its operator."""
+    base, mail = settings["repository.base_url"], settings["repository.admin_emails"][0]
+    return agent_of(f"({f'+{base}; ' if base else ''}mailto:{mail})")
+
+
+def agent_of(comment: str) -> str:
+    """Return a User-Agent: the product, its version and a comment."""
+    named = f"{PRODUCT}/{distribution.version()} {comment}".rstrip()
+    return named.encode("ascii", "replace").decode()
+
+
+def check_contact(settings: Configuration) -> None:
+    """Raise ConfigurationError if hosts could not tell who asks them."""
+    name = "repository.admin_emails"
+    if settings[name] == default(name):
+        raise ConfigurationError(
+            f"{name} is still {default(name)[0]}: set your own, since it is sent to every host"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest:
+    """A URL to fetch, and within which limits.
+
+    `until` bounds the wait for the host and `end` the exchange, both on the client's clock. A host
+    that rests until `rested` or longer is not waited for. With `within`, only these hosts are
+    asked. `exact` sends the URL and those of redirects as they are written. `keep_query` gives the
+    query to a redirect that has none.
+    """
+
+    url: str
+    limits: Limits
+    headers: Mapping[str, str] = field(default_factory=dict)
+    until: float = math.inf
+    end: float = math.inf
+    rested: float | None = None
+    within: Sequence[str] = ()
+    exact: bool = False
+    keep_query: bool = False
+
+
+def _no_credentials(url: str) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpClient:
+    """Fetches URLs. Safe to use from threads; `close` ends its connections.
+
+    `credentials` returns the headers that a URL's host alone may see. `stop` ends all waits.
+    `keep_alive` is for servers that the operator names: bytes behind a wrong Content-Length would
+    pass for the next answer. `clock` counts seconds from any moment, `wall` since 1970.
+    """
+
+    agent: str
+    addresses: Addresses
+    hosts: HostQueue
+    stop: threading.Event
+    credentials: Callable[[str], Mapping[str, str]] = _no_credentials
+    keep_alive: bool = False
+    proxies: Proxies = field(default_factory=Proxies)
+    robots: Robots = field(default_factory=Robots)
+    tls: ssl.SSLContext = field(default_factory=connections.tls_context)
+    clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    _connections: connections.Connections = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        made = connections.Connections(self.addresses, self.tls, self.proxies)
+        object.__setattr__(self, "_connections", made)
+
+    @contextmanager
+    def fetch(self, request: FetchRequest) -> Iterator[Response]:
+        """Give the answer that is no redirect. Raises FetchError, Deferred.
+
+        A FetchError raised in the block counts as a failure of the host that answered.
+        """
+        with self._follow(request, Redirects(request.url, request.exact)) as response:
+            yield response
+
+    @contextmanager
+    def ask(self, request: FetchRequest) -> Iterator[Response]:
+        """Give the answer of the URL itself, as `fetch` does, but also a redirect."""
+        host = urlsplit(request.url).hostname or ""
+        if request.within and host not in request.within:
+            detail = f"{strip_secrets(request.url)} is none of {', '.join(request.within)}"
+            raise FetchError("bad-redirect", detail)
+        with self.hosts.slot(host, request.until, request.rested) as slot:
+            slot.begin()
+            try:
+                with self._exchange(request) as response:
+                    yield response
+            except FetchError as failure:
+                self.hosts.fail(host, failure)
+                raise
+            self.hosts.succeed(host)
+
+    def obey(self, request: FetchRequest) -> None:
+        """Raise FetchError if the robots.txt of the URL's host forbids it, or cannot be had."""
+        parts = urlsplit(request.url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        there = replace(request, url=f"{origin}/robots.txt", headers=_ROBOTS, within=())
+        rules = self.robots.rules(origin, lambda: self._rules(there))
+        if delay := rules.delay(PRODUCT):
+            self.hosts.slow_down(parts.hostname or "", delay)
+        if not rules.allow(request.url, PRODUCT):
+            raise FetchError("robots-disallowed", there.url)
+
+    def refusal(self, response: Response) -> FetchError:
+        """Return the error to raise for an answer of an unwanted status."""
+        status, headers = response.status, response.headers
+        rest = retry.wish(headers, status, self.wall())
+        code = outcomes.of_status(status)
+        if status == 403 and (rest is not None or retry.is_used_up(headers)):
+            code = "too-many-requests"
+        return FetchError(code, f"HTTP status {status}", status, rest)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
+
+    @contextmanager
+    def _follow(self, request: FetchRequest, way: Redirects) -> Iterator[Response]:
+        while True:
+            with self.ask(replace(request, url=way.last)) as response:
+                location = response.location
+                if location is None:
+                    yield replace(response, hops=tuple(way.hops))
+                    return
+                if self.keep_alive:
+                    response.drain()
+            if request.keep_query:
+                location = _with_query(location, way.last)
+            way.follow(location, response.status)
+
+    @contextmanager
+    def _exchange(self, request: FetchRequest) -> Iterator[Response]:
+        left = max(0.0, request.end - self.clock())
+        limits = replace(request.limits, total=min(request.limits.total, left))
+        headers = {"User-Agent": self.agent, **request.headers, **self.credentials(request.url)}
+        if not self.keep_alive:
+            headers["Connection"] = "close"
+        budget = Budget(limits, self.stop, self.clock)
+        with self._connections.get(request.url, headers, budget) as response:
+            yield response
+
+    def _rules(self, request: FetchRequest) -> RobotRules:
+        way = Redirects(request.url)
+        try:
+            with self._follow(request, way) as response:
+                body = coding.start(response.headers, response.body, robots.LARGEST)
+                return robots.parse(response.status, body)
+        except FetchError as failure:
+            if failure.code == "too-many-hops":
+                return robots.parse(404, b"")  # RFC 9309, 2.3.1.2: it may count as missing
+            if way.last == request.url and failure.code in _OF_HOST:
+                raise
+            detail = f"robots.txt: {failure}".removesuffix(": ")
+            raise FetchError("robots-unreachable", detail, failure.status) from failure
+
+
+def _with_query(location: str, url: str) -> str:
+    query = urlsplit(url).query
+    return location if "?" in location else f"{location.partition('#')[0]}?{query}"

@@ -1,0 +1,147 @@
+"""What the one client does with redirects, connections, cookies and credentials."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from builder.http.addresses import Anywhere
+from builder.http.client import FetchRequest, HttpClient
+from builder.http.errors import Deferred, FetchError
+from builder.http.limits import Limits
+from builder.http.politeness import HostPolicy, HostQueue
+from builder.http.retry import RetryPolicy
+from tests.builder.http import site as web
+from tests.builder.http.site import Site
+
+LIMITS = Limits(connect=10, first_byte=10, total=30, rate=1, bytes=1_000_000)
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with web.serving() as site:
+        site.pages["/a"] = web.text("hello")
+        yield site
+
+
+@pytest.fixture
+def client() -> Iterator[HttpClient]:
+    stop = threading.Event()
+    hosts = HostQueue(HostPolicy(concurrent=4, forgives=0), stop)
+    made = HttpClient(
+        agent="Sheaf/test", addresses=Anywhere(), hosts=hosts, stop=stop, keep_alive=True
+    )
+    with closing(made):
+        yield made
+
+
+def fetch(client: HttpClient, url: str, **more: object) -> tuple[int, bytes, tuple[str, ...]]:
+    request = FetchRequest(url=url, limits=LIMITS, **more)  # type: ignore[arg-type]
+    with client.fetch(request) as response:
+        return response.status, b"".join(response.body), response.hops
+
+
+def code(client: HttpClient, url: str, **more: object) -> str:
+    with pytest.raises(FetchError) as error:
+        fetch(client, url, **more)
+    return error.value.code
+
+
+def test_cookies_are_not_sent_back(site: Site, client: HttpClient) -> None:
+    site.pages["/a"] = web.text("x", Set_Cookie="id=1; Path=/")
+    for _ in range(2):
+        fetch(client, site.url("/a"))
+    assert all("cookie" not in request.headers for request in site.requests)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_connections_are_kept_only_for_servers_that_the_operator_names(
+    site: Site, client: HttpClient, keep: bool
+) -> None:
+    own = replace(client, keep_alive=keep)
+    for _ in range(2):
+        assert fetch(own, site.url("/a"))[1] == b"hello"
+    assert ["close" in r.headers.get("connection", "") for r in site.requests] == [not keep] * 2
+    own.close()
+
+
+def test_bytes_behind_an_answer_are_never_the_next_one(site: Site, client: HttpClient) -> None:
+    forged = OK + b"Content-Length: 6\r\n\r\nforged"
+    site.pages["/long"] = web.raw(OK + b"Content-Length: 2\r\n\r\nab" + forged)
+    own = replace(client, keep_alive=False)
+    assert fetch(own, site.url("/long"))[1] == b"ab"
+    assert fetch(own, site.url("/a"))[1] == b"hello"
+    own.close()
+
+
+def test_a_closed_client_defers(site: Site, client: HttpClient) -> None:
+    fetch(client, site.url("/a"))
+    client.close()
+    with pytest.raises(Deferred):
+        fetch(client, site.url("/a"))
+
+
+def test_redirects_lose_nothing_where_urls_are_exact(site: Site, client: HttpClient) -> None:
+    site.pages |= {"/x": web.redirect("/c/%7ed?x=%2f"), "/c/%7ed?x=%2f": web.text("there")}
+    found = fetch(client, site.url("/x"), exact=True)
+    assert found == (200, b"there", (site.url("/x"),))
+    site.pages["/c/~d?x=%2F"] = web.text("normal")
+    assert fetch(client, site.url("/x"))[1] == b"normal"
+
+
+def test_a_query_that_a_redirect_forgot_is_kept(site: Site, client: HttpClient) -> None:
+    site.pages |= {"/x?verb=Identify": web.redirect("/y"), "/y?verb=Identify": web.text("there")}
+    assert fetch(client, site.url("/x?verb=Identify"), keep_query=True)[1] == b"there"
+    assert fetch(client, site.url("/x?verb=Identify"))[0] == 404
+
+
+@pytest.mark.parametrize("location", ["/x", "/y"])
+def test_a_loop_is_noticed(site: Site, client: HttpClient, location: str) -> None:
+    site.pages |= {"/x": web.redirect(location), "/y": web.redirect("/x")}
+    assert code(client, site.url("/x")) == "redirect-loop"
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("//[x", "bad-redirect"),
+        ("http://[::1", "bad-redirect"),
+        ("http://a.cz:x/", "bad-redirect"),
+        ("x" * 9000, "bad-redirect"),
+        ("mailto:a@b", "unsupported-scheme"),
+        ("javascript:1", "unsupported-scheme"),
+        ("http://u@a.cz/", "userinfo"),
+        ("http://", "redirect-loop"),
+    ],
+)
+def test_any_other_location_is_refused(
+    site: Site, client: HttpClient, location: str, expected: str
+) -> None:
+    site.pages["/x"] = web.redirect(location)
+    assert code(client, site.url("/x")) == expected
+
+
+def test_no_host_but_those_named_is_asked(site: Site, client: HttpClient) -> None:
+    site.pages["/x"] = web.redirect(site.url("/a", "localhost"))
+    assert code(client, site.url("/x"), within=("127.0.0.1",)) == "bad-redirect"
+    assert site.paths() == ["/x"]
+
+
+def test_credentials_are_asked_for_at_each_hop(site: Site, client: HttpClient) -> None:
+    def own(url: str) -> Mapping[str, str]:
+        return {"Authorization": "Bearer t"} if "127.0.0.1" in url else {}
+
+    site.pages["/x"] = web.redirect(site.url("/a", "localhost"))
+    told = replace(client, credentials=own)
+    assert fetch(told, site.url("/x"))[0] == 200
+    assert ["authorization" in request.headers for request in site.requests] == [True, False]
+    told.close()
+
+
+def test_waits_double_up_to_a_limit_and_follow_the_server() -> None:
+    policy = RetryPolicy(retries=9, first=0.5, longest=30, most=3)
+    assert [policy.wait(tried) for tried in (1, 2, 3, 4, 99)] == [0.5, 1, 2, 3, 3]
+    assert [policy.wait(1, asked) for asked in (0.0, 7.0, 99.0)] == [0.5, 7, 30]
