@@ -11,12 +11,12 @@ from markupsafe import Markup
 
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES, Format, folders
-from functions.oai.render import about, harvested, text
+from functions.oai.render import about, harvested, values
+from functions.oai.render.loop import Abouts, Loop
 from functions.oai.render.sheet import Missed, Sheet
-from functions.oai.render.template import FAULTS, Abouts, Loop, Templates
+from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import Record
-from functions.oai.repository_duckdb.page import runs
-from functions.oai.repository_duckdb.rows import DOCUMENT
+from functions.oai.repository_duckdb.rows import DOCUMENT, runs
 from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
 
@@ -62,27 +62,27 @@ class Renderer:
             made = self._made(one, answer.base_url)
         if made is not None and not any(made):
             raise NothingLeft(f"nothing that {content.verb} gives could be made")
-        values = {"answer": answer, "content": content, "items": Markup(_PLACE)}
-        frame = self.templates.text(f"oai/{content.verb}.xml", values)
+        variables = {"answer": answer, "content": content, "items": Markup(_PLACE)}
+        frame = self.templates.text(f"oai/{content.verb}.xml", variables)
         if made is None:
-            return text.clean((frame,))
+            return values.clean((frame,))
         # The last place is the right one: what a stranger sent is echoed before the items only.
         head, _, tail = frame.rpartition(_PLACE)
-        return b"".join((text.clean((head,)), *made, text.clean((tail,))))
+        return b"".join((values.clean((head,)), *made, values.clean((tail,))))
 
     def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
         """Return an empty sheet for records of at most `largest` bytes (None: of any number)."""
         return Sheet(lambda part: self._written(part, base_url), largest)
 
-    def page(self, values: Mapping[str, Any]) -> bytes:
+    def page(self, variables: Mapping[str, Any]) -> bytes:
         """Return the page for people, in UTF-8."""
-        return text.clean((self.templates.text("site/index.html", values),))
+        return values.clean((self.templates.text("site/index.html", variables),))
 
     def record(self, record: Record, row: Format, base_url: str, repository_name: str) -> str:
         """Return one record in a format. Raises ConfigurationError, with file and line."""
         loop = self.templates.loop(template(record.kind), _crosswalk(row, record.kind))
         try:
-            return "".join(loop.render([record], _constants(row, base_url, repository_name)))
+            return loop.render([record], _constants(row, base_url, repository_name))
         except FAULTS as error:
             name, line = loop.place(error)
             raise ConfigurationError(
@@ -116,7 +116,7 @@ class Renderer:
         row, since, missed = content.format, content.since, Missed()
         if row is None:
             headers = self.templates.loop("oai/header.xml")
-            return text.clean(headers.render(_within(content), {}, since)), missed
+            return values.clean((headers.render(_within(content), {}, since),)), missed
         constants = _constants(row, base_url, self._name)
         parts: list[str] = []
         for kind, run in runs(content.records):
@@ -124,10 +124,10 @@ class Renderer:
             if kind == harvested.KIND:
                 run = harvested.having(run, row.prefix)
             try:
-                parts += loop.render(run, constants, since)
+                parts.append(loop.render(run, constants, since))
             except FAULTS:
                 parts += self._bearable(loop, run, row, constants, since, missed)
-        return text.clean(parts), missed
+        return values.clean(parts), missed
 
     def _bearable(
         self,
@@ -142,7 +142,7 @@ class Renderer:
         made: list[str] = []
         for record in records:
             try:
-                made += loop.render([record], constants, since)
+                made.append(loop.render([record], constants, since))
             except FAULTS as error:
                 name, line = loop.place(error)
                 where = f"{self.templates.path(name)}, line {line}"
