@@ -56,10 +56,10 @@ class Renderer:
         content = answer.content
         made: tuple[bytes, ...] | None = None
         if isinstance(content, RecordList):
-            made = content.made or self._made(content, answer.base_url)
+            made = content.made or self._render_all(content, answer.base_url)
         elif isinstance(content, OneRecord):
             one = RecordList((content.record,), content.format, None, since=content.since)
-            made = self._made(one, answer.base_url)
+            made = self._render_all(one, answer.base_url)
         if made is not None and not any(made):
             raise NothingLeft(f"nothing that {content.verb} gives could be made")
         variables = {"answer": answer, "content": content, "items": Markup(_PLACE)}
@@ -72,7 +72,7 @@ class Renderer:
 
     def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
         """Return an empty sheet for records of at most `largest` bytes (None: of any number)."""
-        return Sheet(lambda part: self._written(part, base_url), largest)
+        return Sheet(lambda part: self._render_part(part, base_url), largest)
 
     def page(self, variables: Mapping[str, Any]) -> bytes:
         """Return the page for people, in UTF-8."""
@@ -106,12 +106,12 @@ class Renderer:
             made.append(self._name)
         return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
 
-    def _made(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
+    def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
         sheet = self.sheet(base_url)
         sheet.take(content)
         return sheet.finish()
 
-    def _written(self, content: RecordList, base_url: str) -> tuple[bytes, Missed]:
+    def _render_part(self, content: RecordList, base_url: str) -> tuple[bytes, Missed]:
         """Return records or, without a format, headers, and those that could not be made."""
         row, since, missed = content.format, content.since, Missed()
         if row is None:
@@ -126,10 +126,10 @@ class Renderer:
             try:
                 parts.append(loop.render(run, constants, since))
             except FAULTS:
-                parts += self._bearable(loop, run, row, constants, since, missed)
+                parts += self._render_singly(loop, run, row, constants, since, missed)
         return values.clean(parts), missed
 
-    def _bearable(
+    def _render_singly(
         self,
         loop: Loop,
         records: Sequence[Record],
