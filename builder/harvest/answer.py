@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from html import unescape
 
-from builder.harvest import repair, shape
+from builder.harvest import repair
 from builder.harvest.errors import Broken
 from builder.harvest.page import Entry, Page, read
 
@@ -30,8 +30,6 @@ def page(data: bytes, charset: str | None) -> Page:
     Of a Broken whose answer has records, `taken_apart` makes the most.
     """
     unbound = False
-    if (usual := shape.read(data)) is not None:
-        return usual
     if not repair.is_wide(data):
         try:
             return read(data)
