@@ -80,13 +80,14 @@ def ask(connection: http.client.HTTPConnection, query: str) -> bytes:
     return body
 
 
-def requests(snapshot: int, size: int, page: int) -> Iterator[tuple[str, str]]:
+def requests(snapshot: int, store: str, size: int, page: int) -> Iterator[tuple[str, str]]:
     """Yield names and queries of pages at several depths of the whole list."""
 
     def at(cursor: int) -> str:
         token = Token(
             verb="ListRecords", prefix="oai_dc", snapshot=snapshot,
             position=cursor + 1, cursor=cursor, size=size, namespace=_NAMESPACE,
+            store=store,
         )  # fmt: skip
         return f"verb=ListRecords&resumptionToken={quote(token.to_text())}"
 
@@ -183,7 +184,7 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     )
     query, render, inside = Timer(), Timer(), Timer()
     Files.rows = query.around(Files.rows)  # type: ignore[method-assign]
-    Renderer.document = render.around(Renderer.document)  # type: ignore[method-assign]
+    Renderer._render_part = render.around(Renderer._render_part)  # type: ignore[method-assign]
     # Nothing is kept of rows: each page is one that nobody asked for lately.
     repository = DuckRepository(store, kept=0)
     application = Application(repository, settings, lambda: datetime.now(UTC))
@@ -191,7 +192,7 @@ def run(folder: Path, count: int, page: int, runs: int) -> None:
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        named = list(requests(manifest.snapshot, count, page))
+        named = list(requests(manifest.snapshot, manifest.store, count, page))
         samples, sizes = measure(server.url, named, runs, (query, render, inside))
     finally:
         server.close()

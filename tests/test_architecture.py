@@ -23,7 +23,7 @@ HEAVY = {
     "botocore": "builder/store/aws.py",
     "chardetng_py": "builder/sources/charset.py",
     "duckdb": "functions/database/engine.py",
-    "jinja2": "functions/oai/render/program.py functions/oai/render/template.py",
+    "jinja2": "functions/oai/render/loop.py functions/oai/render/template.py",
     "obstore": "functions/store/client.py",
     "pyarrow": "builder/parquet/writer.py",
     "httpcore2": "builder/http/backend.py builder/http/connections.py",

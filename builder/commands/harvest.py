@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 from builder.context import Context
 from builder.errors import UsageError
-from builder.harvest import datestamp, report
+from builder.harvest import report, window
 from builder.harvest.client import OaiClient, OaiSettings
-from builder.harvest.crew import Crew
-from builder.harvest.layout import FORMS
+from builder.harvest.folder import FORMS
 from builder.harvest.run import Order, Outcome, Session
+from builder.harvest.threads import Crew
 from builder.harvest.window import Asked
 from builder.http.addresses import Anywhere
 from builder.http.client import HttpClient, agent_of
@@ -205,10 +205,10 @@ def _base_url(text: str) -> str:
 
 def _asked(arguments: argparse.Namespace) -> Asked:
     for name, text in (("--from", arguments.since), ("--until", arguments.until)):
-        if text is not None and datestamp.moment(text) is None:
+        if text is not None and window.moment(text) is None:
             raise UsageError(f"{name} {text}: expected 2026-11-22 or 2026-11-22T10:00:00Z")
     since, until = arguments.since, arguments.until
-    if since and until and datestamp.is_before(until, since) and until[:10] != since[:10]:
+    if since and until and window.is_before(until, since) and until[:10] != since[:10]:
         raise UsageError(f"--until {until} is before --from {since}")
     return Asked(since, until, arguments.full)
 

@@ -1,15 +1,53 @@
-"""Answers: what came over the wire made a page, mended where it must be. Pure.
+"""Answers: bytes of a response read as a page, repaired where they are no XML. Pure.
 
-What cannot be mended is taken apart: each record that is whole by itself counts, others are lost.
+Nothing is changed in an answer that is well-formed. What cannot be repaired is taken apart: each
+record that is well-formed by itself counts, and the others are lost.
 """
 
+import codecs
 import re
-from dataclasses import replace
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 from html import unescape
+from html.entities import html5
 
-from builder.harvest import repair, shape
 from builder.harvest.errors import Broken
 from builder.harvest.page import Entry, Page, read
+
+BYTES = "bytes that are not UTF-8 were read as windows-1252"
+CHARACTERS = "characters that XML does not have were left out"
+ENTITIES = "entities that XML does not know were spelled out"
+MARKUP = "an ampersand or a less-than sign was escaped"
+_XML = frozenset({"amp", "lt", "gt", "quot", "apos"})
+_DECLARATION = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)[\"'][^>]*\?>")
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (b"\0<\0?", "utf-16-be"),
+    (b"<\0?\0", "utf-16-le"),
+)
+_TEXT_ROOT = re.compile(r"<((?:[A-Za-z_][\w.-]*:)?OAI-PMH)(?=[\s>])[^>]*>")
+_DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
+_SURROGATES = "(?:\udced[\udca0-\udcbf][\udc80-\udcbf])+"
+_ILLEGAL = "[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]"
+_ODD = re.compile(
+    rf"(?P<plain><!\[CDATA\[|\]\]>|<!--.*?-->|<\?.*?\?>)|(?P<illegal>{_ILLEGAL}|{_SURROGATES})"
+    r"|(?P<byte>[\udc80-\udcff])"
+    r"|(?P<number>&#(?:x[0-9A-Fa-f]+|[0-9]+);)|(?P<name>&[A-Za-z][A-Za-z0-9]*;)"
+    r"|(?P<sign>&(?!#?\w+;)|<(?![A-Za-z_/!?]))",
+    re.DOTALL,
+)
+_KNOWN = {
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "oai_dc": "http://www.openarchives.org/OAI/2.0/oai_dc/",
+    "xlink": "http://www.w3.org/1999/xlink",
+    "xsi": "http://www.w3.org/2001/XMLSchema-instance",
+}
+"""Prefixes that some use without declaring them."""
 
 _BEGIN = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?record\b[^>]*>\s*<(?:[A-Za-z_][\w.-]*:)?header\b")
 _END = re.compile(rb"</(?:[A-Za-z_][\w.-]*:)?record\s*>")
@@ -24,34 +62,46 @@ _SHOWN = 200
 UNREADABLE = "its element is no XML"
 
 
-def page(data: bytes, charset: str | None) -> Page:
-    """Return the page that an answer is, mended if that is needed. Raises Broken.
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """An answer in UTF-8, with the offset and the words of each repair, in order."""
 
-    Of a Broken whose answer has records, `taken_apart` makes the most.
+    data: bytes
+    places: tuple[int, ...]
+    words: tuple[str, ...]
+
+    def fault(self, start: int, end: int) -> str | None:
+        """Return the repairs between two offsets in words, None without any."""
+        some = self.words[bisect_left(self.places, start) : bisect_left(self.places, end)]
+        return "; ".join(sorted(set(some))) or None
+
+
+def page(data: bytes, charset: str | None) -> Page:
+    """Read an answer, repaired if need be; `charset` is that of the Content-Type. Raises Broken.
+
+    `taken_apart` reads what it can of an answer that raised Broken.
     """
     unbound = False
-    if (usual := shape.read(data)) is not None:
-        return usual
-    if not repair.is_wide(data):
+    if not _is_wide(data):
         try:
             return read(data)
         except Broken as error:
             unbound = error.unbound
-    mended = repair.mended(data, charset, unbound)
+    repaired = repair(data, charset, unbound)
     try:
-        found = read(mended.data)
+        found = read(repaired.data)
     except Broken as error:
         if unbound or not error.unbound:
             raise
-        mended = repair.mended(data, charset, unbound=True)
-        found = read(mended.data)
-    return replace(found, entries=tuple(_told(entry, mended) for entry in found.entries))
+        repaired = repair(data, charset, unbound=True)
+        found = read(repaired.data)
+    return replace(found, entries=tuple(_with_fault(entry, repaired) for entry in found.entries))
 
 
 def taken_apart(data: bytes, charset: str | None) -> Page | None:
-    """Return what can be read of an answer that is no XML also when mended; None for nothing."""
-    mended = repair.mended(data, charset)
-    found = mended.data
+    """Return the records that are well-formed by themselves; None without root or records."""
+    repaired = repair(data, charset)
+    found = repaired.data
     root = _ROOT.search(found)
     starts = [match.start() for match in _BEGIN.finditer(found)]
     if root is None or not starts:
@@ -71,7 +121,9 @@ def taken_apart(data: bytes, charset: str | None) -> Page | None:
             if ends or closes:  # else it is the place at which the answer breaks off
                 lost.append((_identifier(fragment), UNREADABLE))
         else:
-            entries.append(_told(entry._replace(start=start, end=start + len(fragment)), mended))
+            entries.append(
+                _with_fault(entry._replace(start=start, end=start + len(fragment)), repaired)
+            )
     token = _TOKEN.search(found, starts[-1])
     size = _SIZE.search(token[1]) if token else None
     date = _DATE.search(found)
@@ -85,10 +137,132 @@ def taken_apart(data: bytes, charset: str | None) -> Page | None:
     )
 
 
-def _told(entry: Entry, mended: repair.Mended) -> Entry:
-    return entry._replace(fault=mended.fault(entry.start, entry.end))
+def _with_fault(entry: Entry, repaired: Repaired) -> Entry:
+    return entry._replace(fault=repaired.fault(entry.start, entry.end))
 
 
 def _identifier(fragment: bytes) -> str:
     found = _IDENTIFIER.search(fragment)
     return unescape(found[1].decode())[:_SHOWN] if found else ""
+
+
+def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
+    """Replace or drop what XML does not allow.
+
+    `charset` is that of the Content-Type. With `unbound` the root declares well-known prefixes.
+    """
+    text = _within(_decoded(data, charset))
+    if unbound:
+        text = _bound(text)
+    out, at = bytearray(), 0
+    places: list[int] = []
+    words: list[str] = []
+    literal = False
+    for match in _ODD.finditer(text):
+        kind = match.lastgroup
+        if kind == "plain":
+            literal = match[0] == "<![CDATA[" or (literal and match[0] != "]]>")
+            continue
+        found = _instead(kind, match[0], literal)
+        if found is None:
+            continue
+        out += text[at : match.start()].encode()
+        at = match.end()
+        places.append(len(out))
+        words.append(found[1])
+        out += found[0].encode()
+    out += text[at:].encode()
+    return Repaired(bytes(out), tuple(places), tuple(words))
+
+
+def _is_wide(data: bytes) -> bool:
+    """Tell whether an answer is in UTF-16 or UTF-32: a reader's offsets would not be its own."""
+    return any(data.startswith(mark) for mark, known in _MARKS if known != "utf-8")
+
+
+def _instead(kind: str | None, odd: str, literal: bool) -> tuple[str, str] | None:
+    """Return what stands instead of it and why, None where it may stay."""
+    if kind == "illegal":
+        return _paired(odd), CHARACTERS
+    if kind == "byte":
+        return bytes([ord(odd) - 0xDC00]).decode("cp1252", "replace"), BYTES
+    if literal:
+        return None
+    if kind == "number":
+        number = odd[2:-1]
+        code = int(number[1:], 16) if number[0] == "x" else int(number[:9])
+        return None if _is_character(code) else ("", CHARACTERS)
+    if kind == "name":
+        if odd[1:-1] in _XML:
+            return None
+        known = html5.get(odd[1:])
+        return (f"&amp;{odd[1:]}", MARKUP) if known is None else (_escaped(known), ENTITIES)
+    return _escaped(odd), MARKUP
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def _is_character(code: int) -> bool:
+    """Tell whether XML 1.0 has the character (2.2)."""
+    return (
+        code in (0x9, 0xA, 0xD)
+        or 0x20 <= code <= 0xD7FF
+        or 0xE000 <= code <= 0xFFFD
+        or 0x10000 <= code <= 0x10FFFF
+    )
+
+
+def _paired(odd: str) -> str:
+    """Return what surrogates that were each written as UTF-8 mean, "" for what means nothing."""
+    if odd[0] < "\udc80" or odd[0] > "\udcff":
+        return ""
+    halves = odd.encode("utf-8", "surrogateescape").decode("utf-8", "surrogatepass")
+    return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
+
+
+def _decoded(data: bytes, charset: str | None) -> str:
+    """Return the text; a byte that means nothing stands as a lone surrogate (PEP 383)."""
+    for mark, known in _MARKS:
+        if data.startswith(mark):
+            marked = data.decode(known, "surrogateescape" if known == "utf-8" else "replace")
+            return marked.removeprefix("\ufeff")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        pass
+    declared = _DECLARATION.search(data[:1000])
+    for name in (declared[1].decode() if declared else None, charset):
+        try:
+            if name and codecs.lookup(name).name not in ("utf-8", "ascii"):
+                return data.decode(name)
+        except (LookupError, UnicodeDecodeError):
+            continue
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _within(text: str) -> str:
+    """Return the root element without what stands around it, where there is one."""
+    root = _TEXT_ROOT.search(text)
+    if root is None:
+        return _DOCTYPE.sub("", text, count=1)
+    end = text.rfind(f"</{root[1]}")
+    close = text.find(">", end)
+    return text[root.start() : close + 1] if end >= 0 and close >= 0 else text[root.start() :]
+
+
+def _bound(text: str) -> str:
+    """Declare what is declared nowhere; where that is nothing, what the root does not declare."""
+    root = _TEXT_ROOT.search(text)
+    if root is None:
+        return text
+    used = [p for p in _KNOWN if f"{p}:" in text and not _declares(root[0], p)]
+    missing = [p for p in used if not _declares(text, p)] or used
+    at = root.start() + 1 + len(root[1])
+    added = "".join(f' xmlns:{prefix}="{_KNOWN[prefix]}"' for prefix in missing)
+    return text[:at] + added + text[at:]
+
+
+def _declares(text: str, prefix: str) -> bool:
+    return re.search(rf"\sxmlns:{prefix}\s*=", text) is not None

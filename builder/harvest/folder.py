@@ -1,31 +1,72 @@
-"""Folders of harvests: one process at a time adds parts to one, and each commit is whole or is not.
+"""The folder of a harvest: one process at a time adds parts to it, and commits are atomic.
 
-A part counts once the state names it, which is replaced at once and for good. So whatever ends the
-process, what is there is what the last commit left; what it does not name is removed.
+<name>/harvest.json           the state; a part counts once it is named there
+<name>/part-<run>-<n>.parquet rows of row.ROW in the order in which they came
+<name>/part-<run>-<n>.jsonl   the same as JSON lines, where that was asked for
+<name>/part-<run>-<n>.xml     the same as <records> of raw record elements, likewise
+<name>/sets.json              [setSpec, setName] of the repository's sets, where it has any
+<name>/seen.sqlite            an index of what was seen; it is made again where it is missing
+
+There is one harvest for each base URL, prefix and set. Of rows with one identifier the last counts.
+The state is replaced atomically. So after a crash the folder holds what the last commit left; parts
+that the state does not name are removed.
 """
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from builder.errors import UsageError
-from builder.harvest import layout, part, state
+from builder.harvest import part, state
 from builder.harvest.errors import HarvestError
 from builder.harvest.row import Harvested
 from builder.harvest.seen import Seen, Sight
 from builder.harvest.state import Part, State
 from builder.store.durable import sync
 
+STATE = "harvest.json"
+SETS = "sets.json"
+SEEN = "seen.sqlite"
+FORMS = ("parquet", "jsonl", "xml")
+_PART = re.compile(r"part-([0-9]{6})-([0-9]{6})\.(parquet|jsonl|xml)")
+_ODD = re.compile(r"[^a-z0-9.]+")
 _DRAFT = ".draft"
+
+
+def folder_name(base_url: str, prefix: str, set_: str | None) -> str:
+    """Return the folder's name of one harvest: readable, and no two harvests have the same."""
+    parts = urlsplit(base_url)
+    shown = "-".join(filter(None, (parts.netloc, parts.path, prefix, set_ or "")))
+    digest = hashlib.sha256("\n".join((base_url, prefix, set_ or "")).encode()).hexdigest()
+    return f"{_ODD.sub('-', shown.lower()).strip('-.')[:80]}-{digest[:8]}"
+
+
+def part_name(run: int, number: int, form: str) -> str:
+    """Return the name of a part of a run; the names of a harvest's parts sort as they came."""
+    return f"part-{run:06}-{number:06}.{form}"
+
+
+def is_part(file: str) -> bool:
+    """Tell whether a file of that name is a part."""
+    return _PART.fullmatch(file) is not None
+
+
+def run_number(file: str) -> int:
+    """Return the number of the run that a part is of."""
+    match = _PART.fullmatch(file)
+    return int(match[1]) if match else 0
 
 
 def read(folder: Path) -> State | None:
     """Return the state of a harvest's folder, None where there is none. Raises HarvestError."""
-    path = folder / layout.STATE
+    path = folder / STATE
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -34,20 +75,18 @@ def read(folder: Path) -> State | None:
         raise HarvestError(f"{path} cannot be read: {error.strerror}") from error
     found = state.parsed(data, str(path))
     for one in found.parts:
-        if not layout.is_part(one.name):
+        if not is_part(one.name):
             raise HarvestError(f"{path} names what is no part: {one.name[:100]!r}")
         file = folder / one.name
         if not file.is_file() or file.stat().st_size != one.size:
-            raise HarvestError(
-                f"{file} is not what it was: take {layout.STATE} away to harvest anew"
-            )
+            raise HarvestError(f"{file} is not what it was: take {STATE} away to harvest anew")
     return found
 
 
 def rows(folder: Path, found: State) -> Iterator[Harvested]:
     """Yield all rows of a harvest in the order in which they came. Raises HarvestError."""
     for one in found.parts:
-        yield from part.rows(folder / one.name, layout.run(one.name))
+        yield from part.rows(folder / one.name, run_number(one.name))
 
 
 class Folder:
@@ -68,8 +107,8 @@ class Folder:
         if sight in (Sight.SAME, Sight.AGAIN):
             return sight
         if self._writer is None:
-            number = sum(layout.run(one.name) == row.run for one in self.state.parts)
-            self._name = layout.part(row.run, number, self.state.form)
+            number = sum(run_number(one.name) == row.run for one in self.state.parts)
+            self._name = part_name(row.run, number, self.state.form)
             self._writer, self._rows = part.writer(self.path / self._name, self.state.form), 0
         self._writer.append(row)
         self._rows += 1
@@ -93,12 +132,12 @@ class Folder:
             self.state.parts.append(Part(self._name, self._rows, size))
         self.state.commit += 1
         self.seen.commit(self.state.commit)
-        self.write(layout.STATE, self.state.document())
+        self.write(STATE, self.state.document())
 
     def keep_sets(self, sets: Sequence[tuple[str, str]]) -> None:
         """Write down the repository's sets: setSpec and setName of each."""
         text = json.dumps(sets, ensure_ascii=False, indent=1)
-        self.write(layout.SETS, text.encode("utf-8", "replace"))
+        self.write(SETS, text.encode("utf-8", "replace"))
 
     def write(self, name: str, data: bytes) -> None:
         """Replace a file at once and for good. Raises HarvestError."""
@@ -125,7 +164,7 @@ def opened(path: Path, fresh: State, form: str | None = None) -> Iterator[Folder
         if form not in (None, found.form):
             raise UsageError(f"{path} holds {found.form}: --format {form} needs another DIR")
         _sweep(path, found)
-        seen = Seen.opened(path / layout.SEEN, found.commit)
+        seen = Seen.opened(path / SEEN, found.commit)
         remade = seen is None
         if seen is None:
             seen = _made(path, found)
@@ -137,7 +176,7 @@ def opened(path: Path, fresh: State, form: str | None = None) -> Iterator[Folder
 
 def _made(path: Path, found: State) -> Seen:
     """Make the index of what was seen of the parts."""
-    seen, run = Seen.made(path / layout.SEEN), 0
+    seen, run = Seen.made(path / SEEN), 0
     for row in rows(path, found):
         if row.run != run:
             run = row.run
@@ -151,7 +190,7 @@ def _sweep(path: Path, found: State) -> None:
     named = {one.name for one in found.parts}
     with _told(path):
         for file in path.iterdir():
-            left = layout.is_part(file.name) and file.name not in named
+            left = is_part(file.name) and file.name not in named
             if left or file.name.endswith(_DRAFT):
                 file.unlink()
 
@@ -159,7 +198,7 @@ def _sweep(path: Path, found: State) -> None:
 def _remove(path: Path) -> None:
     """Remove a harvest of nothing. A folder that has files of others stays."""
     with _told(path):
-        for name in (layout.STATE, layout.SETS, layout.SEEN):
+        for name in (STATE, SETS, SEEN):
             (path / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
         path.rmdir()

@@ -13,13 +13,13 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from builder.errors import UsageError
-from builder.harvest import folder, layout
-from builder.harvest.datestamp import moment
+from builder.harvest import folder
 from builder.harvest.errors import Broken, HarvestError
 from builder.harvest.fragment import Piece, cut
 from builder.harvest.origin import Origin, is_provenance, is_uri, origins
 from builder.harvest.row import Harvested
 from builder.harvest.state import State
+from builder.harvest.window import moment
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
 from builder.parquet.writer import RowWriter
@@ -71,14 +71,14 @@ def find(source: str) -> tuple[Path, ...]:
     path = Path(source)
     if not path.is_dir():
         return ()
-    if (path / layout.STATE).is_file():
+    if (path / folder.STATE).is_file():
         return (path,)
-    return tuple(sorted(one.parent for one in path.glob(f"*/{layout.STATE}")))
+    return tuple(sorted(one.parent for one in path.glob(f"*/{folder.STATE}")))
 
 
 def opened(place: Path) -> Harvest:
     """Return the harvest that lies in a folder. Raises UsageError."""
-    names = place / layout.SETS
+    names = place / folder.SETS
     try:
         found = folder.read(place)
         if found is None:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from builder.harvest import window
-from builder.harvest.datestamp import earlier, is_before
 from builder.harvest.errors import HarvestError, Refused, Unanswered
 from builder.harvest.page import Page
 from builder.harvest.records import Ask, Kept, Taking
 from builder.harvest.state import COMPLETE, PARTIAL, Going
+from builder.harvest.window import earlier, is_before
 
 _IDLE = 50
 """Pages in a row that may bring nothing."""

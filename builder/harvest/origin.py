@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from builder.harvest.datestamp import moment
 from builder.harvest.fragment import Piece
+from builder.harvest.window import moment
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/provenance"
 _ORIGIN = f"{NAMESPACE} originDescription"

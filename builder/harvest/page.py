@@ -126,12 +126,7 @@ def _entries(verb: str, listed: Element, data: bytes) -> tuple[Entry, ...]:
     if verb not in _LISTS:
         return ()
     found = [one for one in listed if _local(one.tag) == "record"]
-    first = _TAG.search(data)
-    places = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
-    if len(places) != len(found):  # some prefix their records as they like
-        places = list(spans(data, rb"(?:%s:)?" % _NAME))
-    if len(places) != len(found):
-        raise Broken(f"{len(found):,} records, of which {len(places):,} are to be found")
+    places = _places(data, len(found))
     around = scope(data[: places[0][0]] if places else b"")
     return tuple(
         _entry(one, needing(data[start:end], around), start, end)
@@ -139,40 +134,60 @@ def _entries(verb: str, listed: Element, data: bytes) -> tuple[Entry, ...]:
     )
 
 
+def _places(data: bytes, count: int) -> list[tuple[int, int]]:
+    """Return where the records of an answer begin and end. Raises Broken unless `count` are found.
+
+    Where nothing but them looks like the tag of a record, to search for their tags is enough.
+    """
+    alike = {data.count(b"<record>"), data.count(b"<record"), data.count(b"</record")}
+    if alike == {count} and b":record" not in data and b"<!DOCTYPE" not in data:
+        places, end = [], 0
+        for _ in range(count):
+            start = data.index(_PLAIN, end)
+            end = data.index(b">", data.index(b"</record", start)) + 1
+            places.append((start, end))
+        return places
+    first = _TAG.search(data)
+    places = list(spans(data, b"%s:" % first[1] if first and first[1] else b""))
+    if len(places) != count:  # some prefix their records as they like
+        places = list(spans(data, rb"(?:%s:)?" % _NAME))
+    if len(places) != count:
+        raise Broken(f"{count:,} records, of which {len(places):,} are to be found")
+    return places
+
+
 def _entry(record: Element | list[Element], text: str, start: int, end: int) -> Entry:
-    values: dict[str, list[str]] = {}
-    dc: dict[str, list[str]] = {}
+    values: dict[str, tuple[str, ...]] = {}
+    dc: dict[str, tuple[str, ...]] = {}
     deleted = False
     for part in record:
         name = _local(part.tag)
         if name == "header":
             deleted = part.get("status", "").strip().lower() == "deleted"
             for one in part:
-                text_of = _text(one) if len(one) else (one.text or "").strip()
-                values.setdefault(_local(one.tag), []).append(text_of)
+                name = _local(one.tag)
+                values[name] = (*values.get(name, ()), _text(one))
         elif name == "metadata":
             for one in part:
                 _take(one, dc)
     return Entry(
-        identifier=values.get("identifier", [""])[0],
-        datestamp=values.get("datestamp", [""])[0],
-        deleted=deleted,
-        sets=tuple(values.get("setSpec", ())),
-        dc={name: tuple(some) for name, some in dc.items()},
-        text=text,
-        start=start,
-        end=end,
+        values["identifier"][0] if "identifier" in values else "",
+        values["datestamp"][0] if "datestamp" in values else "",
+        deleted,
+        values.get("setSpec", ()),
+        dc,
+        text,
+        start,
+        end,
     )
 
 
-def _take(metadata: Element, dc: dict[str, list[str]]) -> None:
+def _take(metadata: Element, dc: dict[str, tuple[str, ...]]) -> None:
+    """Add the texts of elements of Dublin Core by their names, without empty ones."""
     for one in metadata:
         name = _DC_NAMES.get(one.tag)
-        if name is None:
-            continue
-        text = _text(one) if len(one) else (one.text or "").strip()
-        if text:
-            dc.setdefault(name, []).append(text)
+        if name is not None and (text := _text(one)):
+            dc[name] = (*dc[name], text) if name in dc else (text,)
 
 
 def _rows(verb: str, listed: Element) -> tuple[Mapping[str, str], ...]:
@@ -246,13 +261,12 @@ def scope(head: bytes) -> Scope:
 
 def needing(element: bytes, scope: Scope) -> str:
     """Return an element with the namespaces of its surroundings that it needs."""
-    own: set[bytes] = set()
     if element.startswith(_PLAIN):
-        at = len(_PLAIN) - 1
-    else:
-        tag = _TAG.match(element)
-        assert tag is not None  # it is where elements begin
-        at = tag.start(2)
-        own = {b"xmlns:" + one[0] if one[0] else b"xmlns" for one in _DECLARED.findall(tag[2])}
-    added = "".join(text for name, use, text in scope if name not in own and use in element)
+        added = "".join([text for _, use, text in scope if use in element])
+        return f"<record{added}{element[len(_PLAIN) - 1 :].decode()}"
+    tag = _TAG.match(element)
+    assert tag is not None  # it is where elements begin
+    own = {b"xmlns:" + one[0] if one[0] else b"xmlns" for one in _DECLARED.findall(tag[2])}
+    added = "".join([text for name, use, text in scope if name not in own and use in element])
+    at = tag.start(2)
     return f"{element[:at].decode()}{added}{element[at:].decode()}"

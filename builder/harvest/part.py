@@ -1,4 +1,4 @@
-"""Parts: files of rows, written and read, in each of the forms of layout.FORMS."""
+"""Parts: files of rows, written and read, in each of the forms of folder.FORMS."""
 
 import json
 import mmap

@@ -4,13 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from builder.harvest.datestamp import is_before, moment
 from builder.harvest.errors import Unanswered
 from builder.harvest.page import Entry, Page
 from builder.harvest.row import Harvested
 from builder.harvest.seen import Sight
 from builder.harvest.state import Going, State
-from builder.harvest.window import is_outside
+from builder.harvest.window import is_before, is_outside, moment
 
 NO_STAMP = "its datestamp is none of OAI-PMH"
 Ask = Callable[[Mapping[str, str]], Page]

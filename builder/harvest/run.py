@@ -4,13 +4,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from builder.harvest import datestamp, folder, layout, window
+from builder.harvest import folder, window
 from builder.harvest.errors import Refused, Unanswered
 from builder.harvest.folder import Folder
 from builder.harvest.list_walk import Walk
 from builder.harvest.page import Page
 from builder.harvest.records import Ask
-from builder.harvest.state import COMPLETE, GIVEN_UP, LOST, PARTIAL, Counts, Going, Run, State
+from builder.harvest.state import (
+    COMPLETE,
+    GIVEN_UP,
+    LOST,
+    PARTIAL,
+    SECOND,
+    Counts,
+    Going,
+    Run,
+    State,
+)
 from builder.harvest.window import Asked
 from builder.http.errors import Deferred
 from builder.runtime import Clock
@@ -24,7 +34,7 @@ Advance = Callable[[int, int | None], None]
 class Order:
     """Which harvest: of a base URL, a format and perhaps a set, and how its rows are written.
 
-    `form` is one of layout.FORMS; None is the one that the harvest began with.
+    `form` is one of folder.FORMS; None is the one that the harvest began with.
     """
 
     base_url: str
@@ -89,8 +99,8 @@ class Session:
         What came is kept, however it ends.
         """
         order = self.order
-        path = self.home / layout.name(order.base_url, order.prefix, order.set)
-        fresh = State(order.base_url, order.prefix, order.set, order.form or layout.FORMS[0])
+        path = self.home / folder.folder_name(order.base_url, order.prefix, order.set)
+        fresh = State(order.base_url, order.prefix, order.set, order.form or folder.FORMS[0])
         with folder.opened(path, fresh, order.form) as kept:
             try:
                 return self._walked(kept, self._going(kept))
@@ -225,7 +235,7 @@ class Session:
             return Page()
 
     def _now(self) -> str:
-        return datestamp.written(self.clock(), datestamp.SECOND)
+        return window.written(self.clock(), SECOND)
 
 
 def _is_listed(set_: str | None, listed: Mapping[str, str]) -> bool:

@@ -1,6 +1,6 @@
 """States: what one harvest asks for, how far it is, and what came of its runs. Pure.
 
-A state is a JSON document (layout.STATE). All times are UTC; datestamps are as the repository
+A state is a JSON document (folder.STATE). All times are UTC; datestamps are as the repository
 has them.
 """
 
@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from builder.harvest.datestamp import SECOND
 from builder.harvest.errors import HarvestError
 
 VERSION = 1
+DAY = "YYYY-MM-DD"
+SECOND = "YYYY-MM-DDThh:mm:ssZ"
 _RUNS = 50
 _NOTES = 20
 _RISES = 5
@@ -168,7 +169,7 @@ class State:
     @property
     def granularity(self) -> str:
         """The granularity of the repository's datestamps; days where it does not tell."""
-        return SECOND if self.identify.get("granularity", "").endswith("Z") else "YYYY-MM-DD"
+        return SECOND if self.identify.get("granularity", "").endswith("Z") else DAY
 
     def end(self, run: Run) -> None:
         """Take a run's end into account."""

@@ -1,15 +1,19 @@
-"""Windows: from which datestamp to which one a run asks, and what it made of what is covered. Pure.
+"""Datestamps in their two forms (OAI-PMH 2.0, section 2.7.1), and windows between them. Pure.
 
 A run without dates asks from what is covered already, less an overlap, and without an end: what is
 changed meanwhile comes at the end of its list, or in the next run, which begins before it.
 """
 
+import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from builder.display import tally
-from builder.harvest.datestamp import DAY, SECOND, earlier, is_before, moment, written
-from builder.harvest.state import Going, State
+from builder.harvest.state import DAY, SECOND, Going, State
+
+_FORMS = {10: "%Y-%m-%d", 20: "%Y-%m-%dT%H:%M:%SZ"}
+_WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?", re.ASCII)
 
 Covered = tuple[str | None, str]
 
@@ -141,3 +145,37 @@ def beginning(response_date: str | None, now: str) -> str:
     if found is None:
         return earlier(now, _OVERLAP[DAY], SECOND)
     return min(written(found, SECOND), now)
+
+
+@lru_cache(maxsize=1024)
+def moment(text: str) -> datetime | None:
+    """Return the time that a datestamp means, a day's first second; None where it is none."""
+    if not _WRITTEN.fullmatch(text):
+        return None
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def written(time: datetime, granularity: str) -> str:
+    """Return a time as a datestamp of that granularity."""
+    form = _FORMS[10 if granularity == DAY else 20]
+    return time.astimezone(UTC).strftime(form).zfill(10 if granularity == DAY else 20)
+
+
+def earlier(text: str, seconds: float, granularity: str) -> str:
+    """Return the datestamp so many seconds before a good one."""
+    found = moment(text)
+    assert found is not None, text
+    if (found - datetime.min.replace(tzinfo=UTC)).total_seconds() < seconds:
+        return written(found, granularity)
+    return written(found - timedelta(seconds=seconds), granularity)
+
+
+def is_before(first: str, second: str) -> bool:
+    """Tell whether a good datestamp is of an earlier time than another one."""
+    if len(first) == len(second):
+        return first < second
+    one, other = moment(first), moment(second)
+    return one is not None and other is not None and one < other

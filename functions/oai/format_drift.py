@@ -1,13 +1,13 @@
-"""Drift: where the publisher makes a format otherwise than this server does.
+"""Format drift: the publisher's templates of a format differ from those of this server.
 
-A publish that finds a format made otherwise gives all of its records a new datestamp. A server that
-still runs the old templates must not answer under that datestamp: whoever harvests would have the
-old XML and never ask again.
+A publish with changed templates gives all records of the format a new datestamp. A server that
+still runs the old templates must not answer under that datestamp: a harvester would keep the old
+XML and never ask again.
 """
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable
 
 from functions.snapshot.errors import StoreError
 from functions.snapshot.manifest import Manifest
@@ -15,22 +15,22 @@ from functions.snapshot.manifest import Manifest
 _LOG = logging.getLogger("sheaf")
 
 
-class Drift:
-    """Knows by prefix the digests of what makes each format here. May be used by many threads."""
+class FormatDrift:
+    """Compares digests of formats with those of the publisher. May be used by many threads."""
 
-    def __init__(self, digests: Mapping[str, str]):
-        self._own = digests
+    def __init__(self, digest: Callable[[str], str | None]):
+        """`digest` returns the digest of a format's templates on this server, by prefix."""
+        self._own = digest
         self._first: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def check(self, manifest: Manifest, prefix: str) -> None:
-        """Raise StoreError if the format is made otherwise since this server runs.
+        """Raise StoreError if the publisher changed the format after this server had started.
 
-        `manifest` is that of the snapshot in effect; a list may still go on in an older one.
-
-        One that was so from the beginning is logged: this server may be ahead of the publisher.
+        `manifest` is that of the snapshot in effect, although a list may go on in an older one.
+        A format that differed at the start is logged: this server may be ahead of the publisher.
         """
-        making, own = manifest.formats.get(prefix), self._own.get(prefix)
+        making, own = manifest.formats.get(prefix), self._own(prefix)
         if making is None or own is None:
             return
         with self._lock:

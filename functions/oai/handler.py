@@ -74,8 +74,8 @@ class Application:
         self._compress = compress
         self._present = present
         formats, self._renderer = check.opened(configuration)
-        digests, fields = check.made(configuration, formats, self._renderer)
-        self._provider = Provider(repository, configuration, formats, present, digests, fields)
+        digest, fields = check.lookups(configuration, formats, self._renderer)
+        self._provider = Provider(repository, configuration, formats, present, digest, fields)
         self._schemas = schemas.replies(self._renderer.places)
         self._fixed = static.replies(TEMPLATES)
         self._places = threading.BoundedSemaphore(configuration["serve.concurrent"])

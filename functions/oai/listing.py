@@ -3,7 +3,7 @@
 OAI-PMH 2.0, sections 2.7.1 (selective harvesting) and 3.5 (flow control).
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -13,7 +13,7 @@ from functions.oai.answer import RecordList, Resumption
 from functions.oai.as_of import Reading
 from functions.oai.errors import NO_FORMAT, NO_RECORDS, NO_SETS, Fault, OAIError, error, shown
 from functions.oai.format import Format, Formats
-from functions.oai.format_drift import Drift
+from functions.oai.format_drift import FormatDrift
 from functions.oai.render import harvested
 from functions.oai.render.filler import Filler
 from functions.oai.render.sheet import Boundless, Room
@@ -83,16 +83,16 @@ class Lister:
         self,
         repository: Repository,
         formats: Formats,
-        drift: Drift,
-        fields: Mapping[str, Collection[str]] | None = None,
+        drift: FormatDrift,
+        fields: Callable[[str], Collection[str] | None],
         *,
         named_sets: bool = False,
     ):
-        """`fields` are those that each format needs, by prefix (None: all).
+        """`fields` returns the columns that a format needs of a record, by prefix (None: all).
 
         `named_sets`: the configuration names sets, which may have no record yet.
         """
-        self._fields = fields or {}
+        self._fields = fields
         self._named_sets = named_sets
         self._drift = drift
         self._repository = repository
@@ -213,7 +213,7 @@ class Lister:
             since=walk.manifest.since(walk.format.prefix),
             within=walk.format if sifts else None,
         )
-        fields = (DOCUMENT,) if sifts else self._fields.get(walk.format.prefix)
+        fields = (DOCUMENT,) if sifts else self._fields(walk.format.prefix)
         filler = Filler(self._repository, walk.manifest, fields, headers=headers and not sifts)
         return filler.fill(empty, walk.selection(), limit, room)
 

@@ -1,6 +1,6 @@
 """The data provider: a request in, an answer out; neither XML nor HTTP (OAI-PMH 2.0, section 4)."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from functions.config.configuration import Configuration
 from functions.oai import identify
@@ -24,7 +24,7 @@ from functions.oai.errors import (
     shown,
 )
 from functions.oai.format import Formats
-from functions.oai.format_drift import Drift
+from functions.oai.format_drift import FormatDrift
 from functions.oai.listing import Lister
 from functions.oai.render import harvested
 from functions.oai.render.sheet import Boundless, Room
@@ -54,20 +54,20 @@ class Provider:
         configuration: Configuration,
         formats: Formats,
         present: Present,
-        digests: Mapping[str, str] | None = None,
-        fields: Mapping[str, Collection[str]] | None = None,
+        digest: Callable[[str], str | None] = lambda prefix: None,
+        fields: Callable[[str], Collection[str] | None] = lambda prefix: None,
     ):
-        """`digests` are those of what makes each format here, by prefix.
+        """`digest` returns the digest of a format's templates, by prefix.
 
-        `fields` are the columns that each needs of a record, likewise (None: all).
+        `fields` returns the columns that a format needs of a record, by prefix (None: all).
         """
         self._repository = repository
-        self._drift = Drift(digests or {})
+        self._drift = FormatDrift(digest)
         self._configuration = configuration
         self._formats = formats
         self._present = present
         named_sets = bool(configured(configuration))
-        self._fields = fields or {}
+        self._fields = fields
         self._lister = Lister(repository, formats, self._drift, fields, named_sets=named_sets)
         self._verbs: dict[str, Callable[[Request, Reading, int], Content]] = {
             IDENTIFY: self._identify,
@@ -176,7 +176,7 @@ class Provider:
         """Section 4.1; an unknown item and an unknown format are told together."""
         manifest = self._manifest(reading)
         name, prefix = request.identifier or "", request.prefix or ""
-        record = self._repository.record(manifest, name, fields=self._fields.get(prefix))
+        record = self._repository.record(manifest, name, fields=self._fields(prefix))
         row = self._formats.get(prefix)
         if row is not None and row not in self._formats.offered(manifest.kinds()):
             row = None

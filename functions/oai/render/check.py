@@ -1,10 +1,10 @@
 """A trial of the formats: what their crosswalks make of samples, before anybody asks for it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -12,9 +12,9 @@ from xml.parsers import expat
 from functions.config.configuration import Configuration
 from functions.oai import schemas
 from functions.oai.format import TEMPLATES, Format, Formats, load
-from functions.oai.lazily import Lazily
-from functions.oai.render import about, harvested, text
+from functions.oai.render import about, harvested
 from functions.oai.render.render import Renderer, template
+from functions.oai.render.values import clean
 from functions.oai.repository import Record
 from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
@@ -55,20 +55,27 @@ def opened(configuration: Configuration) -> tuple[Formats, Renderer]:
     return formats, renderer
 
 
-def made(
+def lookups(
     configuration: Configuration, formats: Formats, renderer: Renderer
-) -> tuple[Mapping[str, str], Mapping[str, frozenset[str]]]:
-    """Return by prefix a digest of what makes each format, and the columns that it needs.
+) -> tuple[Callable[[str], str | None], Callable[[str], frozenset[str] | None]]:
+    """Return two functions of a prefix: a digest of its templates, and the columns they need.
 
-    Of what is shipped only when it is asked for: a cold start has no time to compile it all. What
-    an operator wrote may be changed meanwhile, so that is told at once, as it was looked over.
+    Both return None for an unknown prefix. Shipped templates are compiled at the first call, for a
+    cold start has no time for all of them. An operator's own are read now: their files may change.
     """
     rows = {row.prefix: row for row in formats.rows}
-    digests = Lazily([*rows], lambda prefix: renderer.digest(rows[prefix]))
-    fields = Lazily([*rows], lambda prefix: renderer.fields(rows[prefix]))
+
+    # Cached for known prefixes alone: clients may name any number of others.
+    digest = cache(lambda prefix: renderer.digest(rows[prefix]))
+    fields = cache(lambda prefix: renderer.fields(rows[prefix]))
     if configuration["formats.templates"]:
-        return dict(digests), dict(fields)
-    return digests, fields
+        for prefix in rows:
+            digest(prefix)
+            fields(prefix)
+    return (
+        lambda prefix: digest(prefix) if prefix in rows else None,
+        lambda prefix: fields(prefix) if prefix in rows else None,
+    )
 
 
 def digests(configuration: Configuration) -> Mapping[str, str]:
@@ -185,7 +192,7 @@ def _one_element(made: str, row: Format, where: str, of: str) -> None:
     head = f'<x xmlns="{_OAI}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
     reader = _Reader()
     try:
-        reader.parser.Parse(text.clean((head, made, "</x>")), True)
+        reader.parser.Parse(clean((head, made, "</x>")), True)
     except expat.ExpatError as error:
         line = made.splitlines()[min(error.lineno, made.count("\n")) - 1].strip()
         raise ConfigurationError(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functions.oai.answer import RecordList
 from functions.oai.render.sheet import Room
 from functions.oai.repository import Record, Repository, Selection
-from functions.oai.repository_duckdb.page import joined
+from functions.oai.repository_duckdb.rows import joined
 from functions.snapshot import schema
 from functions.snapshot.manifest import Manifest
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from functions.oai.format import Format
 from functions.oai.repository import Record
-from functions.oai.repository_duckdb.page import runs
+from functions.oai.repository_duckdb.rows import runs
 
 KIND = "harvested"
 RAW = frozenset({"records"})

@@ -11,12 +11,12 @@ from markupsafe import Markup
 
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES, Format, folders
-from functions.oai.render import about, harvested, text
+from functions.oai.render import about, harvested, values
+from functions.oai.render.loop import Abouts, Loop
 from functions.oai.render.sheet import Missed, Sheet
-from functions.oai.render.template import FAULTS, Abouts, Loop, Templates
+from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import Record
-from functions.oai.repository_duckdb.page import runs
-from functions.oai.repository_duckdb.rows import DOCUMENT
+from functions.oai.repository_duckdb.rows import DOCUMENT, runs
 from functions.snapshot import schema
 from functions.snapshot.errors import ConfigurationError
 
@@ -56,33 +56,33 @@ class Renderer:
         content = answer.content
         made: tuple[bytes, ...] | None = None
         if isinstance(content, RecordList):
-            made = content.made or self._made(content, answer.base_url)
+            made = content.made or self._render_all(content, answer.base_url)
         elif isinstance(content, OneRecord):
             one = RecordList((content.record,), content.format, None, since=content.since)
-            made = self._made(one, answer.base_url)
+            made = self._render_all(one, answer.base_url)
         if made is not None and not any(made):
             raise NothingLeft(f"nothing that {content.verb} gives could be made")
-        values = {"answer": answer, "content": content, "items": Markup(_PLACE)}
-        frame = self.templates.text(f"oai/{content.verb}.xml", values)
+        variables = {"answer": answer, "content": content, "items": Markup(_PLACE)}
+        frame = self.templates.text(f"oai/{content.verb}.xml", variables)
         if made is None:
-            return text.clean((frame,))
+            return values.clean((frame,))
         # The last place is the right one: what a stranger sent is echoed before the items only.
         head, _, tail = frame.rpartition(_PLACE)
-        return b"".join((text.clean((head,)), *made, text.clean((tail,))))
+        return b"".join((values.clean((head,)), *made, values.clean((tail,))))
 
     def sheet(self, base_url: str, largest: int | None = None) -> Sheet:
         """Return an empty sheet for records of at most `largest` bytes (None: of any number)."""
-        return Sheet(lambda part: self._written(part, base_url), largest)
+        return Sheet(lambda part: self._render_part(part, base_url), largest)
 
-    def page(self, values: Mapping[str, Any]) -> bytes:
+    def page(self, variables: Mapping[str, Any]) -> bytes:
         """Return the page for people, in UTF-8."""
-        return text.clean((self.templates.text("site/index.html", values),))
+        return values.clean((self.templates.text("site/index.html", variables),))
 
     def record(self, record: Record, row: Format, base_url: str, repository_name: str) -> str:
         """Return one record in a format. Raises ConfigurationError, with file and line."""
         loop = self.templates.loop(template(record.kind), _crosswalk(row, record.kind))
         try:
-            return "".join(loop.render([record], _constants(row, base_url, repository_name)))
+            return loop.render([record], _constants(row, base_url, repository_name))
         except FAULTS as error:
             name, line = loop.place(error)
             raise ConfigurationError(
@@ -106,17 +106,17 @@ class Renderer:
             made.append(self._name)
         return hashlib.sha256(json.dumps(made).encode()).hexdigest()[:32]
 
-    def _made(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
+    def _render_all(self, content: RecordList, base_url: str) -> tuple[bytes, ...]:
         sheet = self.sheet(base_url)
         sheet.take(content)
         return sheet.finish()
 
-    def _written(self, content: RecordList, base_url: str) -> tuple[bytes, Missed]:
+    def _render_part(self, content: RecordList, base_url: str) -> tuple[bytes, Missed]:
         """Return records or, without a format, headers, and those that could not be made."""
         row, since, missed = content.format, content.since, Missed()
         if row is None:
             headers = self.templates.loop("oai/header.xml")
-            return text.clean(headers.render(_within(content), {}, since)), missed
+            return values.clean((headers.render(_within(content), {}, since),)), missed
         constants = _constants(row, base_url, self._name)
         parts: list[str] = []
         for kind, run in runs(content.records):
@@ -124,12 +124,12 @@ class Renderer:
             if kind == harvested.KIND:
                 run = harvested.having(run, row.prefix)
             try:
-                parts += loop.render(run, constants, since)
+                parts.append(loop.render(run, constants, since))
             except FAULTS:
-                parts += self._bearable(loop, run, row, constants, since, missed)
-        return text.clean(parts), missed
+                parts += self._render_singly(loop, run, row, constants, since, missed)
+        return values.clean(parts), missed
 
-    def _bearable(
+    def _render_singly(
         self,
         loop: Loop,
         records: Sequence[Record],
@@ -142,7 +142,7 @@ class Renderer:
         made: list[str] = []
         for record in records:
             try:
-                made += loop.render([record], constants, since)
+                made.append(loop.render([record], constants, since))
             except FAULTS as error:
                 name, line = loop.place(error)
                 where = f"{self.templates.path(name)}, line {line}"

@@ -1,26 +1,17 @@
-"""Templates, over Jinja2, as no other file but functions.oai.render.program knows.
-
-What each record of a page needs (header, crosswalk) is compiled, includes and all, into one loop
-over rows, in which the columns that the templates name are plain local variables.
-"""
+"""Templates of answers by Jinja2, their filters, and checks of an operator's own templates."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from datetime import datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import jinja2.meta
 import jinja2.nodes
 
-from functions.oai.render import datacite, harvested, include, redif, text
-from functions.oai.render.about import Container
-from functions.oai.render.program import Program, Unsuited
-from functions.oai.render.tables import Tables
-from functions.oai.repository import Record
-from functions.oai.repository_duckdb.page import HEADER, Page
+from functions.oai.render import datacite, harvested, redif, values
+from functions.oai.render.loop import CONSTANT, Abouts, Loop, about_variable, lines
+from functions.oai.render.values import Tables
+from functions.oai.repository_duckdb.rows import HEADER
 from functions.oai.request import is_uri
 from functions.snapshot import instant
 from functions.snapshot.errors import ConfigurationError
@@ -39,18 +30,6 @@ _EXPECTED_TABLE = (
     'expected lookup("t"), with the name of its table in quotes, and not within map; '
     "in any other form a change of the table would not be noticed"
 )
-_CONSTANT = frozenset({"prefix", "schema_location", "repository_name"})
-"""What a crosswalk knows besides the columns of an item: it is the same for all of a page."""
-
-Abouts = Mapping[str, Container]
-"""Containers of records, by the names of their templates."""
-
-MANY = 64
-"""Records of a page from which on a program is made use of."""
-
-AFTER = 4_000
-"""Records of such pages that come first: to make a program takes as long as it saves on so many."""
-
 FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -61,7 +40,7 @@ FAULTS = (
     TypeError,
     ValueError,
 )
-"""What a template raises where it cannot cope with a record's values, or lacks a table."""
+"""What a template raises where a value is of another type than it expects, or lacks a table."""
 
 
 class Templates:
@@ -88,13 +67,13 @@ class Templates:
         )
         self._read = partial(_source, self._environment)
         self._environment.filters.update(
-            attribute=text.attribute,
-            hexadecimal=text.hexadecimal,
+            attribute=values.attribute,
+            hexadecimal=values.hexadecimal,
             instant=instant.to_text,
             lookup=self._tables.looked_up,
-            parts=text.parts,
-            schema=text.schema,
-            utc=text.utc,
+            parts=values.parts,
+            schema=values.schema,
+            utc=values.utc,
             **redif.FILTERS,
             **datacite.FILTERS,
             **harvested.FILTERS,
@@ -103,22 +82,24 @@ class Templates:
         self._loops: dict[tuple[str, str], Loop] = {}
         self._makings: dict[str, list[str]] = {}
 
-    def text(self, name: str, values: Mapping[str, Any]) -> str:
-        """Return what a template makes of values."""
-        return self._environment.get_template(name).render(values)
+    def text(self, name: str, variables: Mapping[str, Any]) -> str:
+        """Return the text of a template with these variables."""
+        return self._environment.get_template(name).render(variables)
 
-    def loop(self, name: str, crosswalk: str = "") -> "Loop":
-        """Return a template as a loop; `crosswalk` is what it includes by that word."""
+    def loop(self, name: str, crosswalk: str = "") -> Loop:
+        """Return a template as a loop; the word `crosswalk` in it includes that template."""
         if (name, crosswalk) not in self._loops:
-            self._loops[name, crosswalk] = Loop(self._environment, name, crosswalk, self.abouts)
+            source = [*lines(self._read, name, crosswalk, tuple(self.abouts))]
+            loop = Loop(self._environment, source, crosswalk or name, self.abouts)
+            self._loops[name, crosswalk] = loop
         return self._loops[name, crosswalk]
 
     def check(self, name: str, crosswalk: str, columns: Sequence[str]) -> None:
-        """Look over what makes a record of those columns: the syntax, and the names in it.
+        """Check the syntax of a record's templates, and that items have the columns named there.
 
         Raises ConfigurationError, with file and line.
         """
-        pieces = [*include.lines(self._read, name, crosswalk, tuple(self.abouts))]
+        pieces = [*lines(self._read, name, crosswalk, tuple(self.abouts))]
         for part in dict.fromkeys(place for _, place, _ in pieces):
             source, path = self._read(part)
             try:
@@ -136,18 +117,18 @@ class Templates:
         except jinja2.TemplateSyntaxError as error:
             where = places[min(error.lineno, len(places)) - 1]
             raise ConfigurationError(f"{where}: {error.message}") from error
-        known = {*columns, *HEADER, *map(_about, self.abouts)}
+        known = {*columns, *HEADER, *map(about_variable, self.abouts)}
         for unknown in sorted({*loop.names} - known):
             where, line = loop.use(unknown)
             raise ConfigurationError(
                 f"{self.path(where)}, line {line}: items of this kind have no {unknown}; "
-                f"there are {', '.join((*columns, *HEADER, *sorted(_CONSTANT)))}"
+                f"there are {', '.join((*columns, *HEADER, *sorted(CONSTANT)))}"
             )
 
     def makings(self, name: str) -> list[str]:
         """Return what a template's output comes of: its lines, and the tables that it names."""
         if name not in self._makings:
-            source = "".join(line for line, _, _ in include.lines(self._read, name, "", ()))
+            source = "".join(line for line, _, _ in lines(self._read, name))
             tables: set[str] = set()
             if "lookup" in source:  # to parse it takes a cold start some time
                 nodes = self._environment.parse(source).find_all(jinja2.nodes.Filter)
@@ -176,89 +157,6 @@ class Templates:
             raise ConfigurationError(f"{where}: {error}") from error
 
 
-class Loop:
-    """A template that is rendered for many records at once."""
-
-    def __init__(self, environment: jinja2.Environment, name: str, crosswalk: str, abouts: Abouts):
-        pieces = [*include.lines(partial(_source, environment), name, crosswalk, tuple(abouts))]
-        self._abouts = {_about(name): container for name, container in abouts.items()}
-        source = "".join(line for line, _, _ in pieces)
-        self._name = crosswalk or name
-        self._places = [(at, n) for line, at, n in pieces if line.endswith("\n")]
-        self._tree = environment.parse(source)
-        self.names = tuple(sorted(_free(self._tree) - environment.globals.keys() - _CONSTANT))
-        target = ", ".join(("_position", *self.names))
-        # On one line with the source's first, so that its line numbers hold.
-        code = environment.compile(
-            "{% for " + target + " in _rows %}" + source + "{% endfor %}\n", name, self._name
-        )
-        self._template = jinja2.Template.from_code(environment, code, environment.globals)
-        # Markupsafe's own spends two thirds of a page's time on making Markup of each value, only
-        # for it to be joined to a plain text next.
-        self._template.root_render_func.__globals__["escape"] = text.escape
-        self._rendered = 0
-        self._program = cache(partial(Program.of, environment, source, self.names, self._name))
-
-    def render(
-        self,
-        records: Sequence[Record],
-        constants: Mapping[str, str],
-        since: datetime | None = None,
-    ) -> list[str]:
-        """Return the text of all records, in pieces; none of them is dated before `since`."""
-        columns = {name: self._column(name, records, since) for name in self.names}
-        if len(records) >= MANY:
-            self._rendered += len(records)
-            if self._rendered > AFTER and (program := self._program()) is not None:
-                with suppress(Unsuited, *FAULTS):
-                    return program.render(columns, len(records), constants)
-        rows = zip(range(len(records)), *columns.values(), strict=True)
-        return [self._template.render(constants, _rows=rows)]
-
-    def place(self, error: BaseException) -> tuple[str, int]:
-        """Return the template and the line that raised an error."""
-        line, trace = 1, error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == self._name:
-                line = trace.tb_lineno
-            trace = trace.tb_next
-        return self._at(line)
-
-    def use(self, name: str) -> tuple[str, int]:
-        """Return the template and the line that use a variable first."""
-        names = self._tree.find_all(jinja2.nodes.Name)
-        return self._at(min((node.lineno for node in names if node.name == name), default=1))
-
-    def _at(self, line: int) -> tuple[str, int]:
-        return self._places[min(line, len(self._places)) - 1]
-
-    def _column(
-        self, name: str, records: Sequence[Record], since: datetime | None
-    ) -> Sequence[Any]:
-        if name in self._abouts:
-            say = self._abouts[name]
-            return [None if record.deleted else say(record) for record in records]
-        try:
-            values = _values(name, records)
-        except KeyError:
-            raise ConfigurationError(
-                f"{self._name} asks for {name}, which items of this kind do not have"
-            ) from None
-        if name == "datestamp":  # records of a page share a few: each is written once
-            texts = {date: instant.to_text(max(date, since or date)) for date in {*values}}
-            return [texts[date] for date in values]
-        return values
-
-
-def _values(name: str, records: Sequence[Record]) -> Sequence[Any]:
-    """Return what records have of that name. Raises KeyError."""
-    if isinstance(records, Page):
-        return records.column(name)
-    if name in HEADER:
-        return [getattr(record, name) for record in records]
-    return [None if record.deleted else record.fields[name] for record in records]
-
-
 def _source(environment: jinja2.Environment, name: str) -> tuple[str, str]:
     """Return the text of a template and where it lies. Raises ConfigurationError."""
     assert environment.loader is not None
@@ -284,15 +182,3 @@ def _check_map(node: jinja2.nodes.Filter | jinja2.nodes.Test) -> None:
         not isinstance(name, jinja2.nodes.Const) or name.value == "lookup" for name in node.args[:1]
     ):
         raise ConfigurationError(_EXPECTED_TABLE)
-
-
-def _about(name: str) -> str:
-    """Return the variable under which an about container's template finds what there is to say."""
-    return f"about_{name}"
-
-
-def _free(tree: jinja2.nodes.Template) -> set[str]:
-    """Return the variables that a source takes from without, not those that it sets itself."""
-    stored = {node.name for node in tree.find_all(jinja2.nodes.Name) if node.ctx == "store"}
-    macros = {node.name for node in tree.find_all(jinja2.nodes.Macro)}
-    return jinja2.meta.find_undeclared_variables(tree) - stored - macros

@@ -10,7 +10,7 @@ from functions.database.columns import Columns
 from functions.database.files import FILE, Files
 from functions.oai.repository import Record, Selection, SetRow
 from functions.oai.repository_duckdb import rows as version
-from functions.oai.repository_duckdb.page import Page
+from functions.oai.repository_duckdb.rows import Page
 from functions.oai.repository_duckdb.sets import SetTable
 from functions.snapshot import identifier, position
 from functions.snapshot.manifest import DataFile, Manifest, RowGroup, Span, overlapping

@@ -1,23 +1,112 @@
-"""Versions: rows of the table of records, read as the records that they are."""
+"""Rows of the table of records: which columns a list reads, and pages of records by columns.
+
+A page holds its records by columns, for that is how they are read and rendered. To make an object
+of each record, and a mapping of its fields, took a third of a page's time.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain, groupby
+from typing import Any, overload
 
 from functions.database.columns import Columns
 from functions.oai.repository import Record
-from functions.oai.repository_duckdb.page import Page
 from functions.snapshot import obi, position, schema, setspec
 from functions.snapshot.errors import DamagedStore
 from functions.snapshot.manifest import Manifest, RowGroup, overlapping
 
-_HEADER = ("position", "sequence", "identifier", "kind", "deleted", "sets")
+HEADER = ("position", "identifier", "kind", "datestamp", "deleted", "sets")
+"""The columns that every page has; they are what a Record holds besides its fields."""
+
+_READ = ("position", "sequence", "identifier", "kind", "deleted", "sets")
 _FIELDS = tuple(column.name for column in schema.CONTENT)
 DOCUMENT = obi.DOCUMENT.name
 """The column that has what items of schema.DOCUMENTED hold; it is read where there are any."""
 _ELSEWHERE = schema.DOCUMENTED | {"capture"}
 """Kinds of items of which no document is in the table of documents."""
+
+
+class Page(Sequence[Record]):
+    """Records by columns: those of HEADER, and fields. None of it is changed.
+
+    It is a sequence of records, each made when it is asked for.
+    """
+
+    __slots__ = ("_columns", "_count", "_fields")
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]):
+        """`columns` are of one length."""
+        self._columns = columns
+        self._count = len(columns["position"])
+        self._fields = [name for name in columns if name not in HEADER]
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Page": ...
+
+    def __getitem__(self, index: int | slice) -> "Record | Page":
+        if isinstance(index, slice):
+            return Page({name: values[index] for name, values in self._columns.items()})
+        columns, deleted = self._columns, self._columns["deleted"][index]
+        return Record(
+            columns["position"][index],
+            columns["identifier"][index],
+            columns["kind"][index],
+            columns["datestamp"][index],
+            deleted,
+            columns["sets"][index],
+            {} if deleted else {name: columns[name][index] for name in self._fields},
+        )
+
+    def __iter__(self) -> Iterator[Record]:
+        return map(self.__getitem__, range(self._count))
+
+    @staticmethod
+    def joined(pages: Sequence["Page"]) -> "Page":
+        """Return pages as one; a column that one of them lacks is None in its rows."""
+        names = dict.fromkeys(chain.from_iterable(page._columns for page in pages))
+        columns = ((n, (p._columns.get(n) or [None] * len(p) for p in pages)) for n in names)
+        return Page({name: [*chain.from_iterable(values)] for name, values in columns})
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of its columns."""
+        return self._columns.keys()
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return the values of a column, also those of deleted records. Raises KeyError."""
+        return self._columns[name]
+
+
+def joined(parts: Sequence[Sequence[Record]]) -> Sequence[Record]:
+    """Return parts of a list, one behind the other, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    pages = [part for part in parts if isinstance(part, Page)]
+    return Page.joined(pages) if len(pages) == len(parts) else tuple(chain.from_iterable(parts))
+
+
+def runs(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Record]]]:
+    """Yield the runs of neighbouring records of one kind, each with that kind.
+
+    By position a publish's records of one kind lie together: few runs, mostly one.
+    """
+    if isinstance(records, Page):
+        kinds: Sequence[str] = records.column("kind")
+    else:
+        kinds = [record.kind for record in records]
+    first = 0
+    for kind, some in groupby(kinds):
+        last = first + sum(1 for _ in some)
+        yield kind, records[first:last]
+        first = last
 
 
 def columns(
@@ -28,7 +117,7 @@ def columns(
     `fields` are those that are needed of a record (None: all), DOCUMENT for those
     of schema.DOCUMENTED.
     """
-    header = (*_HEADER, "left_sets") if of_set else _HEADER
+    header = (*_READ, "left_sets") if of_set else _READ
     if headers:
         return header
     return (*header, *(name for name in _FIELDS if fields is None or name in fields))

@@ -8,7 +8,6 @@ from typing import Any
 from lxml import etree
 
 from builder.harvest import folder as folders
-from builder.harvest import layout
 from builder.harvest.row import Harvested
 
 TITLES = "{http://purl.org/dc/elements/1.1/}title"
@@ -38,7 +37,7 @@ class Kept:
 
 def kept(home: Path) -> Kept:
     """Read the one harvest below a folder of harvests."""
-    (own,) = (path.parent for path in home.glob(f"*/{layout.STATE}"))
+    (own,) = (path.parent for path in home.glob(f"*/{folders.STATE}"))
     found = folders.read(own)
     assert found is not None
     rows = tuple(folders.rows(own, found))

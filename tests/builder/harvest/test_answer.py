@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from builder.harvest import repair
+from builder.harvest import answer
 from builder.harvest.answer import UNREADABLE, page, taken_apart
 from builder.harvest.errors import Broken
 from builder.harvest.page import read
@@ -25,16 +25,16 @@ def record(number: int, title: str) -> str:
 @pytest.mark.parametrize(
     ("bad", "good", "words"),
     [
-        (b"a\x0bb\x00", "ab", repair.CHARACTERS),
-        ("a\ufffeb\uffff".encode(), "ab", repair.CHARACTERS),
-        (b"a&#0;b&#x1F;&#xFFFE;", "ab", repair.CHARACTERS),
-        (b"a\xed\xa0\xbd\xed\xb8\x80b", "a\U0001f600b", repair.CHARACTERS),
-        (b"a\xed\xa0\xbdb", "ab", repair.CHARACTERS),
-        (b"caf\xe9 \x93q\x94", "caf\xe9 \u201cq\u201d", repair.BYTES),
-        (b"&nbsp;&eacute;&Scaron;", "\xe9\u0160", repair.ENTITIES),
-        (b"AT&T & &unknown; &amp; &#65;", "AT&T & &unknown; & A", repair.MARKUP),
-        (b"1 < 2 and 3 <4", "1 < 2 and 3 <4", repair.MARKUP),
-        (b"<![CDATA[a & b &nbsp; \x01]]>", "a & b &nbsp;", repair.CHARACTERS),
+        (b"a\x0bb\x00", "ab", answer.CHARACTERS),
+        ("a\ufffeb\uffff".encode(), "ab", answer.CHARACTERS),
+        (b"a&#0;b&#x1F;&#xFFFE;", "ab", answer.CHARACTERS),
+        (b"a\xed\xa0\xbd\xed\xb8\x80b", "a\U0001f600b", answer.CHARACTERS),
+        (b"a\xed\xa0\xbdb", "ab", answer.CHARACTERS),
+        (b"caf\xe9 \x93q\x94", "caf\xe9 \u201cq\u201d", answer.BYTES),
+        (b"&nbsp;&eacute;&Scaron;", "\xe9\u0160", answer.ENTITIES),
+        (b"AT&T & &unknown; &amp; &#65;", "AT&T & &unknown; & A", answer.MARKUP),
+        (b"1 < 2 and 3 <4", "1 < 2 and 3 <4", answer.MARKUP),
+        (b"<![CDATA[a & b &nbsp; \x01]]>", "a & b &nbsp;", answer.CHARACTERS),
     ],
 )
 def test_what_xml_does_not_allow_is_mended_and_told(bad: bytes, good: str, words: str) -> None:
@@ -121,9 +121,9 @@ def test_whatever_comes_is_mended_or_refused(junk: bytes, charset: str | None) -
 
 @given(st.text(max_size=40))
 def test_what_is_mended_is_mended_once(text: str) -> None:
-    first = repair.mended(
+    first = answer.repair(
         f'<OAI-PMH xmlns="{OAI}">{text}</OAI-PMH>'.encode("utf-8", "replace"), None
     )
-    again = repair.mended(first.data, None)
+    again = answer.repair(first.data, None)
     assert again.data == first.data
     assert again.places == ()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.harvest import layout, window
+from builder.harvest import folder, window
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Fault, Page, Provider, items
@@ -112,7 +112,7 @@ def test_sets_without_an_end_are_left(tmp_path: Path) -> None:
         provider.answers.append(endless)
         harvested(provider, tmp_path)
         assert len(provider.calls) < 10
-    (file,) = tmp_path.glob(f"*/{layout.SETS}")
+    (file,) = tmp_path.glob(f"*/{folder.SETS}")
     assert len(json.loads(file.read_bytes())) == 3
 
 

@@ -14,7 +14,7 @@ import duckdb
 import pytest
 from lxml import etree
 
-from builder.harvest import layout
+from builder.harvest import folder
 from builder.harvest.row import ROW
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving
@@ -92,17 +92,17 @@ def test_a_repository_behind_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_each_form_holds_the_same(tmp_path: Path) -> None:
     with serving(items(25)) as provider:
-        for form in layout.FORMS:
+        for form in folder.FORMS:
             done = sheaf("harvest", provider.url, tmp_path / form, "--format", form)
             assert done.code == 0, done.err
         done = sheaf("harvest", provider.url, tmp_path / "xml")  # it goes on as it began
         assert (done.code, len(parts(tmp_path / "xml", "xml"))) == (0, 1)
         done = sheaf("harvest", provider.url, tmp_path / "xml", "--format", "parquet")
         assert (done.code, "holds xml" in done.err) == (2, True)
-    held = {form: kept(tmp_path / form).rows for form in layout.FORMS}
+    held = {form: kept(tmp_path / form).rows for form in folder.FORMS}
     assert held["parquet"] == held["jsonl"]
     assert [row.record for row in held["xml"]] == [row.record for row in held["parquet"]]
-    (parquet,), (lines,), (xml,) = (parts(tmp_path / form, form) for form in layout.FORMS)
+    (parquet,), (lines,), (xml,) = (parts(tmp_path / form, form) for form in folder.FORMS)
     columns = duckdb.sql(f"DESCRIBE SELECT * FROM '{parquet}'").fetchall()
     assert [tuple(one[:2]) for one in columns] == [(c.name, c.type) for c in ROW]
     title = "SELECT dc_title[1], sets FROM '{}' WHERE identifier = 'oai:a.cz:2'"
@@ -123,10 +123,10 @@ def test_the_account_is_told_for_people_and_for_programs(tmp_path: Path) -> None
         (told,) = sheaf("harvest", provider.url, tmp_path, "--json").json
     assert (told["status"], told["new"], told["changed"], told["rows"]) == ("complete", 0, 1, 26)
     assert Path(told["folder"]).parent == tmp_path
-    state = json.loads((Path(told["folder"]) / layout.STATE).read_text())
+    state = json.loads((Path(told["folder"]) / folder.STATE).read_text())
     assert state["identify"]["repositoryName"] == "Archive A"
     assert state["format"]["schema"] == "http://www.openarchives.org/OAI/2.0/oai_dc.xsd"
-    assert json.loads((Path(told["folder"]) / layout.SETS).read_text())[0] == ["a", "The first set"]
+    assert json.loads((Path(told["folder"]) / folder.SETS).read_text())[0] == ["a", "The first set"]
 
 
 def test_prefixes_and_sets_are_harvests_of_their_own(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.errors import UsageError
-from builder.harvest import folder, layout, part
+from builder.harvest import folder, part
 from builder.harvest.errors import HarvestError
 from builder.harvest.folder import Folder
 from builder.harvest.row import DC, Harvested
@@ -50,7 +50,7 @@ def rows(path: Path) -> list[Harvested]:
     return list(folder.rows(path, found))
 
 
-@pytest.mark.parametrize("form", layout.FORMS)
+@pytest.mark.parametrize("form", folder.FORMS)
 def test_rows_are_read_as_they_were_written(form: str, tmp_path: Path) -> None:
     written = [
         row(1, "A &amp; B – ěšč", fault="what was mended"),
@@ -62,7 +62,7 @@ def test_rows_are_read_as_they_were_written(form: str, tmp_path: Path) -> None:
         written = [replace(one, harvested="", fault=None) for one in written]
         written[0] = replace(written[0], dc={"title": ("A & B – ěšč",)})
         written[2] = replace(written[2], dc={"title": ("x\u2028y",)})
-    path = tmp_path / layout.part(1, 0, form)
+    path = tmp_path / folder.part_name(1, 0, form)
     writer = part.writer(path, form)
     for one in written:
         writer.append(one)
@@ -73,7 +73,7 @@ def test_rows_are_read_as_they_were_written(form: str, tmp_path: Path) -> None:
 
 
 def test_a_json_line_has_no_nulls_and_a_column_for_each_element(tmp_path: Path) -> None:
-    path = tmp_path / layout.part(1, 0, "jsonl")
+    path = tmp_path / folder.part_name(1, 0, "jsonl")
     writer = part.writer(path, "jsonl")
     writer.append(row(1, dc={name: (name, "2") for name in DC}))
     writer.close()
@@ -83,13 +83,13 @@ def test_a_json_line_has_no_nulls_and_a_column_for_each_element(tmp_path: Path) 
     assert [name for name in document if name.startswith("dc_")] == [f"dc_{name}" for name in DC]
 
 
-@pytest.mark.parametrize("form", layout.FORMS)
+@pytest.mark.parametrize("form", folder.FORMS)
 def test_what_was_committed_stays_and_what_was_not_goes(form: str, tmp_path: Path) -> None:
     with opened(tmp_path, form) as kept:
         assert kept.add(row(1)) is Sight.NEW
         kept.commit()
         assert kept.add(row(2)) is Sight.NEW
-    (tmp_path / layout.part(7, 7, form)).write_text("rubbish")
+    (tmp_path / folder.part_name(7, 7, form)).write_text("rubbish")
     (tmp_path / "harvest.json.draft").write_text("{")
     (tmp_path / "mine.txt").write_text("of somebody")
     assert [one.identifier for one in rows(tmp_path)] == ["oai:a.cz:1"]
@@ -103,16 +103,16 @@ def test_what_was_committed_stays_and_what_was_not_goes(form: str, tmp_path: Pat
     assert [one.identifier[-1] for one in rows(tmp_path)] == ["1", "2", "2"]
     names = {path.name for path in tmp_path.iterdir()}
     assert "mine.txt" in names
-    assert sum(map(layout.is_part, names)) == 2
+    assert sum(map(folder.is_part, names)) == 2
     assert not any(name.endswith(".draft") for name in names)
 
 
-@pytest.mark.parametrize("form", layout.FORMS)
+@pytest.mark.parametrize("form", folder.FORMS)
 @pytest.mark.parametrize("harm", ["gone", "older", "newer", "damaged", "empty"])
 def test_the_index_is_made_again_where_it_is_not_that_of_the_parts(
     form: str, harm: str, tmp_path: Path
 ) -> None:
-    index = tmp_path / layout.SEEN
+    index = tmp_path / folder.SEEN
     with opened(tmp_path, form) as kept:
         kept.add(row(1))
         kept.commit()
@@ -166,7 +166,7 @@ def test_a_version_comes_once_in_a_run_however_often_it_is_opened(
     expected = []
     for number, version, remake in some:
         if remake and path.exists():
-            (path / layout.SEEN).unlink()
+            (path / folder.SEEN).unlink()
         with opened(path) as kept:
             sight = kept.add(row(number, str(version)))
             kept.commit()
@@ -226,7 +226,7 @@ def test_of_a_harvest_that_never_began_nothing_is_left(
     ],
 )
 def test_a_state_that_is_none_is_told(text: str, why: str, tmp_path: Path) -> None:
-    (tmp_path / layout.STATE).write_text(text)
+    (tmp_path / folder.STATE).write_text(text)
     with pytest.raises(HarvestError, match=why):
         folder.read(tmp_path)
 
@@ -235,13 +235,13 @@ def test_parts_that_are_not_what_they_were_are_told(tmp_path: Path) -> None:
     with opened(tmp_path) as kept:
         kept.add(row(1))
         kept.commit()
-    (name,) = (one for one in tmp_path.iterdir() if layout.is_part(one.name))
+    (name,) = (one for one in tmp_path.iterdir() if folder.is_part(one.name))
     name.write_bytes(name.read_bytes()[:-1])
     with pytest.raises(HarvestError, match="is not what it was"):
         folder.read(tmp_path)
-    state = json.loads((tmp_path / layout.STATE).read_text())
+    state = json.loads((tmp_path / folder.STATE).read_text())
     state["parts"][0]["name"] = "../part-000001-000000.parquet"
-    (tmp_path / layout.STATE).write_text(json.dumps(state))
+    (tmp_path / folder.STATE).write_text(json.dumps(state))
     with pytest.raises(HarvestError, match="names what is no part"):
         folder.read(tmp_path)
     assert folder.read(tmp_path / "nowhere") is None
@@ -262,7 +262,7 @@ def test_a_state_is_read_as_it_was_written() -> None:
 
 def test_no_two_harvests_have_one_folder() -> None:
     names = {
-        layout.name(url, prefix, set_)
+        folder.folder_name(url, prefix, set_)
         for url in (
             "http://a.cz/oai",
             "http://a.cz/OAI",
@@ -280,8 +280,8 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
     with opened(tmp_path) as kept:
         kept.add(row(1))
         kept.commit()
-        (tmp_path / layout.STATE).unlink()
-        (tmp_path / f"{layout.STATE}.draft").mkdir()
+        (tmp_path / folder.STATE).unlink()
+        (tmp_path / f"{folder.STATE}.draft").mkdir()
         with pytest.raises(HarvestError, match="cannot be written"):
             kept.commit()
-    assert Seen.opened(tmp_path / layout.SEEN, 1) is None
+    assert Seen.opened(tmp_path / folder.SEEN, 1) is None

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from builder.harvest import folder as folders
-from builder.harvest import layout
 from builder.harvest.row import Harvested
 from tests.builder.harvest.forker import Forker, forker
 from tests.builder.harvest.kept import expected, kept
@@ -74,7 +73,7 @@ def versions(rows: tuple[Harvested, ...]) -> Counter[tuple[object, ...]]:
 
 def check_readable(home: Path, whole: Counter[tuple[object, ...]]) -> None:
     """See that what a killed process left is a part of what there will be, each row once."""
-    for state in home.glob(f"*/{layout.STATE}"):
+    for state in home.glob(f"*/{folders.STATE}"):
         found = folders.read(state.parent)
         assert found is not None
         rows = versions(tuple(folders.rows(state.parent, found)))

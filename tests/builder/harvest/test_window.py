@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.harvest import datestamp, window
+from builder.harvest import window
 from builder.harvest.state import State
 from builder.harvest.window import Asked
 
 DAYS = st.integers(1, 28).map(lambda day: f"2026-11-{day:02}")
 
 
-def state(covered: window.Covered | None = None, granularity: str = datestamp.SECOND) -> State:
+def state(covered: window.Covered | None = None, granularity: str = window.SECOND) -> State:
     return State(
         "http://a.cz/oai", "oai_dc", None, "parquet", {"granularity": granularity}, covered=covered
     )
@@ -26,30 +26,30 @@ def state(covered: window.Covered | None = None, granularity: str = datestamp.SE
      "20261122", " 2026-11-22"],
 )  # fmt: skip
 def test_what_is_no_datestamp_is_told(text: str) -> None:
-    assert datestamp.moment(text) is None
+    assert window.moment(text) is None
 
 
 def test_datestamps_are_of_utc_in_both_forms() -> None:
     ten = datetime(2026, 11, 22, 10, tzinfo=UTC)
-    assert datestamp.moment("2026-11-22T10:00:00Z") == ten
-    assert datestamp.written(ten, datestamp.SECOND) == "2026-11-22T10:00:00Z"
-    assert datestamp.written(ten, datestamp.DAY) == "2026-11-22"
-    assert datestamp.earlier("2026-11-22T00:00:00Z", 1, datestamp.SECOND) == "2026-11-21T23:59:59Z"
-    assert datestamp.earlier("2026-11-22T10:00:00Z", 86_400, datestamp.DAY) == "2026-11-21"
-    assert datestamp.earlier("0001-01-01", 86_400, datestamp.DAY) == "0001-01-01"
-    assert datestamp.is_before("2026-11-22", "2026-11-22T00:00:01Z")
-    assert not datestamp.is_before("2026-11-22", "2026-11-22T00:00:00Z")
+    assert window.moment("2026-11-22T10:00:00Z") == ten
+    assert window.written(ten, window.SECOND) == "2026-11-22T10:00:00Z"
+    assert window.written(ten, window.DAY) == "2026-11-22"
+    assert window.earlier("2026-11-22T00:00:00Z", 1, window.SECOND) == "2026-11-21T23:59:59Z"
+    assert window.earlier("2026-11-22T10:00:00Z", 86_400, window.DAY) == "2026-11-21"
+    assert window.earlier("0001-01-01", 86_400, window.DAY) == "0001-01-01"
+    assert window.is_before("2026-11-22", "2026-11-22T00:00:01Z")
+    assert not window.is_before("2026-11-22", "2026-11-22T00:00:00Z")
 
 
 @pytest.mark.parametrize(
     ("covered", "asked", "granularity", "expected"),
     [
-        (None, Asked(), datestamp.SECOND, (None, None)),
-        ((None, "2026-11-22T10:00:00Z"), Asked(), datestamp.SECOND, ("2026-11-22T09:00:00Z", None)),
-        ((None, "2026-11-22T10:00:00Z"), Asked(), datestamp.DAY, ("2026-11-21", None)),
-        ((None, "2026-11-22T10:00:00Z"), Asked(full=True), datestamp.SECOND, (None, None)),
-        ((None, "2026-11-22"), Asked("2026-01-01"), datestamp.SECOND, ("2026-01-01", None)),
-        (None, Asked("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z"), datestamp.DAY,
+        (None, Asked(), window.SECOND, (None, None)),
+        ((None, "2026-11-22T10:00:00Z"), Asked(), window.SECOND, ("2026-11-22T09:00:00Z", None)),
+        ((None, "2026-11-22T10:00:00Z"), Asked(), window.DAY, ("2026-11-21", None)),
+        ((None, "2026-11-22T10:00:00Z"), Asked(full=True), window.SECOND, (None, None)),
+        ((None, "2026-11-22"), Asked("2026-01-01"), window.SECOND, ("2026-01-01", None)),
+        (None, Asked("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z"), window.DAY,
          ("2026-01-01", "2026-02-01")),
     ],
 )  # fmt: skip

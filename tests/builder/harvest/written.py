@@ -4,7 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from builder.harvest import layout, part
+from builder.harvest import folder as folders
+from builder.harvest import part
 from builder.harvest.row import Harvested
 from builder.harvest.state import Part, State
 from tests.builder.harvest import element
@@ -38,9 +39,9 @@ def harvest(
     name: str = "Archive A",
 ) -> Path:
     """Write a harvest into a folder of harvests, in place of one of the same; return its own."""
-    own = folder / layout.name(url, prefix, None)
+    own = folder / folders.folder_name(url, prefix, None)
     own.mkdir(parents=True, exist_ok=True)
-    file = layout.part(1, 1, form)
+    file = folders.part_name(1, 1, form)
     writer = part.writer(own / file, form)
     written = [*rows]
     for one in written:
@@ -56,7 +57,7 @@ def harvest(
         format={"metadataPrefix": prefix, "schema": schema, "metadataNamespace": namespace},
         parts=[Part(file, len(written), (own / file).stat().st_size)],
     )
-    (own / layout.STATE).write_bytes(state.document())
+    (own / folders.STATE).write_bytes(state.document())
     if sets:
-        (own / layout.SETS).write_text(json.dumps(sets), "utf-8")
+        (own / folders.SETS).write_text(json.dumps(sets), "utf-8")
     return own

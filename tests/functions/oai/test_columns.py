@@ -9,8 +9,8 @@ import pytest
 from functions.database import columns, engine
 from functions.database.cache import Kept
 from functions.oai.repository import Record
-from functions.oai.repository_duckdb import page
-from functions.oai.repository_duckdb.page import Page
+from functions.oai.repository_duckdb import rows as page
+from functions.oai.repository_duckdb.rows import Page
 from functions.snapshot import schema
 
 NAMES = ("position", "url", "sets", "title", "fetch_time", "url_bytes", "fetch_status", "deleted")

@@ -21,7 +21,7 @@ def made(client: Client, repository: MemoryRepository, clock: Clock, digest: str
 
 
 def own(client: Client) -> str:
-    return client.application._provider._drift._own["oai_dc"]
+    return client.application._provider._drift._own("oai_dc")
 
 
 @pytest.mark.parametrize("query", [LIST, RECORD])

@@ -1,0 +1,208 @@
+"""Loops: a template that is rendered for all records of a page at once.
+
+The template becomes the body of one loop over rows, its includes in their places. The columns that
+it names are local variables of that loop.
+
+Jinja2 alone escapes value by value and wraps each in Markup: three times the work. So a column that
+is printed as it is comes escaped, all of its rows at once, and other values pass a filter. A
+template with more in it, such as a macro, is left to Jinja2's own escaping.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import jinja2
+import jinja2.meta
+from jinja2 import nodes
+
+from functions.oai.render import values
+from functions.oai.render.about import Container
+from functions.oai.repository import Record
+from functions.oai.repository_duckdb.rows import HEADER, Page
+from functions.snapshot import instant
+from functions.snapshot.errors import ConfigurationError
+
+Abouts = Mapping[str, Container]
+"""Containers of records, by the names of their templates."""
+
+Line = tuple[str, str, int]
+"""A line of a source, the template that it stands in, and its number there."""
+
+CONSTANT = frozenset({"prefix", "schema_location", "repository_name"})
+"""Variables of a crosswalk besides the columns of an item; each has one value for a page."""
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_INCLUDE = re.compile(r'\{% include (?:"([^"]+)"|crosswalk|(abouts)) %\}\n')
+
+_ESCAPED = "_escaped_"
+_FILTER = "_escape"
+_PLAIN = (nodes.Assign, nodes.For, nodes.If, nodes.Output, nodes.With)
+"""Statements that print the same, whether Jinja2 escapes or each printed value is escaped."""
+_AWARE = frozenset({"join", "replace", "urlize", "xmlattr"})
+"""Filters of Jinja2 that look whether it escapes."""
+
+
+def lines(
+    read: Callable[[str], tuple[str, str]],
+    name: str,
+    crosswalk: str = "",
+    abouts: Sequence[str] = (),
+    above: tuple[str, ...] = (),
+) -> Iterator[Line]:
+    """Yield a template's lines, with its includes in their places.
+
+    `read` returns a template's text and path, and raises ConfigurationError. `crosswalk` and
+    `abouts` are what the words `crosswalk` and `abouts` include.
+    """
+    if name in above:
+        raise ConfigurationError(f"{above[-1]} includes {name}, in which it lies itself")
+    try:
+        source = read(name)[0]
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error} ({' in '.join(reversed(above))})") from error
+    for number, line in enumerate(_LINE.findall(source), 1):
+        line = line if line.endswith("\n") else line + "\n"
+        include = _INCLUDE.search(line)
+        if include is None:
+            yield line, name, number
+            continue
+        if line[: include.start()].strip():
+            yield line[: include.start()], name, number
+        included = [include[1] or crosswalk]
+        if include[2]:
+            included = [f"about/{about}.xml" for about in abouts]
+        for other in included:
+            yield from lines(read, other, crosswalk, abouts, (*above, name))
+
+
+class Loop:
+    """A template, compiled, as a loop over the records of a page."""
+
+    def __init__(
+        self, environment: jinja2.Environment, source: Sequence[Line], name: str, abouts: Abouts
+    ):
+        """`name` stands for the template in tracebacks. Raises TemplateSyntaxError."""
+        self._name = name
+        self._abouts = {about_variable(name): container for name, container in abouts.items()}
+        self._places = [(template, number) for line, template, number in source if line[-1] == "\n"]
+        tree = environment.parse("".join(line for line, _, _ in source))
+        free = _free(tree) - environment.globals.keys() - CONSTANT
+        self.names = tuple(sorted(free))
+        """The columns that the template needs."""
+        self._uses = {node.name: node.lineno for node in reversed([*tree.find_all(nodes.Name)])}
+        self._escaped: list[str] = []
+        if _is_plain(tree):
+            stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx != "load"}
+            self._escaped = sorted(_escape(tree, free - stored))
+            environment = environment.overlay(autoescape=False)
+            environment.filters = {**environment.filters, _FILTER: values.escape}
+        columns = ("_position", *self.names, *(_ESCAPED + name for name in self._escaped))
+        code = environment.compile(_over_rows(tree, columns, environment), name, name)
+        self._template = jinja2.Template.from_code(environment, code, environment.globals)
+
+    def render(
+        self,
+        records: Sequence[Record],
+        constants: Mapping[str, str],
+        since: datetime | None = None,
+    ) -> str:
+        """Return the text of all records; none of them is dated before `since`."""
+        columns = {name: self._column(name, records, since) for name in self.names}
+        escaped = (values.escape_all(columns[name]) for name in self._escaped)
+        rows = zip(range(len(records)), *columns.values(), *escaped, strict=True)
+        return self._template.render(constants, _rows=rows)
+
+    def place(self, error: BaseException) -> tuple[str, int]:
+        """Return the template and the line that raised an error."""
+        line, trace = 1, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self._name:
+                line = trace.tb_lineno
+            trace = trace.tb_next
+        return self._at(line)
+
+    def use(self, name: str) -> tuple[str, int]:
+        """Return the template and the line that use a variable first."""
+        return self._at(self._uses.get(name, 1))
+
+    def _at(self, line: int) -> tuple[str, int]:
+        return self._places[min(line, len(self._places)) - 1]
+
+    def _column(
+        self, name: str, records: Sequence[Record], since: datetime | None
+    ) -> Sequence[Any]:
+        if name in self._abouts:
+            container = self._abouts[name]
+            return [None if record.deleted else container(record) for record in records]
+        try:
+            column = _column(name, records)
+        except KeyError:
+            raise ConfigurationError(
+                f"{self._name} asks for {name}, which items of this kind do not have"
+            ) from None
+        if name == "datestamp":  # records of a page share a few: each is written once
+            texts = {date: instant.to_text(max(date, since or date)) for date in {*column}}
+            return [texts[date] for date in column]
+        return column
+
+
+def about_variable(name: str) -> str:
+    """Return the variable of an about container's template that has its content."""
+    return f"about_{name}"
+
+
+def _column(name: str, records: Sequence[Record]) -> Sequence[Any]:
+    """Return the records' values of that name. Raises KeyError."""
+    if isinstance(records, Page):
+        return records.column(name)
+    if name in HEADER:
+        return [getattr(record, name) for record in records]
+    return [None if record.deleted else record.fields[name] for record in records]
+
+
+def _free(tree: nodes.Template) -> set[str]:
+    """Return the variables that a template reads and does not set itself."""
+    stored = {node.name for node in tree.find_all(nodes.Name) if node.ctx == "store"}
+    macros = {node.name for node in tree.find_all(nodes.Macro)}
+    return jinja2.meta.find_undeclared_variables(tree) - stored - macros
+
+
+def _is_plain(tree: nodes.Template) -> bool:
+    """Tell whether a template prints the same where each printed value is escaped by itself."""
+    for statement in tree.find_all(nodes.Stmt):
+        if not isinstance(statement, _PLAIN):
+            return False
+        if isinstance(statement, nodes.For) and statement.recursive:
+            return False
+    filters = {node.name for node in tree.find_all(nodes.Filter)}
+    mapped = {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)}
+    return not _AWARE & (filters | mapped) and tree.find(nodes.Concat) is None
+
+
+def _escape(tree: nodes.Template, columns: set[str]) -> set[str]:
+    """Print columns by their escaped names and other values by the filter; return the former."""
+    found = set()
+    for output in tree.find_all(nodes.Output):
+        for index, node in enumerate(output.nodes):
+            if isinstance(node, nodes.Name) and node.name in columns:
+                found.add(node.name)
+                output.nodes[index] = nodes.Name(_ESCAPED + node.name, "load", lineno=node.lineno)
+            elif not isinstance(node, nodes.TemplateData):
+                output.nodes[index] = nodes.Filter(
+                    node, _FILTER, [], [], None, None, lineno=node.lineno
+                )
+    return found
+
+
+def _over_rows(
+    tree: nodes.Template, columns: Sequence[str], environment: jinja2.Environment
+) -> nodes.Template:
+    """Return a template that prints `tree` for each of `_rows`, which have these columns."""
+    target = nodes.Tuple([nodes.Name(name, "store") for name in columns], "store")
+    loop = nodes.For(target, nodes.Name("_rows", "load"), tree.body, [], None, False)
+    found = nodes.Template([loop], lineno=1)
+    found.set_lineno(1)
+    found.set_environment(environment)
+    return found
