@@ -6,7 +6,8 @@ from pathlib import Path
 
 from builder.context import Context
 from builder.serve import access_log
-from builder.serve.server import Handler, LocalServer, gzipped
+from builder.serve.connection import Handler
+from builder.serve.server import LocalServer, gzipped
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration
 from functions.content import assembly
