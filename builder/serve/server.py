@@ -14,6 +14,8 @@ from builder.serve.connection import Connection, Handler
 from builder.serve.threads import Threads
 
 _LEVEL, _GZIP = 2, 31
+PATIENCE = 60.0
+"""Seconds after which a client is cut off that does nothing."""
 CONNECTIONS = 512
 """Connections that may be open at once; where there are more, the rest wait to be accepted."""
 _BACKLOG = 1024
@@ -108,7 +110,7 @@ class LocalServer:
     """A server in one process. It listens already, at `url`; `run` serves until `close`."""
 
     def __init__(
-        self, handler: Handler, host: str, port: int, threads: int, patience: float = 60
+        self, handler: Handler, host: str, port: int, threads: int, patience: float = PATIENCE
     ) -> None:
         """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be.
 
@@ -122,10 +124,13 @@ class LocalServer:
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
 
-    def run(self) -> None:
-        """Serve until stopped by another thread or a signal; answers under way end first."""
+    def run(self, begun: Callable[[], object] = lambda: None) -> None:
+        """Serve until stopped by another thread or a signal; answers under way end first.
+
+        `begun` is called once requests are answered.
+        """
         try:
-            self._loop.run_until_complete(self._serve())
+            self._loop.run_until_complete(self._serve(begun))
         finally:
             self._listeners.close()
             self._loop.close()
@@ -135,12 +140,13 @@ class LocalServer:
         with suppress(RuntimeError):  # it has ended already
             self._loop.call_soon_threadsafe(self._stopped.set)
 
-    async def _serve(self) -> None:
+    async def _serve(self, begun: Callable[[], object]) -> None:
         connections = Connections(self._handler, self._threads, self._patience)
         places = asyncio.Semaphore(CONNECTIONS)
         accepting = asyncio.ensure_future(
             self._listeners.accept(lambda sock: connections.add(sock, places.release), places)
         )
+        begun()
         await self._stopped.wait()
         accepting.cancel()
         await asyncio.wait([accepting])

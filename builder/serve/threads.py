@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_MOMENT = 0.5  # seconds
 _Call = tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]]
 
 
@@ -20,9 +22,12 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
-        self._count = count
-        for number in range(count):
-            threading.Thread(target=self._work, name=f"sheaf-{number}", daemon=True).start()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"sheaf-{number}", daemon=True)
+            for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     async def run(self, call: Callable[..., T], *arguments: Any) -> T:
         """Return what the call returns, or raise what it raises; StopIteration excepted."""
@@ -31,9 +36,12 @@ class Threads:
         return await future
 
     def close(self) -> None:
-        """End each thread behind its call."""
-        for _ in range(self._count):
+        """End each thread behind its call; wait a moment for those that have none."""
+        for _ in self._threads:
             self._calls.put(None)
+        until = time.monotonic() + _MOMENT
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def _work(self) -> None:
         while (task := self._calls.get()) is not None:

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from functions.config.configuration import Configuration
 from functions.snapshot.address import Address
@@ -23,11 +23,28 @@ LONGEST = 60.0
 """Seconds within which such a request ends, though bytes come: a slow line takes ten for a page."""
 
 
+class ObjectCache(Protocol):
+    """Local files of a bucket's objects, by the keys that they have there. Safe with threads."""
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
+        """Return a file in which `spans` are right (Mirror.local)."""
+        ...
+
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
+        """Return files of the spans (Mirror.parts)."""
+        ...
+
+    def close(self) -> object:
+        """Remove the files, or ask for none any more."""
+        ...
+
+
 class BucketReader:
     """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
 
     Of large objects it keeps local files with the bytes that were asked for: `limit` bytes in all
-    besides those of the last `kept` seconds, or without limit for None. Safe to use from threads.
+    besides those of the last `kept` seconds, or without limit for None. Where there is a `cache`
+    already, that keeps them. Safe to use from threads.
     """
 
     def __init__(
@@ -37,10 +54,15 @@ class BucketReader:
         environment: Mapping[str, str],
         limit: int | None,
         kept: float = KEPT,
+        cache: ObjectCache | None = None,
     ) -> None:
         self._address = address
         self._client = Client(address, connection, environment)
-        self._mirror = Mirror(self._client, limit, kept=kept)
+        self.cache: ObjectCache
+        if cache is None:
+            self.cache = self._mirror = Mirror(self._client, limit, kept=kept)
+        else:
+            self.cache = cache
 
     @property
     def address(self) -> str:
@@ -58,15 +80,15 @@ class BucketReader:
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return a file in which `spans` are right; those that are not there yet are fetched."""
-        return self._mirror.local(self._address.key(key), spans)
+        return self.cache.local(self._address.key(key), spans)
 
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
         """Return files of the spans, or of the whole object; neighbours are fetched at once."""
-        return self._mirror.parts(self._address.key(key), size, spans)
+        return self.cache.parts(self._address.key(key), size, spans)
 
     def close(self) -> None:
         """Remove the local files."""
-        self._mirror.close()
+        self.cache.close()
 
 
 def open_reader(
@@ -74,12 +96,14 @@ def open_reader(
     settings: Configuration,
     environment: Mapping[str, str],
     kept: float = KEPT,
+    cache: ObjectCache | None = None,
 ) -> BucketReader:
     """Return a reader for serving: its cache is as large as `store.cache` says, and it is told
     soon that the bucket does not answer, for so is whoever asked.
     """
     connection = Connection.of(settings, PATIENCE, SILENCE, LONGEST)
-    return BucketReader(address, connection, environment, settings["store.cache"] << 20, kept)
+    limit = settings["store.cache"] << 20
+    return BucketReader(address, connection, environment, limit, kept, cache)
 
 
 class _Stream(io.RawIOBase):

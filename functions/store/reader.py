@@ -9,6 +9,7 @@ from functions.snapshot.address import Address
 from functions.snapshot.errors import StoreError
 from functions.snapshot.store import Reader
 from functions.store import bucket
+from functions.store.bucket import ObjectCache
 from functions.store.folder import FolderReader
 from functions.store.mirror import KEPT
 
@@ -19,15 +20,16 @@ def open_reader(
     settings: Configuration,
     environment: Mapping[str, str],
     kept: float = KEPT,
+    cache: ObjectCache | None = None,
 ) -> Reader:
     """Return what serves from the store at `uri`: s3://bucket/prefix, or a path seen from `base`.
 
-    `kept` is for how many seconds a file of a bucket's parts stays that was handed out. Raises
-    StoreError for what is neither.
+    `kept` is for how many seconds a file of a bucket's parts stays that was handed out; `cache`
+    keeps such files already. Raises StoreError for what is neither.
     """
     at = bucket_of(uri)
     if at is not None:
-        return bucket.open_reader(at, settings, environment, kept)
+        return bucket.open_reader(at, settings, environment, kept, cache)
     return FolderReader((base / uri).resolve())
 
 
