@@ -37,7 +37,7 @@ _LEAST_DATABASE = 128
 
 
 @dataclass(frozen=True)
-class Site:
+class ServedStore:
     """What a process needs to answer for a store: `uri` as seen from `base`, and settings.
 
     `folder` is the one of the configuration; `log` names the access log, as seen from another.
@@ -90,7 +90,7 @@ def run(context: Context) -> int:
     return 0
 
 
-def _site(context: Context) -> Site:
+def _site(context: Context) -> ServedStore:
     arguments, settings = context.arguments, context.configuration
     if arguments.content:
         settings = settings.having("content.serve", True)
@@ -99,7 +99,7 @@ def _site(context: Context) -> Site:
     if arguments.access_log is not None:
         log = (arguments.access_log, Path.cwd())
     workers = settings["serve.workers"] or _cores()
-    return Site(
+    return ServedStore(
         uri=context.store_uri()[0],
         base=context.store_uri()[1],
         folder=folder,
@@ -119,7 +119,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _serve(context: Context, site: Site, server: LocalServer | WorkerServer) -> None:
+def _serve(context: Context, site: ServedStore, server: LocalServer | WorkerServer) -> None:
     """Serve until Ctrl-C or SIGTERM; a second one ends it without waiting for answers."""
     base = server.url
     content = f"{base}/content" if site.settings["content.serve"] else None
@@ -155,7 +155,9 @@ def _serve(context: Context, site: Site, server: LocalServer | WorkerServer) -> 
 
 
 @contextmanager
-def _open_worker(site: Site, number: int, door: socket.socket) -> Iterator[tuple[Handler, int]]:
+def _open_worker(
+    site: ServedStore, number: int, door: socket.socket
+) -> Iterator[tuple[Handler, int]]:
     """Open one worker's share of the site; `door` leads to the cache of a bucket."""
     share, more = divmod(site.settings["serve.concurrent"], site.workers)
     settings = site.settings.having("serve.concurrent", share + (number < more))
@@ -167,7 +169,7 @@ def _open_worker(site: Site, number: int, door: socket.socket) -> Iterator[tuple
 
 
 @contextmanager
-def _open(site: Site, reader: Reader) -> Iterator[tuple[Handler, int]]:
+def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
     """Return what answers for a site, and how many threads it takes. Raises SheafError."""
     write = access_log.opened(*site.log)
     repository = DuckRepository(
@@ -177,7 +179,11 @@ def _open(site: Site, reader: Reader) -> Iterator[tuple[Handler, int]]:
         memory=max(_LEAST_DATABASE, _DATABASE // site.workers),
     )
     try:
-        metadata = Application(repository, site.settings, site.clock, write, compress=gzipped)
+        # A worker that is started again does not go back to an older snapshot.
+        guarded = site.workers > 1
+        metadata = Application(
+            repository, site.settings, site.clock, write, compress=gzipped, guarded=guarded
+        )
         handler: Handler = metadata.unpacked
         places = site.settings["serve.concurrent"]
         if site.settings["content.serve"]:
@@ -190,6 +196,7 @@ def _open(site: Site, reader: Reader) -> Iterator[tuple[Handler, int]]:
                 site.clock,
                 write,
                 gzipped,
+                guarded=guarded,
             )
             handler, places = assembly.beside(content, metadata.unpacked), 2 * places
         # One thread more than requests are answered at once: it tells the others that they are not.

@@ -36,7 +36,7 @@ class LogFile:
                 file = self._opened()
                 os.close(self._file)
                 self._file = file
-            with _locked(self._file):
+            with _lock_file(self._file):
                 size = os.fstat(self._file).st_size
                 if os.write(self._file, data) < len(data):
                     with suppress(OSError):  # not a file
@@ -56,7 +56,7 @@ class LogFile:
 
 
 @contextmanager
-def _locked(file: int) -> Iterator[None]:
+def _lock_file(file: int) -> Iterator[None]:
     """Keep other processes from writing; where nothing can be locked, go on without."""
     with suppress(OSError):
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -48,7 +48,7 @@ class RefusalError(Exception):
         self.status = status
 
 
-class Connection:
+class ClientConnection:
     """Serves the requests of one client, one after another.
 
     The next request is taken up when the last answer is sent. A client that for `patience` seconds

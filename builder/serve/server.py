@@ -10,7 +10,7 @@ from typing import Any
 from isal import isal_zlib
 
 from builder.errors import UsageError
-from builder.serve.connection import Connection, Handler
+from builder.serve.connection import ClientConnection, Handler
 from builder.serve.threads import Threads
 
 _LEVEL, _GZIP = 2, 31
@@ -43,12 +43,12 @@ class Connections:
         self._handler = handler
         self._threads = Threads(threads)
         self._patience = patience
-        self._open: dict[asyncio.Task[None], Connection] = {}
+        self._open: dict[asyncio.Task[None], ClientConnection] = {}
 
     def add(self, sock: socket.socket, ended: Callable[[], object]) -> None:
         """Serve a connection that was accepted, and call `ended` behind it."""
         sock.setblocking(False)
-        connection = Connection(sock, self._handler, self._threads, self._patience)
+        connection = ClientConnection(sock, self._handler, self._threads, self._patience)
         task = asyncio.get_running_loop().create_task(connection.serve())
         self._open[task] = connection
         task.add_done_callback(lambda done: (self._open.pop(done), ended()))
