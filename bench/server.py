@@ -80,7 +80,8 @@ def sheaf(store: Path, folder: Path) -> Iterator[Server]:
     config = folder / "sheaf.toml"
     config.write_text(CONFIGURATION)
     command = ["-m", "builder", "serve", "--port", "0", "--json"]
-    with _started([*command, "--store", str(store), "--config", str(config)]) as process:
+    command += ["--store", str(store), "--config", str(config)]
+    with _started(command, SHEAF_SERVE_WORKERS="1") as process:  # the baseline has one as well
         assert process.stdout is not None
         found = re.search(r'"oai": *"([^"]+)"', "".join(iter(process.stdout.readline, "}\n")))
         assert found, "sheaf serve did not start"

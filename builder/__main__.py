@@ -43,7 +43,7 @@ def _leave(codes: list[int]) -> None:
 def _open_standard_streams() -> None:
     """Open what a caller has closed: else a data file gets its number, and messages go into it."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+        os.set_inheritable(number, True)  # workers need them as well
     os.close(number)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

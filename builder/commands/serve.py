@@ -1,12 +1,23 @@
 """`sheaf serve`."""
 
 import argparse
-from collections.abc import Callable
+import os
+import signal
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from builder.context import Context
+from builder.runtime import Clock
 from builder.serve import access_log
-from builder.serve.server import Handler, LocalServer, gzipped
+from builder.serve.connection import Handler
+from builder.serve.mirror import CacheServer, SharedCache
+from builder.serve.server import LocalServer, gzipped
+from builder.serve.workers import WorkerServer
 from builder.snapshot import recovery
 from functions.config.configuration import Configuration
 from functions.content import assembly
@@ -14,7 +25,32 @@ from functions.database import cache
 from functions.oai.handler import Application
 from functions.oai.repository_duckdb.repository import DuckRepository
 from functions.snapshot.errors import NothingPublished
+from functions.snapshot.store import Reader
+from functions.store.bucket import BucketReader
+from functions.store.catalog import Catalogue
 from functions.store.reader import open_reader
+
+_ROWS, _DATABASE = 64 << 20, 512
+"""Bytes of memory for rows and megabytes for DuckDB, of all workers together."""
+_LEAST_DATABASE = 128
+"""Megabytes that a worker's DuckDB has at least: the largest pages need them."""
+
+
+@dataclass(frozen=True)
+class ServedStore:
+    """What a process needs to answer for a store: `uri` as seen from `base`, and settings.
+
+    `folder` is the one of the configuration; `log` names the access log, as seen from another.
+    """
+
+    uri: str
+    base: Path
+    folder: Path
+    settings: Configuration
+    environment: Mapping[str, str]
+    clock: Clock
+    log: tuple[str, Path]
+    workers: int
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -38,66 +74,138 @@ def run(context: Context) -> int:
 
     It runs until it is interrupted.
     """
-    arguments, configuration = context.arguments, context.configuration
-    if arguments.content:
-        configuration = configuration.having("content.serve", True)
-    reader = open_reader(*context.store_uri(), context.configuration, context.reading_environment)
-    repository = DuckRepository(reader, ahead=True)
     pointer, _ = recovery.current(context.store)
     newest = pointer.newest()
     if newest is None:
         raise NothingPublished("nothing is published in this store yet: run `sheaf publish`")
-    repository.manifest(newest.snapshot)  # a damaged or newer store is told of now, not later
-    if arguments.access_log is not None:
-        write = access_log.opened(arguments.access_log, Path.cwd())
-    else:
-        write = access_log.opened(
-            configuration["serve.access_log"], context.configuration_path.parent
-        )
-    answer, places = _handler(context, configuration, repository, reader.address, write)
-    cache.seldom_searched()
-    # One thread more than requests are answered at once: it tells the others that they are not.
-    server = LocalServer(answer, arguments.host, arguments.port, places + 1)
-    base = server.url
-    content = f"{base}/content" if configuration["content.serve"] else None
-    context.result(
-        f"serving {reader.address}\n"
-        f"  for people      {base}/\n"
-        f"  for harvesters  {base}/oai?verb=Identify\n"
-        + (f"  archived bytes  {content}/IDENTIFIER, {base}/cdx?url=URL\n" if content else "")
-        + "Ctrl-C ends it.",
-        {"url": f"{base}/", "oai": f"{base}/oai", **({"content": content} if content else {})},
-    )
-    try:
-        server.run()
-    except KeyboardInterrupt:
-        context.say("stopped")
-    finally:
-        server.close()
-        repository.close()
+    site = _site(context)
+    reader = open_reader(*context.store_uri(), context.configuration, context.reading_environment)
+    host, port = context.arguments.host, context.arguments.port
+    # What is wrong with the store, the templates or the log is reported now, by one process.
+    Catalogue(reader).manifest(newest.snapshot)
+    with _open(site, reader) as (handler, threads):
+        if site.workers == 1:
+            cache.seldom_searched()
+            _serve(context, site, reader.address, LocalServer(handler, host, port, threads))
+            return 0
+    lend = CacheServer(reader.cache).lend if isinstance(reader, BucketReader) else None
+    server = WorkerServer(partial(_open_worker, site), host, port, site.workers, lend)
+    _serve(context, site, reader.address, server)
     return 0
 
 
-def _handler(
-    context: Context,
-    configuration: Configuration,
-    repository: DuckRepository,
-    address: str,
-    write: Callable[[str], None] | None,
-) -> tuple[Handler, int]:
-    """Return what answers, and how many requests it answers at once."""
-    metadata = Application(repository, configuration, context.now, write, compress=gzipped)
-    places = configuration["serve.concurrent"]
-    if not configuration["content.serve"]:
-        return metadata.unpacked, places
-    content = assembly.application(
-        repository,
-        address,
-        context.configuration_path.parent,
-        configuration,
-        context.reading_environment,
-        context.now,
-        write,
-        gzipped,
+def _site(context: Context) -> ServedStore:
+    arguments, settings = context.arguments, context.configuration
+    if arguments.content:
+        settings = settings.having("content.serve", True)
+    folder = context.configuration_path.parent
+    log = (settings["serve.access_log"], folder)
+    if arguments.access_log is not None:
+        log = (arguments.access_log, Path.cwd())
+    workers = settings["serve.workers"] or _cores()
+    return ServedStore(
+        uri=context.store_uri()[0],
+        base=context.store_uri()[1],
+        folder=folder,
+        settings=settings,
+        environment=context.reading_environment,
+        clock=context.now,
+        log=log,
+        # One that may answer nothing at all would be of no use.
+        workers=min(workers, settings["serve.concurrent"]),
     )
-    return assembly.beside(content, metadata.unpacked), 2 * places
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _serve(
+    context: Context, site: ServedStore, address: str, server: LocalServer | WorkerServer
+) -> None:
+    """Serve until Ctrl-C or SIGTERM; a second one ends it without waiting for answers."""
+    base = server.url
+    content = f"{base}/content" if site.settings["content.serve"] else None
+
+    def announce() -> None:
+        context.result(
+            f"serving {address}\n"
+            f"  for people      {base}/\n"
+            f"  for harvesters  {base}/oai?verb=Identify\n"
+            + (f"  archived bytes  {content}/IDENTIFIER, {base}/cdx?url=URL\n" if content else "")
+            + "Ctrl-C ends it.",
+            {"url": f"{base}/", "oai": f"{base}/oai", **({"content": content} if content else {})},
+        )
+
+    def end(number: int, frame: FrameType | None) -> None:
+        restore()
+        server.close()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        for number in before:
+            signal.signal(number, end)
+        server.run(announce)
+        context.say("stopped")
+    except KeyboardInterrupt:
+        context.say("stopped, with answers under way")
+    finally:
+        restore()
+
+
+@contextmanager
+def _open_worker(
+    site: ServedStore, number: int, door: socket.socket
+) -> Iterator[tuple[Handler, int]]:
+    """Open one worker's share of the site; `door` leads to the cache of a bucket."""
+    share, more = divmod(site.settings["serve.concurrent"], site.workers)
+    settings = site.settings.having("serve.concurrent", share + (number < more))
+    shared = SharedCache(door)
+    reader = open_reader(site.uri, site.base, settings, site.environment, cache=shared)
+    with _open(replace(site, settings=settings), reader) as opened:
+        cache.seldom_searched()
+        yield opened
+
+
+@contextmanager
+def _open(site: ServedStore, reader: Reader) -> Iterator[tuple[Handler, int]]:
+    """Return what answers for a site, and how many threads it takes. Raises SheafError."""
+    write = access_log.opened(*site.log)
+    repository = DuckRepository(
+        reader,
+        _ROWS // site.workers,
+        ahead=True,
+        memory=max(_LEAST_DATABASE, _DATABASE // site.workers),
+    )
+    try:
+        # A worker that is started again does not go back to an older snapshot.
+        guarded = site.workers > 1
+        metadata = Application(
+            repository, site.settings, site.clock, write, compress=gzipped, guarded=guarded
+        )
+        handler: Handler = metadata.unpacked
+        places = site.settings["serve.concurrent"]
+        if site.settings["content.serve"]:
+            content = assembly.application(
+                repository,
+                reader.address,
+                site.folder,
+                site.settings,
+                site.environment,
+                site.clock,
+                write,
+                gzipped,
+                guarded=guarded,
+            )
+            handler, places = assembly.beside(content, metadata.unpacked), 2 * places
+        # One thread more than requests are answered at once: it tells the others that they are not.
+        yield handler, places + 1
+    finally:
+        repository.close()

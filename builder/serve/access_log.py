@@ -1,9 +1,11 @@
 """Logs: lines at the end of a file that others may move, cut or write to as well."""
 
+import fcntl
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from builder.errors import UsageError
@@ -14,14 +16,13 @@ STANDARD_ERROR = "-"
 class LogFile:
     """Appends lines to a file; where that was moved away, to a new one. Safe to use from threads.
 
-    Each line is written at once, so that several processes may share the file.
+    Each line is written at once and under a lock, so that several processes may share the file.
     """
 
     def __init__(self, path: Path) -> None:
         """Open the file. Raises UsageError if that cannot be."""
         self._path = path
         self._lock = threading.Lock()
-        self._torn = False
         try:
             self._file = self._opened()
         except OSError as error:
@@ -34,14 +35,13 @@ class LogFile:
             if self._is_moved():
                 file = self._opened()
                 os.close(self._file)
-                self._file, self._torn = file, False
-            if self._torn:  # a full disk took a part of the line before
-                data = b"\n" + data
-            # Where nothing at all is taken, what was torn stays so.
-            written = os.write(self._file, data)
-            self._torn = written < len(data)
-            if self._torn:
-                raise OSError(f"{self._path}: only a part of a line was written")
+                self._file = file
+            with _lock_file(self._file):
+                size = os.fstat(self._file).st_size
+                if os.write(self._file, data) < len(data):
+                    with suppress(OSError):  # not a file
+                        os.ftruncate(self._file, size)
+                    raise OSError(f"{self._path}: only a part of a line was written")
 
     def _opened(self) -> int:
         return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
@@ -53,6 +53,18 @@ class LogFile:
             return True
         held = os.fstat(self._file)
         return (found.st_dev, found.st_ino) != (held.st_dev, held.st_ino)
+
+
+@contextmanager
+def _lock_file(file: int) -> Iterator[None]:
+    """Keep other processes from writing; where nothing can be locked, go on without."""
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def to_standard_error(line: str) -> None:

@@ -1,224 +1,266 @@
-"""Connections of the local server: requests as events, and answers as their clients take them.
+"""One HTTP/1.1 connection: requests as events, and answers as the client takes them (RFC 9112).
 
-No thread ever waits for a client, neither for one that asks much and reads nothing nor for one that
-takes an hour for a large body.
+h11 parses and frames. The event loop reads and writes, so that no thread ever waits for a client.
 """
 
+import asyncio
 import base64
 import logging
-import re
-from collections.abc import Iterator
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote
-from wsgiref.types import WSGIEnvironment
+from urllib.parse import urlsplit
 
-from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser, ParsingError
-from waitress.task import WSGITask
+import h11
 
+from builder.serve.threads import Threads
 from functions.snapshot.errors import SheafError
 
 _LOG = logging.getLogger("sheaf")
 
-_WAITING = 1 << 19
-"""Bytes of a body that comes piece by piece which wait for the client at most."""
-_TURN = 1 << 21
-"""Bytes of such a body that a thread writes before it turns to others, however fast the client."""
-_LINE_END = re.compile(r"[\r\n\0]")
-_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+Handler = Callable[[dict[str, Any]], dict[str, Any]]
+"""An event of API Gateway's HTTP API in; status, headers and a body out: bytes, or an iterator of
+them that has a `close` and raises SheafError where it breaks off."""
+
+_LONGEST_HEAD = 1 << 18
+"""Bytes of a request line with its headers."""
+_LONGEST_BODY = 1 << 20
+_AT_ONCE = 1 << 16
+"""Bytes that are read from a socket at once."""
+_LINGER = 10.0
+"""Seconds for which the rest of a refused request is read. A connection that is closed while bytes
+arrive is reset, and a reset takes the answer away from the client (RFC 9112, section 9.6)."""
+_FORWARDED = frozenset(
+    f"x-forwarded-{name}".encode() for name in ("by", "for", "host", "port", "proto")
+) | {b"forwarded"}
+"""Headers that only a proxy may set. There is no proxy that is known, so clients wrote them."""
 
 
-class _Request(HTTPRequestParser):
-    """A request; what waitress itself would stumble over is 400, and so is more than one host."""
+class RefusalError(Exception):
+    """A request that is answered with an HTTP error; the connection ends with it."""
 
-    def parse_header(self, header_plus: bytes) -> None:
-        try:
-            super().parse_header(header_plus)
-        except ValueError as error:
-            raise ParsingError("Invalid address or length") from error
-        if "," in self.headers.get("HOST", ""):  # so waitress joins what is repeated
-            raise ParsingError("More than one Host")
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
 
 
-class _Later(BaseException):
-    """Leaves an answer for a while, past all that a connection does when one ends."""
+class ClientConnection:
+    """Serves the requests of one client, one after another.
 
-
-class _Task(WSGITask):
-    """An answer. Of a body in pieces as many are written as are to wait for the client, not more.
-
-    Then it is left (_Later), and gone on with when the client has them: it has no thread meanwhile,
-    and little memory, however large it is and however slow the client.
+    The next request is taken up when the last answer is sent. A client that for `patience` seconds
+    sends nothing or takes nothing is cut off, and so is one whose request takes longer than that.
     """
 
-    pieces: Iterator[bytes] | None = None
+    def __init__(
+        self, sock: socket.socket, handler: Handler, threads: Threads, patience: float
+    ) -> None:
+        self._socket = sock
+        self._handler = handler
+        self._threads = threads
+        self._patience = patience
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD)
+        self._is_idle = True
+        self._is_ending = False
 
-    def service(self) -> None:
+    async def serve(self) -> None:
+        """Serve until either side ends the connection, and close the socket."""
         try:
-            super().service()
-        except SheafError as error:
-            # Without what is missing, and without the end of a chunked body, it is known as broken.
+            while await self._serve_one():
+                self._http.start_next_cycle()
+        except RefusalError as refusal:
+            await self._refuse(refusal)
+        except OSError:
+            pass  # the client has gone, or does nothing: TimeoutError is one
+        except h11.LocalProtocolError as error:
+            # Without its end, by its length or by the last chunk, the answer is known as broken.
             _LOG.error("an answer broke off: %s", error)
-            self.close_on_finish = True
-
-    def execute(self) -> None:
-        if self.pieces is None and not self._begin():
-            return
-        assert self.pieces is not None
-        done = True
-        try:
-            written = 0
-            for piece in self.pieces:
-                self.write(piece)
-                written += len(piece)
-                if self.channel.total_outbufs_len > _WAITING or written > _TURN:
-                    done = False
-                    connection: Any = self.channel
-                    connection.left = self
-                    raise _Later
         finally:
-            if done:
-                self.close()
-        if self.content_length not in (None, self.content_bytes_written):
-            self.set_close_on_finish()
+            self._socket.close()
 
-    def finish(self) -> None:
-        if self._is_head():
-            self.write(b"")
-        else:
-            super().finish()
+    def end(self) -> None:
+        """End the connection: at once where no request is under way, else behind the answer."""
+        self._is_ending = True
+        if self._is_idle:
+            self.abort()
 
-    def close(self) -> None:
-        """Let go of what is not written."""
-        pieces, self.pieces = self.pieces, None
-        if pieces is not None:
-            pieces.close()  # type: ignore[attr-defined]
+    def abort(self) -> None:
+        """End the connection at once."""
+        with suppress(OSError):  # it has ended already
+            self._socket.shutdown(socket.SHUT_RDWR)
 
-    def set_close_on_finish(self) -> None:
-        """Close the connection behind the answer, but for one that ends by itself (RFC 9112, 6.3).
-
-        Waitress closes it behind each that tells no length.
-        """
-        request: Any = self.request
-        asked = request.headers.get("CONNECTION", "").lower() == "close"
-        ends = self.chunked_response or self._is_head() or not self.has_body
-        if asked or self.version != "1.1" or self.wrote_header or not ends:
-            super().set_close_on_finish()
-
-    def _is_head(self) -> bool:
-        request: Any = self.request
-        return bool(request.command == "HEAD")
-
-    def _begin(self) -> bool:
-        """Ask the handler, and write its answer; tell whether there are pieces to come."""
-        server: Any = self.channel.server
-        answer = server.application(self.get_environment(), None)
-        headers = answer["headers"]
-        if any(_LINE_END.search(text) for header in headers.items() for text in header):
-            raise ValueError("a header has a line's end in it")
-        status = HTTPStatus(answer["statusCode"])
-        self.status = f"{status.value} {status.phrase}"
-        self.response_headers = [*headers.items()]
-        if "Content-Length" in headers:
-            self.content_length = int(headers["Content-Length"])
-        self.complete = True
-        if isinstance(answer["body"], bytes):
-            if self.content_length is None and not self._is_head():
-                self.content_length = len(answer["body"])
-            # What came behind the head would be taken for the next answer.
-            self.write(b"" if self._is_head() else answer["body"])
-            return False
-        self.pieces = answer["body"]
-        return True
-
-
-class Connection(HTTPChannel):
-    """A connection whose next request is taken up when the last answer is sent, not before.
-
-    Waitress would have a thread wait without end for a client that asks many times and reads
-    nothing, and hold many answers for it.
-    """
-
-    parser_class = _Request
-    held = False
-    """Whether a request, or the rest of an answer, waits for that."""
-    left: _Task | None = None
-    """The answer that was left."""
-
-    def task_class(self, connection: Any, request: Any) -> _Task:  # type: ignore[override]
-        """Return the answer to a request: the one that was left, or a new one."""
-        # It is taken: another thread may be at the next request before this one is done.
-        left, self.left = self.left, None
-        return left or _Task(connection, request)
-
-    def service(self) -> None:
-        """Answer a request, or go on with it."""
-        if self.left is not None and not self.connected:
-            self.left.close()
+    async def _serve_one(self) -> bool:
+        """Answer one request. Return whether another may follow."""
         try:
-            super().service()
-        except _Later:
-            self._wait()
+            if not self._http.trailing_data[0]:
+                self._is_idle = True
+                await self._receive()
+            self._is_idle = False
+            async with asyncio.timeout(self._patience):
+                request = await self._read_request()
+        except h11.RemoteProtocolError as error:
+            raise RefusalError(error.error_status_hint, str(error)) from error
+        if request is None:
+            return False
+        head, body = await self._answer(request)
+        if isinstance(body, bytes):
+            await self._write(head, h11.Data(data=body), h11.EndOfMessage())
+        else:
+            await self._stream(head, body)
+        is_done = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+        return is_done and not self._is_ending
 
-    def _wait(self) -> None:
-        """Have the answer gone on with when the client has taken what there is of it."""
-        # What was taken of a buffer stays in it: the next part has one of its own.
-        self.current_outbuf_count = self.adj.outbuf_high_watermark
-        listener: Any = self.server
-        listener.add_task(self)
-        listener.pull_trigger()
-        if not self.connected:
-            self._leave()
+    async def _receive(self) -> None:
+        """Give h11 the next bytes; none of them where the client has ended its side."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(self._patience):
+            data = await loop.sock_recv(self._socket, _AT_ONCE)
+        self._http.receive_data(data)
 
-    def _leave(self) -> None:
-        """See that an answer which nobody waits for any more is let go of."""
-        if self.held and self.left is not None:
-            self.held = False
-            listener: Any = self.server
-            listener.task_dispatcher.add_task(self)
+    async def _read_request(self) -> dict[str, Any] | None:
+        """Return the next request as an event; None where there is none. Raises RefusalError."""
+        request: h11.Request | None = None
+        body = bytearray()
+        while True:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                if self._http.they_are_waiting_for_100_continue:
+                    await self._write(h11.InformationalResponse(status_code=100, headers=[]))
+                await self._receive()
+            elif isinstance(event, h11.Request):
+                request = event
+                _check(event)
+            elif isinstance(event, h11.Data):
+                body += event.data
+                if len(body) > _LONGEST_BODY:
+                    raise RefusalError(413, "The body is too large.")
+            elif isinstance(event, h11.EndOfMessage) and request is not None:
+                return _event(request, bytes(body))
+            else:
+                return None
 
-    def writable(self) -> bool:
-        """Tell whether there is something to be done when the client takes more."""
-        return bool(super().writable() or self.held)
+    async def _answer(self, event: dict[str, Any]) -> tuple[h11.Response, bytes | Iterator[bytes]]:
+        """Return the head and the body of the answer to a request."""
+        is_head = event["requestContext"]["http"]["method"] == "HEAD"
+        try:
+            answer = await self._threads.run(self._handler, event)
+            return self._head(answer, is_head=is_head), b"" if is_head else answer["body"]
+        except Exception:  # noqa: BLE001 - logged; the client learns that the fault is ours
+            _LOG.exception("a request was not answered: %a", event["rawPath"])
+        body = b"" if is_head else b"Something went wrong here.\n"
+        return self._head({"statusCode": 500, "headers": {}, "body": body}, is_head=is_head), body
 
-    def handle_write(self) -> None:
-        """Send what there is; when all of it is gone, go on with what waits."""
-        super().handle_write()
-        if self.held and not self.total_outbufs_len:
-            self.held = False
-            listener: Any = self.server
-            listener.add_task(self)
+    def _head(self, answer: dict[str, Any], *, is_head: bool = False) -> h11.Response:
+        status = HTTPStatus(answer["statusCode"])
+        headers = {"Server": "sheaf", "Date": formatdate(usegmt=True), **answer["headers"]}
+        is_empty = is_head or status in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+        if isinstance(answer["body"], bytes) and not is_empty:
+            headers.setdefault("Content-Length", str(len(answer["body"])))
+        if self._is_ending:
+            headers["Connection"] = "close"
+        return h11.Response(
+            status_code=status.value,
+            reason=status.phrase,
+            headers=[(name, value.encode("latin-1")) for name, value in headers.items()],
+        )
 
-    def handle_close(self) -> None:
-        """Hang up."""
-        super().handle_close()
-        self._leave()
+    async def _stream(self, head: h11.Response, pieces: Iterator[bytes]) -> None:
+        """Write an answer piece by piece, the next one when the client has taken the last."""
+        try:
+            await self._write(head)
+            while piece := await self._threads.run(next, pieces, b""):
+                await self._write(h11.Data(data=piece))
+            await self._write(h11.EndOfMessage())
+        except SheafError as error:
+            raise h11.LocalProtocolError(str(error)) from error
+        finally:
+            await self._threads.run(pieces.close)  # type: ignore[attr-defined]
+
+    async def _refuse(self, refusal: RefusalError) -> None:
+        """Answer with an error, and end the connection so that the client can read the answer."""
+        loop = asyncio.get_running_loop()
+        text = f"{refusal}\n".encode()
+        headers = {"Content-Type": "text/plain", "Connection": "close"}
+        answer = {"statusCode": refusal.status, "headers": headers, "body": text}
+        try:
+            if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                await self._write(self._head(answer), h11.Data(data=text), h11.EndOfMessage())
+            self._socket.shutdown(socket.SHUT_WR)
+            async with asyncio.timeout(min(self._patience, _LINGER)):
+                while await loop.sock_recv(self._socket, _AT_ONCE):
+                    pass
+        except OSError:
+            pass  # the client has gone, or sends on and on
+
+    async def _write(self, *events: h11.Event) -> None:
+        """Send parts of an answer, as fast as the client takes them."""
+        ready = b""
+        for event in events:
+            for data in self._http.send_with_data_passthrough(event) or ():
+                if len(ready) + len(data) > _AT_ONCE:
+                    await self._send(ready)
+                    ready = b""
+                ready = ready + data if ready else data
+        await self._send(ready)
+
+    async def _send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[self._socket.send(view) :]
+            except BlockingIOError:
+                async with asyncio.timeout(self._patience):
+                    await self._wait_until_writable()
+
+    async def _wait_until_writable(self) -> None:
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_writer(self._socket, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_writer(self._socket)
 
 
-def event(environment: WSGIEnvironment) -> dict[str, Any]:
+def _check(request: h11.Request) -> None:
+    """Raise RefusalError for a request that is not to be answered."""
+    lengths = [value for name, value in request.headers if name == b"content-length"]
+    if lengths and any(name == b"transfer-encoding" for name, _ in request.headers):
+        # Two parties may disagree on where it ends: a smuggled request (RFC 9112, section 6.1).
+        raise RefusalError(400, "Content-Length and Transfer-Encoding exclude each other.")
+    if lengths and int(lengths[0]) > _LONGEST_BODY:
+        raise RefusalError(413, "The body is too large.")
+
+
+def _event(request: h11.Request, body: bytes) -> dict[str, Any]:
     """Return the request as API Gateway's HTTP API hands it over (payload format 2.0)."""
-    headers = {
-        name[5:].replace("_", "-").lower(): value
-        for name, value in environment.items()
-        if name.startswith("HTTP_")
-    }
-    headers["content-type"] = environment.get("CONTENT_TYPE", "")
-    headers.setdefault("x-forwarded-proto", environment["wsgi.url_scheme"])
-    body = environment["wsgi.input"].read()
+    values: dict[str, list[str]] = defaultdict(list)
+    for name, value in request.headers:
+        if name not in _FORWARDED:
+            values[name.decode("ascii")].append(value.decode("latin-1"))
+    headers = {name: ", ".join(several) for name, several in values.items()}
+    headers["x-forwarded-proto"] = "http"
+    path, query = _split(request.target.decode("ascii"))
     return {
         "version": "2.0",
-        "rawPath": _path(environment),
-        "rawQueryString": environment.get("QUERY_STRING", ""),
+        "rawPath": path,
+        "rawQueryString": query,
         "headers": headers,
-        "requestContext": {"stage": "$default", "http": {"method": environment["REQUEST_METHOD"]}},
+        "requestContext": {"stage": "$default", "http": {"method": request.method.decode("ascii")}},
         "body": base64.b64encode(body).decode("ascii"),
         "isBase64Encoded": True,
     }
 
 
-def _path(environment: WSGIEnvironment) -> str:
-    """Return the path as the client wrote it, with %XX for bytes that are not ASCII."""
-    target = environment["REQUEST_URI"].partition("?")[0].partition("#")[0]
-    path = target if target.startswith("/") else environment.get("PATH_INFO", "/")
-    return "/" + quote(path.encode("latin-1").lstrip(b"/"), safe=_ASCII)
+def _split(target: str) -> tuple[str, str]:
+    """Return path and query of a request's target, as the client wrote them."""
+    if not target.startswith("/"):
+        try:
+            parts = urlsplit(target)  # RFC 9112, section 3.2.2: the absolute form
+        except ValueError as error:
+            raise RefusalError(400, "The address cannot be read.") from error
+        target = f"{parts.path}?{parts.query}"
+    path, _, query = target.partition("#")[0].partition("?")
+    return "/" + path.lstrip("/"), query

@@ -1,38 +1,30 @@
-"""A local HTTP server in front of the very handler that answers on AWS."""
+"""A local HTTP server in front of the same handler that answers on AWS."""
 
+import asyncio
 import errno
-import logging
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
-from wsgiref.types import WSGIEnvironment
 
 from isal import isal_zlib
-from waitress.adjustments import Adjustments
-from waitress.server import MultiSocketServer, TcpWSGIServer
-from waitress.task import ThreadedTaskDispatcher
-from waitress.wasyncore import close_all
 
 from builder.errors import UsageError
-from builder.serve.connection import Connection, event
-
-Handler = Callable[[dict[str, Any]], dict[str, Any]]
-"""An event of API Gateway's HTTP API in; status, headers and a body out: bytes, or an iterator of
-them that has a `close` and raises SheafError where it breaks off."""
+from builder.serve.connection import ClientConnection, Handler
+from builder.serve.threads import Threads
 
 _LEVEL, _GZIP = 2, 31
-_LONGEST_BODY = 1 << 20
-_CONNECTIONS = 512
+PATIENCE = 60.0
+"""Seconds after which a client is cut off that does nothing."""
+CONNECTIONS = 512
 """Connections that may be open at once; where there are more, the rest wait to be accepted."""
+_BACKLOG = 1024
 _IN_KERNEL = 1 << 18
 """Bytes of an answer that the kernel may hold. Left to itself it holds megabytes, and until a part
-of these is taken nothing tells who reads slowly from who does not read at all."""
-_UNBOUNDED = 1 << 40
-"""Bytes of output at which a thread waits for a client: never."""
-
-
-# It warns whenever a request has to wait for a thread, which is what a queue is for.
-logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+of these is taken nothing tells a slow client from one that does not read at all."""
+_GRACE = 8.0
+"""Seconds for answers under way when the server ends; containers are killed after 10."""
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def gzipped(body: bytes) -> bytes:
@@ -44,106 +36,163 @@ def gzipped(body: bytes) -> bytes:
     return found
 
 
+class Connections:
+    """The open connections of an event loop, all answered by `handler` in `threads` threads."""
+
+    def __init__(self, handler: Handler, threads: int, patience: float) -> None:
+        self._handler = handler
+        self._threads = Threads(threads)
+        self._patience = patience
+        self._open: dict[asyncio.Task[None], ClientConnection] = {}
+
+    def add(self, sock: socket.socket, ended: Callable[[], object]) -> None:
+        """Serve a connection that was accepted, and call `ended` behind it."""
+        sock.setblocking(False)
+        connection = ClientConnection(sock, self._handler, self._threads, self._patience)
+        task = asyncio.get_running_loop().create_task(connection.serve())
+        self._open[task] = connection
+        task.add_done_callback(lambda done: (self._open.pop(done), ended()))
+
+    async def end(self) -> None:
+        """End all connections: those that are idle at once, others behind their answer."""
+        for connection in self._open.values():
+            connection.end()
+        for seconds in (_GRACE, 1.0):
+            if self._open:
+                await asyncio.wait([*self._open], timeout=seconds)
+            for connection in self._open.values():
+                connection.abort()
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait([*self._open], timeout=1.0)
+        self._threads.close()
+
+
+class Listeners:
+    """Sockets that listen at every address of a host, at `url`."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be."""
+        if not 0 <= port <= 65_535:
+            raise UsageError(f"port {port}: expected a number from 0 to 65535")
+        self.sockets: list[socket.socket] = []
+        try:
+            for family, (name, number, *rest) in _addresses(host, port):
+                # One port for all addresses, also where any free one is asked for.
+                number = number or (self.sockets and self.sockets[0].getsockname()[1]) or 0
+                self.sockets.append(_listen(family, (name, number, *rest)))
+        except (OSError, ValueError) as error:
+            self.close()
+            if getattr(error, "errno", 0) == errno.EADDRINUSE:
+                raise UsageError(
+                    f"port {port} of {host} is taken: name another by --port"
+                ) from error
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"cannot listen at {host}:{port}: {reason}") from error
+        bound = self.sockets[0].getsockname()[1]
+        shown = "127.0.0.1" if host in ("0.0.0.0", "::", "", "*") else host
+        self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{bound}"
+
+    async def accept(
+        self, take: Callable[[socket.socket], None], places: asyncio.Semaphore
+    ) -> None:
+        """Accept connections for ever; each takes one of the `places`, which `take` gives back."""
+        await asyncio.gather(*(_accept(one, take, places) for one in self.sockets))
+
+    def close(self) -> None:
+        """Stop listening."""
+        for one in self.sockets:
+            one.close()
+
+
 class LocalServer:
-    """A server that listens already, at `url`; `run` serves until `close`."""
+    """A server in one process. It listens already, at `url`; `run` serves until `close`."""
 
     def __init__(
-        self, handler: Handler, host: str, port: int, threads: int, patience: int = 60
+        self, handler: Handler, host: str, port: int, threads: int, patience: float = PATIENCE
     ) -> None:
         """Listen at `host`; port 0 takes any free one. Raises UsageError if that cannot be.
 
         A client that for `patience` seconds neither asks nor takes what it asked for is cut off.
         """
-        if not 0 <= port <= 65_535:
-            raise UsageError(f"port {port}: expected a number from 0 to 65535")
-        self._server: Any
-        self._sockets: dict[int, Any] = {}
-        self._closed = False
-        try:
-            settings = Adjustments(
-                host=host, port=port, threads=threads, ident="sheaf",
-                max_request_body_size=_LONGEST_BODY, connection_limit=_CONNECTIONS,
-                asyncore_use_poll=True, outbuf_high_watermark=_UNBOUNDED,
-                channel_timeout=patience, cleanup_interval=1,
-            )  # fmt: skip
-            self._server = _listening(_application(handler), settings, self._sockets)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise UsageError(
-                    f"port {port} of {host} is taken: name another by --port"
-                ) from error
-            raise UsageError(
-                f"cannot listen at {host}:{port}: {error.strerror or error}"
-            ) from error
-        except (ValueError, OverflowError) as error:
-            raise UsageError(f"cannot listen at {host}:{port}: {error}") from error
-        several = isinstance(self._server, MultiSocketServer)
-        bound = self._server.effective_listen[0][1] if several else self._server.effective_port
-        shown = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
-        self.url = f"http://{f'[{shown}]' if ':' in shown else shown}:{bound}"
+        self._listeners = Listeners(host, port)
+        self.url = self._listeners.url
+        self._handler = handler
+        self._threads = threads
+        self._patience = patience
+        self._loop = asyncio.new_event_loop()
+        self._stopped = asyncio.Event()
 
-    def run(self) -> None:
-        """Serve until interrupted, or closed by another thread."""
+    def run(self, begun: Callable[[], object] = lambda: None) -> None:
+        """Serve until stopped by another thread or a signal; answers under way end first.
+
+        `begun` is called once requests are answered.
+        """
         try:
-            self._server.run()
-        except OSError:
-            if not self._closed:  # else a socket was closed while it was waited for
-                raise
+            self._loop.run_until_complete(self._serve(begun))
+        finally:
+            self._listeners.close()
+            self._loop.close()
 
     def close(self) -> None:
-        """Stop listening, and end the threads that answer."""
-        self._closed = True
-        self._server.task_dispatcher.shutdown()
-        self._server.close()
-        # What keeps its connection, and asks for nothing, would be waited for without end.
-        close_all(self._sockets, ignore_all=True)
+        """Have `run` end. It is safe in any thread, and in a signal's handler."""
+        with suppress(RuntimeError):  # it has ended already
+            self._loop.call_soon_threadsafe(self._stopped.set)
+
+    async def _serve(self, begun: Callable[[], object]) -> None:
+        connections = Connections(self._handler, self._threads, self._patience)
+        places = asyncio.Semaphore(CONNECTIONS)
+        accepting = asyncio.ensure_future(
+            self._listeners.accept(lambda sock: connections.add(sock, places.release), places)
+        )
+        begun()
+        await self._stopped.wait()
+        accepting.cancel()
+        await asyncio.wait([accepting])
+        self._listeners.close()
+        await connections.end()
 
 
-class _Listener(TcpWSGIServer):
-    """Accepts the connections at one address; cuts off those that stand still."""
-
-    channel_class = Connection
-
-    def set_socket_options(self, conn: Any) -> None:
-        super().set_socket_options(conn)
-        conn.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _IN_KERNEL)
-
-    def add_task(self, task: Any) -> None:
-        if task.total_outbufs_len:
-            task.held = True
-        else:
-            super().add_task(task)
-
-    def maintenance(self, now: float) -> None:
-        # Waitress spares every connection with a request, and closes the others when they take
-        # something, which those that do not read never do.
-        latest = now - self.adj.channel_timeout
-        connections: Any = self.active_channels
-        for connection in [*connections.values()]:
-            answering = connection.requests and not connection.total_outbufs_len
-            if connection.last_activity < latest and not answering:
-                connection.handle_close()
+async def _accept(
+    listener: socket.socket, take: Callable[[socket.socket], None], places: asyncio.Semaphore
+) -> None:
+    loop = asyncio.get_running_loop()
+    while True:
+        await places.acquire()
+        try:
+            connection, _ = await loop.sock_accept(listener)
+        except OSError as error:
+            places.release()
+            if error.errno in _FULL:
+                await asyncio.sleep(0.1)  # until others have ended
+            continue
+        take(connection)
 
 
-def _listening(application: Any, settings: Any, sockets: dict[int, Any]) -> Any:
-    """Return a server for every address of the host, as waitress' create_server does.
-
-    It keeps its `sockets` by their handles.
-
-    Raises OSError.
-    """
-    threads = ThreadedTaskDispatcher()
-    threads.set_thread_count(settings.threads)
-    listeners: list[Any] = [
-        _Listener(application, sockets, dispatcher=threads, adj=settings, sockinfo=address)
-        for address in settings.listen
-    ]
-    if len(listeners) == 1:
-        return listeners[0]
-    bound = [(listener.effective_host, listener.effective_port) for listener in listeners]
-    return MultiSocketServer(sockets, settings, bound, threads)
+def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, Any]]:
+    """Return the addresses of a host, all of this machine for "*". Raises OSError."""
+    found = socket.getaddrinfo(
+        None if host in ("*", "") else host,
+        port,
+        type=socket.SOCK_STREAM,
+        flags=socket.AI_PASSIVE,
+    )
+    return [*dict.fromkeys((family, address) for family, _, _, _, address in found)]
 
 
-def _application(handler: Handler) -> Callable[[WSGIEnvironment, object], dict[str, Any]]:
-    """Return what waitress calls, with what only it knows to be in front of it."""
-    return lambda environment, _: handler(event(environment))
+def _listen(family: socket.AddressFamily, address: Any) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _IN_KERNEL)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -276,6 +276,13 @@ KEYS: tuple[Key, ...] = (
         "requests that are answered at once; one more is told 503",
     ),
     Key(
+        "serve.workers",
+        0,
+        value.between(0, 256),
+        "a number from 0 to 256",
+        "processes that answer for `sheaf serve`; 0: one for each core",
+    ),
+    Key(
         "serve.retry_seconds",
         30,
         value.between(1, 3600),

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from functions.snapshot import address
 from functions.snapshot.address import Address
@@ -12,19 +12,45 @@ from functions.store.mirror import KEPT, Mirror
 from functions.store.object import ObjectClient
 
 
+class ObjectCache(Protocol):
+    """Local files of a bucket's objects, by the keys that they have there. Safe with threads."""
+
+    def local(self, key: str, spans: Sequence[tuple[int, int]] | None) -> Path:
+        """Return a file in which `spans` are right (Mirror.local)."""
+        ...
+
+    def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> list[Path]:
+        """Return files of the spans (Mirror.parts)."""
+        ...
+
+    def close(self) -> object:
+        """Remove the files, or ask for none any more."""
+        ...
+
+
 class BucketReader:
     """Reads the objects of a bucket below a prefix; implements functions.snapshot.store.Reader.
 
     It keeps sparse local files of large objects: `limit` bytes in all besides those of the last
-    `kept` seconds, or without limit for None. Safe to use from threads.
+    `kept` seconds, or without limit for None. With a `cache`, that keeps them instead. Safe to use
+    from threads.
     """
 
     def __init__(
-        self, address: Address, client: ObjectClient, limit: int | None, kept: float = KEPT
+        self,
+        address: Address,
+        client: ObjectClient,
+        limit: int | None,
+        kept: float = KEPT,
+        cache: ObjectCache | None = None,
     ) -> None:
         self._address = address
         self._objects = client
-        self._mirror = Mirror(client, limit, kept=kept)
+        self.cache: ObjectCache
+        if cache is None:
+            self.cache = self._mirror = Mirror(client, limit, kept=kept)
+        else:
+            self.cache = cache
 
     @property
     def address(self) -> str:
@@ -42,15 +68,15 @@ class BucketReader:
 
     def local(self, key: str, spans: Sequence[tuple[int, int]] | None = None) -> Path:
         """Return a file in which `spans` are right; those that are not there yet are fetched."""
-        return self._mirror.local(self._address.key(key), spans)
+        return self.cache.local(self._address.key(key), spans)
 
     def parts(self, key: str, size: int, spans: Sequence[tuple[int, int]]) -> Sequence[Path]:
         """Return files of the spans, or of the whole object; neighbours are fetched at once."""
-        return self._mirror.parts(self._address.key(key), size, spans)
+        return self.cache.parts(self._address.key(key), size, spans)
 
     def close(self) -> None:
         """Remove the local files."""
-        self._mirror.close()
+        self.cache.close()
 
 
 def bucket_of(uri: str) -> Address | None:

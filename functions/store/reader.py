@@ -5,7 +5,7 @@ from pathlib import Path
 
 from functions.config.configuration import Configuration
 from functions.snapshot.store import Reader
-from functions.store.bucket import BucketReader, bucket_of
+from functions.store.bucket import BucketReader, ObjectCache, bucket_of
 from functions.store.client import Client
 from functions.store.connection import Connection
 from functions.store.folder import FolderReader
@@ -18,14 +18,16 @@ def open_reader(
     settings: Configuration,
     environment: Mapping[str, str],
     kept: float = KEPT,
+    cache: ObjectCache | None = None,
 ) -> Reader:
     """Return a reader of the store at `uri`: s3://bucket/prefix, or a path seen from `base`.
 
     A bucket's local files are as large as `store.cache` says; one that was handed out stays for
-    `kept` seconds. Raises StoreError for an address that is neither.
+    `kept` seconds. With a `cache`, that keeps such files. Raises StoreError for an address that is
+    neither.
     """
     at = bucket_of(uri)
     if at is not None:
         client = Client(at, Connection.serving(settings), environment)
-        return BucketReader(at, client, settings["store.cache"] << 20, kept)
+        return BucketReader(at, client, settings["store.cache"] << 20, kept, cache)
     return FolderReader((base / uri).resolve())

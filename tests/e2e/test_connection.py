@@ -4,14 +4,16 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from http.client import HTTPConnection
+from contextlib import ExitStack, contextmanager, suppress
+from http.client import HTTPConnection, IncompleteRead
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from builder.serve.connection import Handler
 from builder.serve.server import LocalServer
+from functions.snapshot.errors import StoreUnavailable
 from tests.patience import in_real_time
 
 SECONDS = 20
@@ -30,8 +32,10 @@ def large(event: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def listening(patience: int = 60, host: str = "127.0.0.1") -> Iterator[tuple[str, int]]:
-    server = LocalServer(large, host, 0, threads=2, patience=patience)
+def listening(
+    patience: int = 60, host: str = "127.0.0.1", handler: Handler | None = None
+) -> Iterator[tuple[str, int]]:
+    server = LocalServer(handler or large, host, 0, threads=2, patience=patience)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -151,3 +155,184 @@ def test_nothing_stands_behind_the_head_that_was_asked_for() -> None:
         assert b"Content-Length: 6" in first
         assert second.startswith(b"HTTP/1.1 200")
         assert body == b"/other"
+
+
+@in_real_time
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"GET /small HTTP/1.1\r\nX: ",
+        b"POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\n",
+    ],
+)
+def test_a_request_that_comes_byte_by_byte_is_cut_off(start: bytes) -> None:
+    """A byte now and then keeps no connection open: the whole request has its time."""
+    with listening(patience=1) as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(start)
+        began = time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - began < SECONDS:
+                connection.sendall(b"x")
+                time.sleep(0.1)
+        assert time.monotonic() - began < SECONDS / 2
+
+
+def test_two_lengths_of_one_body_are_refused() -> None:
+    """Two parties may disagree on where the body ends (RFC 9112, section 6.1)."""
+    head = ASKED.replace(b"GET", b"POST").removesuffix(b"\r\n") % b"/small"
+    head += b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with listening() as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(head + b"0\r\n\r\n" + ASKED % b"/smuggled")
+        received = all_read(connection)
+    assert received.startswith(b"HTTP/1.1 400")
+    assert b"Connection: close" in received
+    assert received.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 10000000", b"Transfer-Encoding: chunked"])
+def test_a_client_can_read_that_its_body_was_too_large(length: bytes) -> None:
+    """It sends all of the body first, as most do; a reset would take the answer away."""
+    body = b"x" * 10_000_000
+    if b"chunked" in length:
+        body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    with listening() as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(b"POST /small HTTP/1.1\r\nHost: a\r\n" + length + b"\r\n\r\n" + body)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413")
+
+
+def test_a_client_that_asks_first_does_not_send_what_is_too_large() -> None:
+    expecting = (
+        b"POST /small HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+    )
+    with listening() as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(expecting % 10_000_000)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413")
+        connection = connected(stack, address)
+        connection.sendall(expecting % 1)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 100")
+        connection.sendall(b"x")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+
+
+def test_a_request_names_its_host() -> None:
+    """HTTP/1.1 asks for it (RFC 9112, section 3.2); HTTP/1.0 does not know it."""
+    with listening() as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(b"GET /small HTTP/1.1\r\n\r\n")
+        assert all_read(connection).startswith(b"HTTP/1.1 400")
+        connection = connected(stack, address)
+        connection.sendall(b"GET /small HTTP/1.0\r\n\r\n")
+        received = all_read(connection)
+    assert received.startswith(b"HTTP/1.1 200")
+    assert received.endswith(b"/small")
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        (b"/a%2Fb%20c", b"/a%2Fb%20c"),
+        (b"//a//b", b"/a//b"),
+        (b"http://b.cz/a%2Fb?x", b"/a%2Fb"),
+        (b"*", b"/*"),
+    ],
+)
+def test_the_path_is_as_the_client_wrote_it(target: bytes, path: bytes) -> None:
+    def echo(event: dict[str, Any]) -> dict[str, Any]:
+        return {"statusCode": 200, "headers": {}, "body": event["rawPath"].encode()}
+
+    with listening(handler=echo) as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(ASKED.replace(b"Host", b"Connection: close\r\nHost") % target)
+        assert all_read(connection).endswith(b"\r\n\r\n" + path)
+
+
+class Pieces:
+    """A large body in pieces, which breaks off at `breaks`."""
+
+    def __init__(self, count: int, breaks: int | None = None) -> None:
+        self.given, self.count, self.breaks = 0, count, breaks
+        self.closed = threading.Event()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if self.given == self.breaks:
+            raise StoreUnavailable("the disk is gone")
+        if self.given == self.count:
+            raise StopIteration
+        self.given += 1
+        return b"x" * 100_000
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+@contextmanager
+def giving(pieces: Pieces) -> Iterator[tuple[str, int]]:
+    """Serve a body in pieces, without saying how long it is."""
+    with listening(
+        handler=lambda event: {"statusCode": 200, "headers": {}, "body": pieces}
+    ) as address:
+        yield address
+
+
+def test_a_large_body_waits_for_its_client_and_ends_with_it() -> None:
+    pieces = Pieces(10_000)
+    with giving(pieces) as address, ExitStack() as stack:
+        connection = connected(stack, address)
+        connection.sendall(ASKED % b"/")
+        assert connection.recv(1000)
+        time.sleep(0.5)
+        assert pieces.given < 50
+        connection.close()
+        assert pieces.closed.wait(SECONDS)
+
+
+def test_a_body_in_pieces_has_an_end() -> None:
+    pieces = Pieces(3)
+    with giving(pieces) as address:
+        assert len(answered(address)) == 300_000
+        assert pieces.closed.wait(SECONDS)
+
+
+@pytest.mark.parametrize("breaks", [0, 2])
+def test_an_answer_that_breaks_off_has_no_end(
+    breaks: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    pieces = Pieces(3, breaks)
+    with giving(pieces) as address:
+        with pytest.raises(IncompleteRead):
+            answered(address)
+        assert pieces.closed.wait(SECONDS)
+    assert "an answer broke off: the disk is gone" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+@in_real_time
+def test_an_answer_under_way_ends_though_the_server_does() -> None:
+    begun = threading.Event()
+
+    def slow(event: dict[str, Any]) -> dict[str, Any]:
+        begun.set()
+        time.sleep(1)
+        return large(event)
+
+    server = LocalServer(slow, "127.0.0.1", 0, threads=2)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    with ExitStack() as stack:
+        address = ("127.0.0.1", urlsplit(server.url).port or 0)
+        idle, connection = connected(stack, address), connected(stack, address)
+        connection.sendall(ASKED % b"/large")
+        assert begun.wait(SECONDS)
+        server.close()
+        assert all_read(idle) == b""
+        assert len(all_read(connection)) > len(LARGE)
+    thread.join()
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(address):
+        pass

@@ -289,6 +289,15 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Home:
 @contextmanager
 def command(home: Home, *arguments: object, **environment: str) -> Iterator[tuple[str, Path]]:
     """Run `sheaf serve`; give its base URL and the file that its standard error goes to."""
+    with running(home, *arguments, **environment) as (url, errors, _):
+        yield url, errors
+
+
+@contextmanager
+def running(
+    home: Home, *arguments: object, **environment: str
+) -> Iterator[tuple[str, Path, subprocess.Popen[bytes]]]:
+    """Run `sheaf serve` as `command` does, with one worker if nothing is said; give its process."""
     errors = home.folder / "errors.txt"
     line = [sys.executable, "-m", "builder.cli", "serve", "--config", home.config, "--port", "0"]
     with (
@@ -297,7 +306,7 @@ def command(home: Home, *arguments: object, **environment: str) -> Iterator[tupl
             [*map(str, line), "--json", *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=err,
-            env={**os.environ, **environment},
+            env={**os.environ, "SHEAF_SERVE_WORKERS": "1", **environment},
         ) as process,
     ):
         try:
@@ -307,7 +316,7 @@ def command(home: Home, *arguments: object, **environment: str) -> Iterator[tupl
                 read = process.stdout.readline().decode()
                 assert read, errors.read_text()
                 text += read
-            yield json.loads(text)["oai"], errors
+            yield json.loads(text)["oai"], errors, process
         finally:
             process.terminate()
 
@@ -381,7 +390,7 @@ def test_without_standard_error_requests_are_answered(published: Home, tmp_path:
     shell = f'exec {" ".join(map(str, line))} --json > "{told}" 2>&-'
     with subprocess.Popen(["sh", "-c", shell]) as process:
         try:
-            end = time.monotonic() + SECONDS
+            end = time.monotonic() + 3 * SECONDS  # for workers to start
             while not (told.exists() and told.read_text().rstrip().endswith("}")):
                 assert process.poll() is None
                 assert time.monotonic() < end
@@ -451,7 +460,7 @@ def test_lines_of_several_processes_and_threads_stay_whole(tmp_path: Path) -> No
     )
 
 
-def test_a_torn_line_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_part_of_a_line_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk with no space left takes a part of a line, then nothing, then all again."""
     log, write = LogFile(tmp_path / "log"), os.write
     log("first")
@@ -461,4 +470,4 @@ def test_a_torn_line_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
             log("second")
     monkeypatch.setattr(os, "write", write)
     log("third")
-    assert (tmp_path / "log").read_text() == "first\nsec\nthird\n"
+    assert (tmp_path / "log").read_text() == "first\nthird\n"
