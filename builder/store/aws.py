@@ -26,7 +26,7 @@ _OF_KEYS = ("AssumeRole", "GetRoleCredentials", "CreateToken", "CreateOAuth2Toke
 
 
 def errors() -> tuple[type[Exception], ...]:
-    """Return the errors that clients raise, `refusal` knows what each means."""
+    """Return the errors that clients raise; see `refusal` for what each means."""
     import botocore.exceptions
     from botocore.parsers import ResponseParserError
 
@@ -82,7 +82,12 @@ def sqs(region: str | None) -> Any:
 
 def refusal(error: Exception) -> Refusal | None:
     """Return what an error of boto3 means; None for any other error."""
-    from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+    from botocore.exceptions import (
+        BotoCoreError,
+        ClientError,
+        NoCredentialsError,
+        ParamValidationError,
+    )
 
     text = str(error)
     if isinstance(error, ClientError):
@@ -96,9 +101,11 @@ def refusal(error: Exception) -> Refusal | None:
             return Refusal(transport=transport, text=text)
     if isinstance(error, NoCredentialsError):
         return Refusal(credentials=True, text=text)
-    if isinstance(error, _errors_of_keys()):
-        return Refusal(credentials=True, reason=text.partition("\n")[0])
-    return Refusal(text=text) if isinstance(error, BotoCoreError) else None
+    if isinstance(error, ParamValidationError):
+        return Refusal(text=text)
+    # What is left comes from profiles, single sign-on and other sources of keys.
+    known = isinstance(error, BotoCoreError)
+    return Refusal(credentials=True, reason=text.partition("\n")[0]) if known else None
 
 
 def error_of_key(code: str, operation: str) -> Exception:
@@ -195,18 +202,6 @@ def _transports() -> tuple[tuple[str, tuple[type[Exception], ...]], ...]:
         ("Connect", (known.ConnectionError,)),
         ("Interrupted", (*broken, ConnectionError)),
     )
-
-
-@cache
-def _errors_of_keys() -> tuple[type[Exception], ...]:
-    import botocore.exceptions as known
-
-    return (
-        known.ConfigNotFound, known.ConfigParseError, known.CredentialRetrievalError,
-        known.InvalidConfigError, known.LoginError, known.MetadataRetrievalError,
-        known.MissingDependencyException, known.PartialCredentialsError, known.ProfileNotFound,
-        known.SSOError, known.TokenRetrievalError, known.UnknownCredentialError,
-    )  # fmt: skip
 
 
 def _add_md5(params: dict[str, Any], **_: object) -> None:
