@@ -90,7 +90,7 @@ class PlatformApi:
         if hosts and host(url) not in hosts:
             detail = f"a link leads from {', '.join(hosts)} to {url}"
             raise FilesetError("platform-bad-response", detail, code="foreign-link")
-        return parsed(self._answer(url, _JSON, frozenset(), hosts))
+        return parse_document(self._answer(url, _JSON, frozenset(), hosts))
 
     def page(self, url: str) -> ApiAnswer:
         """Return a landing page, redirects followed, if its host's robots.txt allows it."""
@@ -108,7 +108,7 @@ class PlatformApi:
         return self._tried(lambda rested: self._once(url, accept, statuses, within, rested))
 
     def _tried(self, ask: Callable[[float], T]) -> T:
-        """Return what `ask` gives, again where its failure passes. Raises FilesetError."""
+        """Return the result of `ask`, retried while its failures pass. Raises FilesetError."""
         rested = min(self.until, self.client.clock() + self.patience)
         said: FetchError | None = None
         for left in reversed(range(self.tries)):
@@ -172,7 +172,7 @@ class PlatformApi:
 
 
 def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> None:
-    """Raise FilesetError for a page in the place of a document, or of another page."""
+    """Raise FilesetError for a page in place of a document, or of another page."""
     if not interstitial.is_page(interstitial.media_type(headers), body[: interstitial.LOOKED]):
         return
     if interstitial.blocks_robots(headers, body) and (accept != _PAGE or len(body) < _CHALLENGE):
@@ -184,18 +184,18 @@ def _check(url: str, headers: Mapping[str, str], body: bytes, accept: str) -> No
 
 
 def passes(failure: FetchError) -> bool:
-    """Tell whether a failure may be none a little later."""
+    """Tell whether a failure may pass."""
     return OUTCOMES[failure.code].soon or failure.status in _AGAIN
 
 
 def error_of(failure: FetchError) -> FilesetError:
-    """Return what a failure means for a request."""
+    """Return the error of a request that a failure means."""
     status = STATUSES.get(failure.code, "platform-http-error")
     return FilesetError(status, failure.detail, code=failure.code)
 
 
-def parsed(answer: ApiAnswer) -> Any:
-    """Return an answer's JSON document. Raises FilesetError for what is none that can be kept."""
+def parse_document(answer: ApiAnswer) -> Any:
+    """Return the JSON document of an answer. Raises FilesetError if it is invalid or too large."""
     if sum(map(answer.body.count, (b",", b":"))) > _VALUES:
         detail = f"{answer.url}: more than {_VALUES:,} values"
         raise FilesetError("platform-bad-response", detail)
@@ -213,7 +213,7 @@ def _no_number(name: str) -> float:
 
 
 def _sound(value: Any) -> Any:
-    """Return it with no half of a character left alone, which nothing could write down."""
+    """Return a value without lone surrogates, which no encoding can write."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):

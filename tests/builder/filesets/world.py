@@ -29,7 +29,7 @@ from tests.builder.filesets.server import Server
 
 AGENT = "Sheaf/test (+mailto:a@example.org)"
 QUICK = Limits(connect=10, first_byte=10, rate=1)
-"""For tests of a loaded machine; tests of what is slow have a limits of their own."""
+"""For tests of a loaded machine; tests of what is slow have limits of their own."""
 PLAIN = {"http.host_seconds": 0, "http.backoff_seconds": 0, "http.host_concurrent": 16}
 
 
