@@ -155,7 +155,7 @@ def test_a_long_wait_is_announced_before_it_with_its_reason(world: World) -> Non
     assert 6_800 < seconds < 7_000
     assert "until 2026-01-01T01:5" in notice
     assert "115 minutes" in notice
-    assert "docs/operating.md" in notice
+    assert "docs/operations/operate.md" in notice
     assert urls(world) == {"1", "2", "3"}
 
 
