@@ -252,11 +252,11 @@ def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int) 
     class Full(FolderStore):
         left = at
 
-        def _written(self, key: str) -> Any:
+        def _temporary(self, key: str) -> Any:
             self.left -= 1
             if self.left == 0:
                 raise StoreError("the disk is full")
-            return super()._written(key)
+            return super()._temporary(key)
 
     folder = tmp_path / "run"
     folder.mkdir()
