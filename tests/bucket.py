@@ -97,7 +97,7 @@ class OneByOne:
     By itself it would look whether the condition of a write is met, and write some time after: of
     two threads that write at once both may, and neither hears of a conflict. It also closes the
     file of an object that another thread is reading. S3 promises that a write on condition is one
-    step (docs/store.md), and so it is here.
+    step (docs/reference/store.md), and so it is here.
     """
 
     def __init__(self) -> None:

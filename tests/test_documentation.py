@@ -27,45 +27,51 @@ def text(name: str) -> str:
     return (ROOT / name).read_text("utf-8")
 
 
-def rows(name: str) -> set[str]:
-    """Return what the first column of every table of a document holds, without back-quotes."""
-    return set(re.findall(r"^\| `([^`]+)`", text(name), re.MULTILINE))
+def rows(name: str, heading: str = "") -> set[str]:
+    """Return the names in back-quotes in the first column of a document's tables.
+
+    With a heading, of that section alone; it ends at the next heading of any level.
+    """
+    document = text(name)
+    if heading:
+        (document,) = re.findall(rf"^#+ {heading}\n(.*?)(?=^#|\Z)", document, re.M | re.S)
+    cells = re.findall(r"^\| (`[^|]+) \|", document, re.MULTILINE)
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
 
 
 def test_every_key_of_the_configuration_is_described() -> None:
-    assert rows("docs/configuration.md") == {key.name for key in keys.KEYS}
+    assert rows("docs/reference/configuration.md") == {key.name for key in keys.KEYS}
 
 
 def test_every_fault_is_described() -> None:
     codes = set(CODES) | set(diagnostic.CODES) | set(redif.CODES)
-    assert codes <= rows("docs/sources.md")
+    assert codes <= rows("docs/reference/sources.md")
 
 
 def test_every_outcome_of_gathering_is_described() -> None:
-    assert rows("docs/gather.md") == set(OUTCOMES)
+    assert rows("docs/guide/repec.md", "Outcomes") == set(OUTCOMES)
 
 
 def test_every_code_of_a_restore_is_described() -> None:
-    codes = rows("docs/restore.md") - {"escaped", "long-name", "long-path", "folder", "twin"}
-    assert {code for code in codes if not code.startswith("--")} == set(rebuild.CODES)
+    assert rows("docs/guide/restoring.md", "Missing files") == set(rebuild.CODES)
 
 
 def test_every_status_of_filesets_is_described() -> None:
-    assert set(STATUSES) <= rows("docs/filesets.md")
+    assert rows("docs/guide/datasets.md", "Statuses") == set(STATUSES)
 
 
 def test_every_column_of_harvests_is_described() -> None:
     columns = {column.name for column in ROW if not column.name.startswith("dc_")}
-    assert columns <= rows("docs/harvest.md")
+    assert columns <= rows("docs/guide/harvesting.md")
 
 
 def test_every_finding_is_described() -> None:
-    assert rows("docs/operating.md") == set(findings.CODES)
+    assert rows("docs/operations/operate.md", "Findings") == set(findings.CODES)
 
 
 def test_the_columns_of_the_views_are_those_described() -> None:
     """Names and types as DuckDB has them, in order for `captures`; `records` has more."""
-    tables = text("docs/store.md").split("| column | type |")[1:]
+    tables = text("docs/reference/store.md").split("| column | type |")[1:]
     captures, more = (re.findall(r"^\| `(\w+)` \| ([^ ]+) \|", t, re.MULTILINE) for t in tables)
     published = Sequence(1, UNSTAMPED, 1, 1, {"capture": 1})
     manifest = Manifest(1, UNSTAMPED, "a.cz", (published,), {})
@@ -81,7 +87,7 @@ def test_the_columns_of_the_views_are_those_described() -> None:
 
 def test_the_tables_of_the_store_are_described_with_their_columns() -> None:
     lines = re.findall(
-        r"^\| `(\w+)` \| [^|]+ \| (`id`.*|`\w+`, .*) \|$", text("docs/store.md"), re.M
+        r"^\| `(\w+)` \| [^|]+ \| (`id`.*|`\w+`, .*) \|$", text("docs/reference/store.md"), re.M
     )
     described = {table: re.findall(r"`(\w+)`", columns) for table, columns in lines}
     for table, columns in {**obi.TABLES, **fileset.TABLES}.items():
@@ -93,23 +99,53 @@ def test_every_command_is_in_the_readme() -> None:
     assert named == {name.partition(" ")[0] for name in COMMANDS}
 
 
-@pytest.mark.parametrize("name", ["README.md", *(p.name for p in (ROOT / "docs").glob("*.md"))])
-def test_links_lead_somewhere(name: str) -> None:
-    base = ROOT if name == "README.md" else ROOT / "docs"
-    for target in re.findall(r"\]\(([^)#]+)\)", (base / name).read_text("utf-8")):
-        if "://" not in target:
-            assert (base / target).exists(), target
+DOCUMENTS = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
+
+
+def prose(name: str) -> str:
+    """Return a document without its code blocks."""
+    return re.sub(r"^ *```.*?^ *```$", "", text(name), flags=re.MULTILINE | re.DOTALL)
+
+
+def links(name: str) -> list[str]:
+    """Return the targets of a document's links within the repository."""
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose(name)) if "://" not in link]
 
 
 def anchors(path: Path) -> set[str]:
-    """Return what links into a document may name: its headings, as they are linked."""
-    headings = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", prose(str(path.relative_to(ROOT))), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", ["README.md", *(p.name for p in (ROOT / "docs").glob("*.md"))])
-def test_links_lead_to_headings(name: str) -> None:
-    path = ROOT / name if name == "README.md" else ROOT / "docs" / name
-    for target, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text("utf-8")):
-        there = path.parent / target if target else path
-        assert anchor in anchors(there), f"{target}#{anchor}"
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_to_files_and_headings(name: str) -> None:
+    for link in links(name):
+        target, _, anchor = link.partition("#")
+        path = ((ROOT / name).parent / target).resolve() if target else ROOT / name
+        assert path.exists(), link
+        assert not anchor or anchor in anchors(path), link
+
+
+@pytest.mark.parametrize("name", [*DOCUMENTS, "CHANGELOG.md", "bench/README.md"])
+def test_lines_have_at_most_100_characters(name: str) -> None:
+    """Tables and code are exempt."""
+    long = [line for line in prose(name).splitlines() if len(line) > 100 and line[0] != "|"]
+    assert long == []
+
+
+def test_the_documentation_has_at_most_25_000_words() -> None:
+    """Code blocks and the pipes of tables do not count."""
+    words = [w for name in DOCUMENTS[1:] for w in prose(name).split() if re.search(r"\w", w)]
+    assert len(words) <= 25_000
+
+
+NAMED_DOCUMENT = re.compile(r"docs/[\w/-]+\.md")
+"""A document that a message, docstring or comment names."""
+
+
+@pytest.mark.parametrize("room", ["builder", "functions", "infra", "bench", "tests", "templates"])
+def test_documents_that_the_code_names_exist(room: str) -> None:
+    files = (p for p in (ROOT / room).rglob("*") if p.suffix in {".py", ".yaml", ".toml", ".sql"})
+    named = {n for p in files for n in NAMED_DOCUMENT.findall(p.read_text("utf-8"))}
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []

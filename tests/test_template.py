@@ -293,7 +293,7 @@ def test_the_rule_of_the_intake_may_tell_of_what_it_could_not_start() -> None:
 
 
 def test_every_parameter_is_described_with_its_default() -> None:
-    text = (ROOT / "docs" / "deploy.md").read_text("utf-8")
+    text = (ROOT / "docs" / "operations" / "deploy.md").read_text("utf-8")
     table = text.partition("| parameter |")[2].partition("\n\n")[0]
     described: dict[str, str] = {}
     for names, defaults in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.MULTILINE):

@@ -25,7 +25,7 @@ _ROOT = Path(__file__).parents[2]
 _SCRATCH = "sheaf-publisher"
 
 _PROGRAM = 900
-"""Megabytes that a publish takes beside the database's (docs/store.md, Publishing)."""
+"""Megabytes that a publish takes beside the database's (docs/reference/store.md, Publishing)."""
 
 _LEAST = 256  # megabytes, as publish.memory has it
 

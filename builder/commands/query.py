@@ -24,7 +24,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL", help="a statement, - to read it from stdin")
     parser.epilog = (
         f'Views: {", ".join(views.NAMES)}. `sheaf query "DESCRIBE captures"` tells the columns of '
-        "one; docs/store.md tells what is in each."
+        "one; docs/reference/store.md tells what is in each."
     )
 
 

@@ -206,7 +206,7 @@ class _Copy:
             if recovery.has_published(self._target):
                 raise ForeignTarget(
                     f"{address} holds a store that lost its pointer: name an empty place, or put "
-                    "back the pointer (docs/operating.md says how)"
+                    "back the pointer (docs/operations/operate.md says how)"
                 )
             return set()
         manifest = Catalogue(self._target).manifest(newest.snapshot)

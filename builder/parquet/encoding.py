@@ -1,7 +1,7 @@
 """Encodings: how each column of a table is laid out and compressed in Parquet. Pure.
 
-As measured (docs/performance.md). A dictionary serves values that repeat within a row group; what
-does not repeat only carries one along. Everything here is read by DuckDB and by pyarrow.
+The choice was measured (bench/README.md). A dictionary serves values that repeat within a row
+group and is a burden for others. DuckDB and pyarrow read all of these encodings.
 """
 
 from dataclasses import dataclass

@@ -103,7 +103,7 @@ def _announce(outside: Surroundings, newest: Entry | None, effective: datetime, 
         f"{newest.snapshot} takes effect just before that. The clock of its publisher was ahead, "
         "or this one is behind, or its publish.lead is long. The wait may be ended with Ctrl-C "
         "once this snapshot's instant is told: it takes effect all the same "
-        "(docs/operating.md, Clocks)"
+        "(docs/operations/operate.md, Clocks)"
     )
 
 
@@ -144,7 +144,7 @@ def _effective(now: datetime, lead: int, newest: Entry | None) -> datetime:
         raise StoreError(
             f"snapshot {newest.snapshot} takes effect at {instant.to_text(newest.effective)}, and "
             f"it is {instant.to_text(now)} now: the clock of whoever published it was wrong, or "
-            "this one is (docs/operating.md, Clocks, says what to do)"
+            "this one is (docs/operations/operate.md, Clocks, says what to do)"
         )
     if newest is not None and chosen <= newest.effective:
         chosen = newest.effective + timedelta(seconds=1)

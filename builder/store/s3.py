@@ -213,7 +213,7 @@ class S3Store(BucketReader):
     def _refuse(self, header: str) -> None:
         raise StoreError(
             f"{self.address}: this server ignores {header}, so two publishers could overwrite each "
-            "other; Sheaf needs one that honours conditional writes (docs/store.md names some)"
+            "other; Sheaf needs one that honours conditional writes (see docs/reference/store.md)"
         )
 
 

@@ -152,7 +152,7 @@ KEYS: tuple[Key, ...] = (
         1024,
         value.between(16, 1_048_576),
         "megabytes from 16",
-        "about how much of a bucket `sheaf serve` keeps on this machine's disk (see docs/store.md)",
+        "about how much of a bucket `sheaf serve` keeps on this machine's disk",
     ),
     Key(
         "pages.records",
@@ -180,7 +180,7 @@ KEYS: tuple[Key, ...] = (
         "",
         lambda v: v == "" or value.is_text(v),
         "a folder, or empty",
-        "metadata formats of one's own (docs/oai-pmh.md, Formats); seen from sheaf.toml",
+        "metadata formats of one's own (docs/reference/oai-pmh.md, Formats); seen from sheaf.toml",
     ),
     Key(
         "formats.offered",
@@ -230,7 +230,7 @@ KEYS: tuple[Key, ...] = (
         [],
         lambda v: set_rules.problem(v) is None,
         set_rules.EXPECTED,
-        "sets of your own, for what is ingested from now on (see docs/oai-pmh.md)",
+        "sets of your own, for what is ingested from now on (see docs/reference/oai-pmh.md)",
         set_rules.problem,
     ),
     Key(

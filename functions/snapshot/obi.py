@@ -1,4 +1,4 @@
-"""The tables of the obi store: what the logs of its runs come to. See docs/store.md.
+"""The tables of the obi store: what the logs of its runs come to. See docs/reference/store.md.
 
 Times are tists: whole seconds since 1970 of the run in which it was so.
 """

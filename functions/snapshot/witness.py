@@ -95,7 +95,7 @@ def contradiction(pointer: Pointer, witness: Witness | None) -> Contradiction | 
         problem = f"it is not there, though {layout.POINTER} was written with one"
         return Contradiction("witness-missing", layout.WITNESS, problem)
     if pointer.copied is not None and not pointer.store:
-        return None  # written by hand, to serve an earlier snapshot from a copy (docs/deploy.md)
+        return None  # written by hand for a copy that is served (docs/operations/deploy.md)
     newest = pointer.newest()
     number = newest.snapshot if newest else 0
     if number < witness.number:

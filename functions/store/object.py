@@ -107,5 +107,5 @@ class ObjectClient(ABC):
 def tag_of(tag: str | None) -> str:
     """Return an object's ETag. Raises StoreError where the server gives none."""
     if not tag:
-        raise StoreError("the server gives objects no ETag; see docs/store.md for what it must do")
+        raise StoreError("the server gives objects no ETag, which docs/reference/store.md requires")
     return tag

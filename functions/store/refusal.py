@@ -32,7 +32,7 @@ _MEANING = {
     "AuthorizationHeaderMalformed": "the bucket lies in another region; set store.region",
     "PermanentRedirect": "the bucket lies in another region; set store.region",
     "EntityTooLarge": "the object is larger than the server permits",
-    "NotImplemented": "the server cannot do what was asked; see docs/store.md for what it must",
+    "NotImplemented": "the server lacks an operation that docs/reference/store.md requires",
 }
 
 

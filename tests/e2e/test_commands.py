@@ -90,8 +90,8 @@ def test_three_commands_from_files_to_an_endpoint(home: Home, tmp_path: Path) ->
 
 
 def test_sets_by_rules_from_the_documents_example(home: Home, tmp_path: Path) -> None:
-    """The rules that docs/oai-pmh.md shows, in the configuration, make sets of what is ingested."""
-    document = (Path(__file__).parents[2] / "docs" / "oai-pmh.md").read_text("utf-8")
+    """The example of docs/reference/oai-pmh.md is valid and makes sets of what is ingested."""
+    document = (Path(__file__).parents[2] / "docs" / "reference" / "oai-pmh.md").read_text("utf-8")
     (example,) = re.findall(r"```toml\n(\[sets\.descriptions\].*?)```", document, re.DOTALL)
     home.config.write_text(f"{home.config.read_text()}\n{example}")
     pages = {f"http://{host}/": b"<html>x</html>" for host in ("www.idnes.cz", "a.cz")}
@@ -473,7 +473,7 @@ def test_the_documented_way_to_read_a_store_passes_superseded_versions(
     for more in ([], ["--collection", "late"]):
         home("ingest", path, *more)
         home("publish")
-    document = (Path(__file__).parents[2] / "docs" / "store.md").read_text("utf-8")
+    document = (Path(__file__).parents[2] / "docs" / "reference" / "store.md").read_text("utf-8")
     commands = re.findall(r'^duckdb -init (snapshots/\d+/views.sql) -c "(.+)"$', document, re.M)
     assert len(commands) == 3
     glob = re.findall(r"Do not read the files by a glob.\*\* `(\S+)`", document)

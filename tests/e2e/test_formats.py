@@ -11,7 +11,7 @@ from lxml import etree
 from tests.e2e.conftest import ARCHIVES, Home, make_home, warc
 from tests.functions.oai.validity import valid
 
-DOCS = Path(__file__).parents[2] / "docs" / "oai-pmh.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "oai-pmh.md"
 SECTION = DOCS.read_text("utf-8").partition("### A format of one's own\n")[2].partition("\n### ")[0]
 FILES = dict(re.findall(r"^[^\n]*`(formats/[^`]+)`:\n```\w+\n(.*?)```$", SECTION, re.M | re.S))
 SHOWN = re.findall(r"^```console\n\$ ([^\n]*)\n(.*?)```$", SECTION, re.M | re.S)

@@ -155,7 +155,7 @@ def test_a_long_wait_is_announced_before_it_with_its_reason(world: World) -> Non
     assert 6_800 < seconds < 7_000
     assert "until 2026-01-01T01:5" in notice
     assert "115 minutes" in notice
-    assert "docs/operating.md" in notice
+    assert "docs/operations/operate.md" in notice
     assert urls(world) == {"1", "2", "3"}
 
 
@@ -252,11 +252,11 @@ def test_an_ingest_that_fails_takes_back_what_it_moved(tmp_path: Path, at: int) 
     class Full(FolderStore):
         left = at
 
-        def _written(self, key: str) -> Any:
+        def _temporary(self, key: str) -> Any:
             self.left -= 1
             if self.left == 0:
                 raise StoreError("the disk is full")
-            return super()._written(key)
+            return super()._temporary(key)
 
     folder = tmp_path / "run"
     folder.mkdir()

@@ -335,7 +335,7 @@ def test_a_publisher_with_a_wrong_clock_does_not_stop_the_others_in_silence(worl
     world.ingest([capture(200)])
     with pytest.raises(StoreError, match="takes effect at 2036-01-01T00:00:0"):
         world.publish()
-    # The way out is in docs/operating.md.
+    # The way out is in docs/operations/operate.md.
     pointer = Catalogue(world.store).pointer()
     without = replace(pointer, entries=pointer.entries[:-1])
     (world.root / layout.POINTER).write_bytes(without.to_json())

@@ -1,5 +1,6 @@
-"""An earlier snapshot is served from a copy made by hand, as docs/deploy.md says, and none misses
-what came later.
+"""An earlier snapshot is served from a copy made by hand (docs/operations/deploy.md).
+
+No harvester misses a later change.
 """
 
 import json
@@ -21,7 +22,7 @@ from functions.store.catalog import Catalogue
 from tests.builder.beginning import begin
 from tests.builder.conftest import World, capture
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "deploy.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "operations" / "deploy.md"
 
 
 class Asked:

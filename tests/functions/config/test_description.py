@@ -193,7 +193,7 @@ def test_a_description_without_its_schema_is_refused(attributes: str) -> None:
 
 
 def test_the_documented_examples_are_taken() -> None:
-    document = (Path(__file__).parents[3] / "docs" / "oai-pmh.md").read_text("utf-8")
+    document = (Path(__file__).parents[3] / "docs" / "reference" / "oai-pmh.md").read_text("utf-8")
     (example,) = re.findall(r"```toml\n(\[repository\].*?)```", document, re.DOTALL)
     assert len(configuration.parse(example, {})["identify.descriptions"]) == 1
 

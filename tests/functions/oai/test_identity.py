@@ -383,7 +383,7 @@ def test_an_item_more_is_a_record_more(repository):
 
 
 def test_the_example_in_the_documentation_is_a_configuration_and_does_what_is_said():
-    document = (OWN.parents[1] / "docs" / "oai-pmh.md").read_text("utf-8")
+    document = (OWN.parents[1] / "docs" / "reference" / "oai-pmh.md").read_text("utf-8")
     section = document.partition("## Identify and about\n")[2]
     example = section.partition("```toml\n")[2].partition("```")[0]
     values = configuration.parse(example, {}).values
