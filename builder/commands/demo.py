@@ -26,7 +26,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(context: Context) -> int:
-    """Show the whole way: a crawl (or your own files), ingest, publish, serve, harvest, restore.
+    """Show every step here: record, publish, serve, harvest, restore.
 
     Without files of your own a small RePEc archive comes along, and is changed then; and a site is
     restored out of the archive.
