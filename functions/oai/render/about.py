@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from functions.config.configuration import Configuration
-from functions.oai import statement
 from functions.oai.render import redif
 from functions.oai.repository import Record
+from functions.oai.rights import read_rights
 from functions.snapshot import instant
 
 Container = Callable[[Record], Any]
@@ -51,7 +51,7 @@ class RecordOrigin:
 def containers(configuration: Configuration) -> dict[str, Container]:
     """Return the containers that the configuration asks for, in the order in which they come."""
     found: dict[str, Container] = {}
-    rights = statement.rights(configuration)
+    rights = read_rights(configuration)
     if rights.all():
         of = lru_cache(maxsize=4096)(rights.of)
         found["rights"] = lambda record: of(record.sets)
