@@ -111,7 +111,7 @@ def run(context: Context) -> int:
         context.say(f"sheaf: {fault}")
     outcomes.sort(key=lambda one: orders.index(one.order))
     if outcomes or context.arguments.json:
-        context.result("\n".join(map(report.text, outcomes)), list(map(report.told, outcomes)))
+        context.result("\n".join(map(report.text, outcomes)), list(map(report.to_json, outcomes)))
     if any(isinstance(fault, UsageError) for fault in errors):
         return 2
     return 1 if errors or report.is_incomplete(outcomes) else 0
