@@ -18,9 +18,9 @@ from builder.errors import UsageError
 from builder.harvest import report, window
 from builder.harvest.client import OaiClient, OaiSettings
 from builder.harvest.folder import FORMS
-from builder.harvest.run import Order, Outcome, Session
-from builder.harvest.threads import Crew
-from builder.harvest.window import Asked
+from builder.harvest.run import HarvestJob, HarvestResult, HarvestSession
+from builder.harvest.threads import HarvestThreads
+from builder.harvest.window import HarvestDates
 from builder.http.addresses import Anywhere
 from builder.http.client import HttpClient, agent_of
 from builder.http.politeness import HostQueue
@@ -94,16 +94,16 @@ def run(context: Context) -> int:
         behind.of_url(order.base_url)
     home = _home(arguments.dir)
     stop = threading.Event()
-    outcomes: list[Outcome] = []
+    outcomes: list[HarvestResult] = []
     errors: list[SheafError] = []
     with Records() as bar, _rare_collections():
         client = _client(arguments, http, stop, behind)
         settings = _settings(arguments, http, bar)
         work = partial(_work, context, home, asked, client, settings, bar)
-        crew = Crew(work, http.host_concurrent, stop)
+        crew = HarvestThreads(work, http.host_concurrent, stop)
         with closing(crew.outcomes(orders)) as found:
             for one in found:
-                if isinstance(one, Outcome):
+                if isinstance(one, HarvestResult):
                     outcomes.append(one)
                 else:
                     errors.append(one)
@@ -111,10 +111,10 @@ def run(context: Context) -> int:
         context.say(f"sheaf: {fault}")
     outcomes.sort(key=lambda one: orders.index(one.order))
     if outcomes or context.arguments.json:
-        context.result("\n".join(map(report.text, outcomes)), list(map(report.told, outcomes)))
+        context.result("\n".join(map(report.text, outcomes)), list(map(report.to_json, outcomes)))
     if any(isinstance(fault, UsageError) for fault in errors):
         return 2
-    return 1 if errors or report.failed(outcomes) else 0
+    return 1 if errors or report.is_incomplete(outcomes) else 0
 
 
 @contextmanager
@@ -131,15 +131,15 @@ def _rare_collections() -> Iterator[None]:
 def _work(
     context: Context,
     home: Path,
-    asked: Asked,
+    asked: HarvestDates,
     client: HttpClient,
     settings: OaiSettings,
     bar: Records,
-    order: Order,
-) -> Outcome:
+    order: HarvestJob,
+) -> HarvestResult:
     """Carry out one harvest."""
     with closing(OaiClient(order.base_url, client, settings)) as oai:
-        session = Session(
+        session = HarvestSession(
             order, home, asked, oai.ask, context.now, time.monotonic, settings.say,
             partial(bar, order.named), context.arguments.every, context.arguments.overlap,
         )  # fmt: skip
@@ -180,12 +180,12 @@ def _home(text: str) -> Path:
     return home
 
 
-def _orders(arguments: argparse.Namespace) -> Iterator[Order]:
+def _orders(arguments: argparse.Namespace) -> Iterator[HarvestJob]:
     """Yield a harvest for each URL, prefix and set. Raises UsageError."""
     urls = [_base_url(url) for url in arguments.url]
     prefixes, sets = arguments.prefix or ["oai_dc"], arguments.set or [None]
     for url, prefix, set_ in product(urls, prefixes, sets):
-        yield Order(url, prefix, set_, arguments.format)
+        yield HarvestJob(url, prefix, set_, arguments.format)
 
 
 def _base_url(text: str) -> str:
@@ -203,14 +203,14 @@ def _base_url(text: str) -> str:
     return parts._replace(netloc=parts.netloc.lower(), query=query, fragment="").geturl()
 
 
-def _asked(arguments: argparse.Namespace) -> Asked:
+def _asked(arguments: argparse.Namespace) -> HarvestDates:
     for name, text in (("--from", arguments.since), ("--until", arguments.until)):
         if text is not None and window.moment(text) is None:
             raise UsageError(f"{name} {text}: expected 2026-11-22 or 2026-11-22T10:00:00Z")
     since, until = arguments.since, arguments.until
     if since and until and window.is_before(until, since) and until[:10] != since[:10]:
         raise UsageError(f"--until {until} is before --from {since}")
-    return Asked(since, until, arguments.full)
+    return HarvestDates(since, until, arguments.full)
 
 
 def _header(text: str) -> tuple[str, str]:

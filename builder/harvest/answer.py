@@ -12,7 +12,7 @@ from html import unescape
 from html.entities import html5
 
 from builder.harvest.errors import Broken
-from builder.harvest.page import Entry, Page, read
+from builder.harvest.page import Page, PageEntry, read
 
 BYTES = "bytes that are not UTF-8 were read as windows-1252"
 CHARACTERS = "characters that XML does not have were left out"
@@ -110,7 +110,7 @@ def taken_apart(data: bytes, charset: str | None) -> Page | None:
     name = _NAME.match(root[0])
     assert name is not None  # it is how a root is known
     before, after = root[0] + b"<ListRecords>", b"</ListRecords></" + name[1] + b">"
-    entries: list[Entry] = []
+    entries: list[PageEntry] = []
     lost: list[tuple[str, str]] = []
     for start, limit in zip(starts, [*starts[1:], len(found)], strict=True):
         ends = [match.end() for match in _END.finditer(found, start, limit)]
@@ -137,7 +137,7 @@ def taken_apart(data: bytes, charset: str | None) -> Page | None:
     )
 
 
-def _with_fault(entry: Entry, repaired: Repaired) -> Entry:
+def _with_fault(entry: PageEntry, repaired: Repaired) -> PageEntry:
     return entry._replace(fault=repaired.fault(entry.start, entry.end))
 
 
@@ -151,9 +151,9 @@ def repair(data: bytes, charset: str | None, unbound: bool = False) -> Repaired:
 
     `charset` is that of the Content-Type. With `unbound` the root declares well-known prefixes.
     """
-    text = _within(_decoded(data, charset))
+    text = _within(_decode(data, charset))
     if unbound:
-        text = _bound(text)
+        text = _bind_prefixes(text)
     out, at = bytearray(), 0
     places: list[int] = []
     words: list[str] = []
@@ -183,7 +183,7 @@ def _is_wide(data: bytes) -> bool:
 def _instead(kind: str | None, odd: str, literal: bool) -> tuple[str, str] | None:
     """Return what stands instead of it and why, None where it may stay."""
     if kind == "illegal":
-        return _paired(odd), CHARACTERS
+        return _pair_surrogates(odd), CHARACTERS
     if kind == "byte":
         return bytes([ord(odd) - 0xDC00]).decode("cp1252", "replace"), BYTES
     if literal:
@@ -196,11 +196,11 @@ def _instead(kind: str | None, odd: str, literal: bool) -> tuple[str, str] | Non
         if odd[1:-1] in _XML:
             return None
         known = html5.get(odd[1:])
-        return (f"&amp;{odd[1:]}", MARKUP) if known is None else (_escaped(known), ENTITIES)
-    return _escaped(odd), MARKUP
+        return (f"&amp;{odd[1:]}", MARKUP) if known is None else (_escape(known), ENTITIES)
+    return _escape(odd), MARKUP
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
@@ -214,7 +214,7 @@ def _is_character(code: int) -> bool:
     )
 
 
-def _paired(odd: str) -> str:
+def _pair_surrogates(odd: str) -> str:
     """Return what surrogates that were each written as UTF-8 mean, "" for what means nothing."""
     if odd[0] < "\udc80" or odd[0] > "\udcff":
         return ""
@@ -222,7 +222,7 @@ def _paired(odd: str) -> str:
     return halves.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
 
 
-def _decoded(data: bytes, charset: str | None) -> str:
+def _decode(data: bytes, charset: str | None) -> str:
     """Return the text; a byte that means nothing stands as a lone surrogate (PEP 383)."""
     for mark, known in _MARKS:
         if data.startswith(mark):
@@ -252,7 +252,7 @@ def _within(text: str) -> str:
     return text[root.start() : close + 1] if end >= 0 and close >= 0 else text[root.start() :]
 
 
-def _bound(text: str) -> str:
+def _bind_prefixes(text: str) -> str:
     """Declare what is declared nowhere; where that is nothing, what the root does not declare."""
     root = _TEXT_ROOT.search(text)
     if root is None:

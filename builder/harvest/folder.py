@@ -26,9 +26,9 @@ from urllib.parse import urlsplit
 from builder.errors import UsageError
 from builder.harvest import part, state
 from builder.harvest.errors import HarvestError
-from builder.harvest.row import Harvested
+from builder.harvest.row import HarvestedRow
 from builder.harvest.seen import Seen, Sight
-from builder.harvest.state import Part, State
+from builder.harvest.state import HarvestState, PartFile
 from builder.store.durable import sync
 
 STATE = "harvest.json"
@@ -64,7 +64,7 @@ def run_number(file: str) -> int:
     return int(match[1]) if match else 0
 
 
-def read(folder: Path) -> State | None:
+def read(folder: Path) -> HarvestState | None:
     """Return the state of a harvest's folder, None where there is none. Raises HarvestError."""
     path = folder / STATE
     try:
@@ -73,7 +73,7 @@ def read(folder: Path) -> State | None:
         return None
     except OSError as error:
         raise HarvestError(f"{path} cannot be read: {error.strerror}") from error
-    found = state.parsed(data, str(path))
+    found = state.parse(data, str(path))
     for one in found.parts:
         if not is_part(one.name):
             raise HarvestError(f"{path} names what is no part: {one.name[:100]!r}")
@@ -83,25 +83,25 @@ def read(folder: Path) -> State | None:
     return found
 
 
-def rows(folder: Path, found: State) -> Iterator[Harvested]:
+def rows(folder: Path, found: HarvestState) -> Iterator[HarvestedRow]:
     """Yield all rows of a harvest in the order in which they came. Raises HarvestError."""
     for one in found.parts:
         yield from part.rows(folder / one.name, run_number(one.name))
 
 
-class Folder:
+class HarvestFolder:
     """The folder of one harvest, which is this process's; what comes of it goes here."""
 
-    def __init__(self, path: Path, found: State, seen: Seen, remade: bool) -> None:
+    def __init__(self, path: Path, found: HarvestState, seen: Seen, remade: bool) -> None:
         self.path = path
         self.state = found
         self.seen = seen
         self.remade = remade
-        self._writer: part.Writer | None = None
+        self._writer: part.PartWriter | None = None
         self._name = ""
         self._rows = 0
 
-    def add(self, row: Harvested) -> Sight:
+    def add(self, row: HarvestedRow) -> Sight:
         """Keep a row, unless it was seen. Raises HarvestError."""
         sight = self.seen.add(row.run, row.identifier, row.datestamp, row.record, row.deleted)
         if sight in (Sight.SAME, Sight.AGAIN):
@@ -129,7 +129,7 @@ class Folder:
             self._writer.close()
             self._writer = None
             size = (self.path / self._name).stat().st_size
-            self.state.parts.append(Part(self._name, self._rows, size))
+            self.state.parts.append(PartFile(self._name, self._rows, size))
         self.state.commit += 1
         self.seen.commit(self.state.commit)
         self.write(STATE, self.state.document())
@@ -142,7 +142,7 @@ class Folder:
     def write(self, name: str, data: bytes) -> None:
         """Replace a file at once and for good. Raises HarvestError."""
         draft = self.path / f"{name}{_DRAFT}"
-        with _told(self.path):
+        with _wrap_errors(self.path):
             with draft.open("wb") as file:
                 file.write(data)
                 file.flush()
@@ -152,31 +152,33 @@ class Folder:
 
 
 @contextmanager
-def opened(path: Path, fresh: State, form: str | None = None) -> Iterator[Folder]:
+def open_folder(
+    path: Path, fresh: HarvestState, form: str | None = None
+) -> Iterator[HarvestFolder]:
     """Give the folder of a harvest; its state is `fresh` where it has none.
 
     It is removed again where nothing of the harvest ever began.
     Raises UsageError if another process has it, or it holds another form than `form`, where that
     is not None; HarvestError if it is damaged.
     """
-    with _locked(path):
+    with _lock(path):
         found = read(path) or fresh
         if form not in (None, found.form):
             raise UsageError(f"{path} holds {found.form}: --format {form} needs another DIR")
         _sweep(path, found)
-        seen = Seen.opened(path / SEEN, found.commit)
+        seen = Seen.open(path / SEEN, found.commit)
         remade = seen is None
         if seen is None:
-            seen = _made(path, found)
+            seen = _rebuild_seen(path, found)
         with contextlib.closing(seen):
-            yield Folder(path, found, seen, remade and bool(found.parts))
+            yield HarvestFolder(path, found, seen, remade and bool(found.parts))
         if not (found.runs or found.going or found.parts):
             _remove(path)
 
 
-def _made(path: Path, found: State) -> Seen:
+def _rebuild_seen(path: Path, found: HarvestState) -> Seen:
     """Make the index of what was seen of the parts."""
-    seen, run = Seen.made(path / SEEN), 0
+    seen, run = Seen.create(path / SEEN), 0
     for row in rows(path, found):
         if row.run != run:
             run = row.run
@@ -185,10 +187,10 @@ def _made(path: Path, found: State) -> Seen:
     return seen
 
 
-def _sweep(path: Path, found: State) -> None:
+def _sweep(path: Path, found: HarvestState) -> None:
     """Remove what a process left that was cut off. Files of others stay."""
     named = {one.name for one in found.parts}
-    with _told(path):
+    with _wrap_errors(path):
         for file in path.iterdir():
             left = is_part(file.name) and file.name not in named
             if left or file.name.endswith(_DRAFT):
@@ -197,7 +199,7 @@ def _sweep(path: Path, found: State) -> None:
 
 def _remove(path: Path) -> None:
     """Remove a harvest of nothing. A folder that has files of others stays."""
-    with _told(path):
+    with _wrap_errors(path):
         for name in (STATE, SETS, SEEN):
             (path / name).unlink(missing_ok=True)
     with contextlib.suppress(OSError):
@@ -205,8 +207,8 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with _told(path):
+def _lock(path: Path) -> Iterator[None]:
+    with _wrap_errors(path):
         path.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -220,7 +222,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _wrap_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

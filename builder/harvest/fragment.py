@@ -20,7 +20,7 @@ _CONTAINERS = frozenset({"metadata", "about"})
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Fragment:
     """An element: its namespace, "" for none, its local name, and its text."""
 
     namespace: str
@@ -29,32 +29,32 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class Fragments:
     """What a record holds: its metadata, None for none, and what is said about it, in order."""
 
-    metadata: Piece | None
-    about: tuple[Piece, ...]
+    metadata: Fragment | None
+    about: tuple[Fragment, ...]
 
 
-def cut(record: str) -> Pieces:
+def cut(record: str) -> Fragments:
     """Return the pieces of a record element. Raises Broken for no XML, or what is too deep."""
     cutter = _Cutter(record.encode("utf-8", "replace"))
     found = cutter.cut()
     metadata = [piece for container, piece in found if container == "metadata"]
     about = tuple(piece for container, piece in found if container == "about")
-    return Pieces(metadata[0] if metadata else None, about)
+    return Fragments(metadata[0] if metadata else None, about)
 
 
 @dataclass(slots=True)
 class _Cutter:
     data: bytes
-    found: list[tuple[str, Piece]] = field(default_factory=list)
+    found: list[tuple[str, Fragment]] = field(default_factory=list)
     _scopes: list[dict[str, str]] = field(default_factory=lambda: [{}])
     _container: str = ""
     _begun: int = 0
     _parser: expat.XMLParserType = field(init=False)
 
-    def cut(self) -> list[tuple[str, Piece]]:
+    def cut(self) -> list[tuple[str, Fragment]]:
         parser = self._parser = expat.ParserCreate("UTF-8")
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -84,7 +84,7 @@ class _Cutter:
         scope = self._scopes.pop()
         if len(self._scopes) == _LEVEL and self._container in _CONTAINERS:
             prefix, _, local = name.rpartition(":")
-            piece = Piece(scope.get(prefix, ""), local, self._text().decode())
+            piece = Fragment(scope.get(prefix, ""), local, self._text().decode())
             self.found.append((self._container, piece))
 
     def _text(self) -> bytes:

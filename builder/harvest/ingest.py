@@ -15,10 +15,10 @@ from urllib.parse import quote, urlsplit
 from builder.errors import UsageError
 from builder.harvest import folder
 from builder.harvest.errors import Broken, HarvestError
-from builder.harvest.fragment import Piece, cut
+from builder.harvest.fragment import Fragment, cut
 from builder.harvest.origin import Origin, is_provenance, is_uri, origins
-from builder.harvest.row import Harvested
-from builder.harvest.state import State
+from builder.harvest.row import HarvestedRow
+from builder.harvest.state import HarvestState
 from builder.harvest.window import moment
 from builder.intake import intake
 from builder.intake.rows import IntakeWriter
@@ -38,7 +38,7 @@ class Harvest:
     """A harvest on disk: its folder and its state; `names` are those of its repository's sets."""
 
     folder: Path
-    state: State
+    state: HarvestState
     names: Mapping[str, str]
 
     @property
@@ -76,7 +76,7 @@ def find(source: str) -> tuple[Path, ...]:
     return tuple(sorted(one.parent for one in path.glob(f"*/{folder.STATE}")))
 
 
-def opened(place: Path) -> Harvest:
+def open_harvest(place: Path) -> Harvest:
     """Return the harvest that lies in a folder. Raises UsageError."""
     names = place / folder.SETS
     try:
@@ -106,7 +106,7 @@ def ingest(
         names = RowWriter(intake.part_path(scratch, "set_names", "000000"), NAMES)
         faults = IntakeWriter(scratch, "000000")
         for place in places:
-            harvest = opened(place)
+            harvest = open_harvest(place)
             gathered.harvests += 1
             try:
                 _add(harvest, namespace, rows, faults, gathered)
@@ -143,7 +143,7 @@ def _add(
 
 
 def _row(
-    harvest: Harvest, row: Harvested, namespace: str, made: Mapping[str, Any] | None
+    harvest: Harvest, row: HarvestedRow, namespace: str, made: Mapping[str, Any] | None
 ) -> tuple[Any, ...]:
     """Return a row of INTAKE."""
     other = identifier.harvested(namespace, harvest.place, row.identifier)
@@ -157,7 +157,7 @@ def _row(
         harvest.state.prefix,
         made is None,
         _datestamp(harvest, row),
-        _harvested(harvest, row),
+        _harvest_time(harvest, row),
         sorted({*row.sets}),
         list(sets(harvest.host, row.sets)),
         None if made is None else json.dumps(made, ensure_ascii=False, sort_keys=True),
@@ -198,7 +198,7 @@ def _names(harvest: Harvest) -> Iterator[tuple[str, str]]:
             yield _from(harvest.host, spec), name
 
 
-def entry(harvest: Harvest, row: Harvested) -> dict[str, Any] | None:
+def entry(harvest: Harvest, row: HarvestedRow) -> dict[str, Any] | None:
     """Return what an item came as in a format, None for a deleted one. Raises Broken.
 
     `digest` is the same for the same record, whenever it came.
@@ -211,14 +211,14 @@ def entry(harvest: Harvest, row: Harvested) -> dict[str, Any] | None:
     metadata, format_ = pieces.metadata, harvest.state.format
     namespace = metadata.namespace or format_.get("metadataNamespace", "")
     own = Origin(
-        harvested=_harvested(harvest, row),
+        harvested=_harvest_time(harvest, row),
         altered=row.fault is not None,
         base_url=harvest.state.base_url,
         identifier=_uri(row.identifier),
         datestamp=_datestamp(harvest, row),
         namespace=namespace if is_uri(namespace) else f"urn:{quote(namespace, safe='') or 'none'}",
     )
-    told, earlier = _told(pieces.about)
+    told, earlier = _split_about(pieces.about)
     found: dict[str, Any] = {
         "prefix": harvest.state.prefix,
         "schema": format_.get("schema", ""),
@@ -234,7 +234,7 @@ def entry(harvest: Harvest, row: Harvested) -> dict[str, Any] | None:
     return {**found, "harvested": own.harvested, "digest": digest}
 
 
-def _told(about: Sequence[Piece]) -> tuple[list[Piece], tuple[Origin, ...]]:
+def _split_about(about: Sequence[Fragment]) -> tuple[list[Fragment], tuple[Origin, ...]]:
     """Return what is said of a record but where it was from, and that."""
     told = [piece for piece in about if not is_provenance(piece)]
     chains = [origins(piece) for piece in about if is_provenance(piece)]
@@ -246,7 +246,7 @@ def _uri(text: str) -> str:
     return text if is_uri(text) else quote(text, safe=_SAFE) or "none"
 
 
-def _harvested(harvest: Harvest, row: Harvested) -> str:
+def _harvest_time(harvest: Harvest, row: HarvestedRow) -> str:
     """Return when a record came: by its repository's clock, or when the last run began."""
     if moment(row.harvested) is not None:
         return row.harvested
@@ -256,9 +256,9 @@ def _harvested(harvest: Harvest, row: Harvested) -> str:
     return next((text for text in known if moment(text) is not None), "1970-01-01T00:00:00Z")
 
 
-def _datestamp(harvest: Harvest, row: Harvested) -> str:
+def _datestamp(harvest: Harvest, row: HarvestedRow) -> str:
     """Return a record's datestamp, its day where its time is not written as OAI-PMH asks."""
     for text in (row.datestamp, row.datestamp[:10]):
         if moment(text) is not None:
             return text
-    return _harvested(harvest, row)
+    return _harvest_time(harvest, row)

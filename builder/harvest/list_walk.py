@@ -1,4 +1,4 @@
-"""Walks: a run's list from page to page to its end, whatever becomes of it on the way.
+"""List walks: a run's list from page to page to its end, begun again where it breaks off.
 
 A list that breaks off is begun again at the last datestamp that came, where lists are in the order
 of datestamps, else at its start; what came before is known and is not kept twice. Where that brings
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from builder.harvest import window
 from builder.harvest.errors import HarvestError, Refused, Unanswered
 from builder.harvest.page import Page
-from builder.harvest.records import Ask, Kept, Taking
-from builder.harvest.state import COMPLETE, PARTIAL, Going
+from builder.harvest.records import Ask, RecordSink, RecordWriter
+from builder.harvest.state import COMPLETE, PARTIAL, RunState
 from builder.harvest.window import earlier, is_before
 
 _IDLE = 50
@@ -23,12 +23,12 @@ _FINAL = frozenset({"cannotDisseminateFormat", "noSetHierarchy", "badVerb"})
 _REFUSALS = frozenset({400, 404, 422, 500})
 
 
-class Loop(HarvestError):
+class ListLoopError(HarvestError):
     """A list has no end."""
 
 
 @dataclass(slots=True)
-class Walk:
+class ListWalk:
     """A walk through a run's list. `ask` and `kept` raise HarvestError.
 
     `overlap` is in seconds; `advance` is told of records that came and of the list's size;
@@ -36,8 +36,8 @@ class Walk:
     """
 
     ask: Ask
-    kept: Kept
-    going: Going
+    kept: RecordSink
+    going: RunState
     overlap: float
     now: str
     advance: Callable[[int, int | None], None]
@@ -45,12 +45,12 @@ class Walk:
     idle: int = _IDLE
     whole: bool = field(init=False, default=False)
     """Whether the list that was asked for was walked to its end; records may be missing in it."""
-    _taking: Taking = field(init=False)
+    _taking: RecordWriter = field(init=False)
     _resumed: bool = field(init=False)
     """Whether a token is still to be asked for that an earlier process had, and may have used."""
 
     def __post_init__(self) -> None:
-        self._taking = Taking(self.ask, self.kept, self.going)
+        self._taking = RecordWriter(self.ask, self.kept, self.going)
         self._resumed = self.going.token is not None
 
     def to_end(self) -> str:
@@ -64,19 +64,19 @@ class Walk:
         while True:
             try:
                 ended = self._page()
-            except Loop:
-                if (status := self._looped()) is not None:
+            except ListLoopError:
+                if (status := self._leave_loop()) is not None:
                     return status
                 continue
             except (Refused, Unanswered) as trouble:
-                if not self._recovered(trouble):
+                if not self._recover(trouble):
                     return PARTIAL
                 continue
             if ended and self._is_whole():
-                return self._ended()
+                return self._end_status()
             self.paused()
 
-    def _ended(self) -> str:
+    def _end_status(self) -> str:
         counts = self.going.counts
         self.whole = not counts.outside
         return PARTIAL if counts.lost or counts.outside else COMPLETE
@@ -103,7 +103,7 @@ class Walk:
         for identifier, why in page.lost:
             self._taking.fetch(identifier, why, listed=True)
         self.advance(len(page.entries), going.size)
-        if self._widened(2 * (going.counts.outside - outside) >= max(1, len(page.entries))):
+        if self._widen(2 * (going.counts.outside - outside) >= max(1, len(page.entries))):
             return False
         if page.torn and not page.token:
             raise Unanswered("the answer breaks off")
@@ -114,7 +114,7 @@ class Walk:
         self._back_to_lists()
         return False
 
-    def _widened(self, ignored: bool) -> bool:
+    def _widen(self, ignored: bool) -> bool:
         """Ask for everything where dates are `ignored` that no person asked for."""
         going = self.going
         if not ignored or tuple(going.asked) != (None, None):
@@ -144,30 +144,30 @@ class Walk:
             return
         mark = _mark(page)
         if mark == going.mark:
-            raise Loop("a page came again")
+            raise ListLoopError("a page came again")
         going.idle += 1
         if going.idle & (going.idle - 1) == 0:
             going.mark = mark
         known = going.counts.pages if going.fell or going.rewound or going.stage else 0
         if going.idle > self.idle + known:
-            raise Loop(f"{going.idle} pages brought nothing")
+            raise ListLoopError(f"{going.idle} pages brought nothing")
 
-    def _looped(self) -> str | None:
+    def _leave_loop(self) -> str | None:
         """Return how a run ends whose list goes round; None where it is begun again to find out."""
         going, counts = self.going, self.going.counts
         going.note("the list goes round: its tokens have no end")
         if going.size is not None and counts.distinct >= going.size:
-            return self._ended()
+            return self._end_status()
         if not going.is_in_order:
             going.note("whether all of it came cannot be told")
             return PARTIAL
         if going.stage and not going.gained:  # what is later than the last one came, too
-            return self._ended()
+            return self._end_status()
         going.stage, going.gained = 1, 0
-        self._begin(self._fallen(self.overlap))
+        self._begin(self._fall_back(self.overlap))
         return None
 
-    def _recovered(self, trouble: Refused | Unanswered) -> bool:
+    def _recover(self, trouble: Refused | Unanswered) -> bool:
         """Begin the list anew where that may help. Raises what is for good, or for now."""
         going = self.going
         if isinstance(trouble, Unanswered):
@@ -176,7 +176,7 @@ class Walk:
             if self._is_none():
                 text = f"no OAI-PMH repository answers at this URL: {trouble}"
                 raise Unanswered(text, trouble.status, later=True) from trouble
-        if going.token is None and going.verb == "ListRecords" and self._eased(trouble):
+        if going.token is None and going.verb == "ListRecords" and self._ease_window(trouble):
             return True
         if isinstance(trouble, Refused):
             if trouble.code in _FINAL or not going.counts.distinct:
@@ -186,14 +186,16 @@ class Walk:
         falls = going.is_in_order
         if self._resumed:  # which says nothing of the list: the next refusal does
             self._resumed, verb = False, going.verb
-            self._begin(self._fallen(self.overlap) if falls else going.since)
+            self._begin(self._fall_back(self.overlap) if falls else going.since)
             going.verb = verb
             going.note(f"a list that could not be gone on with ({trouble}) was begun again")
             return True
         going.stage = 1 if going.gained else going.stage + 1
         going.gained = 0
         if going.stage <= (2 if falls else 1):
-            begin = self._fallen(0 if going.stage == 2 else self.overlap) if falls else going.since
+            begin = (
+                self._fall_back(0 if going.stage == 2 else self.overlap) if falls else going.since
+            )
             self._begin(begin)
             where = f"at {begin}" if falls else "at its start"
             going.note(f"a list broke off ({trouble}) and was begun again {where}")
@@ -222,7 +224,7 @@ class Walk:
         except Unanswered:
             return False
 
-    def _eased(self, trouble: HarvestError) -> bool:
+    def _ease_window(self, trouble: HarvestError) -> bool:
         """Ask for another window where this one was refused."""
         going = self.going
         refused = isinstance(trouble, Refused) or (
@@ -241,7 +243,7 @@ class Walk:
         self._begin(found[0])
         return True
 
-    def _fallen(self, overlap: float) -> str | None:
+    def _fall_back(self, overlap: float) -> str | None:
         """Return the datestamp at which a list in order goes on, so much before the last one."""
         going = self.going
         going.fell = True
@@ -257,7 +259,7 @@ class Walk:
         """List records again behind one that could not be had, where datestamps tell where."""
         going = self.going
         if going.verb == "ListIdentifiers" and going.is_in_order:
-            begin = self._fallen(self.overlap)
+            begin = self._fall_back(self.overlap)
             if going.gained and begin is not None and is_before(going.bad, begin):
                 self._begin(begin)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from builder.harvest.fragment import Piece
+from builder.harvest.fragment import Fragment
 from builder.harvest.window import moment
 
 NAMESPACE = "http://www.openarchives.org/OAI/2.0/provenance"
@@ -39,14 +39,14 @@ class Origin:
     namespace: str
 
 
-def is_provenance(piece: Piece) -> bool:
+def is_provenance(piece: Fragment) -> bool:
     """Tell whether an about container's content is one of provenance."""
     return (piece.namespace, piece.name) == (NAMESPACE, "provenance")
 
 
-def origins(piece: Piece) -> tuple[Origin, ...]:
+def origins(piece: Fragment) -> tuple[Origin, ...]:
     """Return what a provenance container says, the last place first; up to what is faulty."""
-    reader = _Reader()
+    reader = _ProvenanceReader()
     parser = expat.ParserCreate("UTF-8", " ")
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
@@ -61,7 +61,7 @@ def origins(piece: Piece) -> tuple[Origin, ...]:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ProvenanceReader:
     """Reads the first line of descriptions, each within the one before it."""
 
     found: list[dict[str, str]] = field(default_factory=list)

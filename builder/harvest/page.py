@@ -32,7 +32,7 @@ Scope = list[tuple[bytes, bytes, str]]
 """Of each namespace of the surroundings: how its declaration and its use begin, and the former."""
 
 
-class Entry(NamedTuple):
+class PageEntry(NamedTuple):
     """A record, or the header of one where identifiers are listed, which has no `text`.
 
     `text` is its element with the namespaces that it needs; `start` and `end` are where it lay in
@@ -60,7 +60,7 @@ class Page:
 
     date: str | None = None
     errors: tuple[tuple[str, str], ...] = ()
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[PageEntry, ...] = ()
     rows: tuple[Mapping[str, str], ...] = ()
     token: str | None = None
     size: int | None = None
@@ -97,13 +97,13 @@ def read(data: bytes) -> Page:
     )
 
 
-def records(file: mmap.mmap) -> Iterator[Entry]:
+def records(file: mmap.mmap) -> Iterator[PageEntry]:
     """Yield the elements `record` that lie in a file, each with its namespaces. Raises Broken."""
     for start, end in spans(file, rb"(?:%s:)?" % _NAME):
         yield record(file[start:end].decode(), start, end)
 
 
-def record(text: str, start: int, end: int) -> Entry:
+def record(text: str, start: int, end: int) -> PageEntry:
     """Read an element `record` that stands alone and lay there. Raises Broken."""
     return _entry(_tree(text.encode()), text, start, end)
 
@@ -119,7 +119,7 @@ def _tree(data: bytes) -> Element:
         raise Broken(f"no XML: not UTF-8: {error.reason}") from error
 
 
-def _entries(verb: str, listed: Element, data: bytes) -> tuple[Entry, ...]:
+def _entries(verb: str, listed: Element, data: bytes) -> tuple[PageEntry, ...]:
     if verb == "ListIdentifiers":
         headers = (one for one in listed if _local(one.tag) == "header")
         return tuple(_entry([header], "", 0, 0) for header in headers)
@@ -156,7 +156,7 @@ def _places(data: bytes, count: int) -> list[tuple[int, int]]:
     return places
 
 
-def _entry(record: Element | list[Element], text: str, start: int, end: int) -> Entry:
+def _entry(record: Element | list[Element], text: str, start: int, end: int) -> PageEntry:
     values: dict[str, tuple[str, ...]] = {}
     dc: dict[str, tuple[str, ...]] = {}
     deleted = False
@@ -170,7 +170,7 @@ def _entry(record: Element | list[Element], text: str, start: int, end: int) -> 
         elif name == "metadata":
             for one in part:
                 _take(one, dc)
-    return Entry(
+    return PageEntry(
         values["identifier"][0] if "identifier" in values else "",
         values["datestamp"][0] if "datestamp" in values else "",
         deleted,

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from builder.harvest.errors import HarvestError
 from builder.harvest.page import records
-from builder.harvest.row import DC, ROW, Harvested
+from builder.harvest.row import DC, ROW, HarvestedRow
 from builder.parquet.writer import RowWriter, read_rows
 from builder.store.durable import sync
 from functions.snapshot.errors import StoreError
@@ -20,10 +20,10 @@ _FOOT = "</records>\n"
 _BATCH = 2048
 
 
-class Writer(Protocol):
+class PartWriter(Protocol):
     """Writes a part."""
 
-    def append(self, row: Harvested) -> None:
+    def append(self, row: HarvestedRow) -> None:
         """Add a row. Raises HarvestError."""
         ...
 
@@ -32,20 +32,20 @@ class Writer(Protocol):
         ...
 
 
-def writer(path: Path, form: str) -> Writer:
+def writer(path: Path, form: str) -> PartWriter:
     """Return what writes a part of that form. Raises HarvestError."""
-    with _told(path):
+    with _wrap_errors(path):
         if form == "parquet":
             return _Parquet(path)
         return _Lines(path) if form == "jsonl" else _Elements(path)
 
 
-def rows(path: Path, run: int) -> Iterator[Harvested]:
+def rows(path: Path, run: int) -> Iterator[HarvestedRow]:
     """Yield the rows of a part of that run, in order. Raises HarvestError.
 
     Of raw XML they have what stands in it: neither `harvested` nor `fault`.
     """
-    with _told(path):
+    with _wrap_errors(path):
         if path.suffix == ".parquet":
             for values in read_rows(path, ROW, _BATCH):
                 yield _row(dict(zip((column.name for column in ROW), values, strict=True)))
@@ -57,20 +57,20 @@ def rows(path: Path, run: int) -> Iterator[Harvested]:
             yield from _elements(path, run)
 
 
-def _elements(path: Path, run: int) -> Iterator[Harvested]:
+def _elements(path: Path, run: int) -> Iterator[HarvestedRow]:
     with (
         path.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
         for one in records(data):
-            yield Harvested(
+            yield HarvestedRow(
                 one.identifier, one.datestamp, one.deleted, one.sets, one.dc, one.text, "", run
             )
 
 
-def _row(document: dict[str, Any]) -> Harvested:
+def _row(document: dict[str, Any]) -> HarvestedRow:
     names = {name: document.get(f"dc_{name}") for name in DC}
-    return Harvested(
+    return HarvestedRow(
         identifier=document["identifier"],
         datestamp=document["datestamp"],
         deleted=document["deleted"],
@@ -88,7 +88,7 @@ class _Parquet:
         self._path = path
         self._rows = RowWriter(path, ROW, _BATCH)
 
-    def append(self, row: Harvested) -> None:
+    def append(self, row: HarvestedRow) -> None:
         dc = row.dc
         values = (
             row.identifier, row.datestamp, row.deleted, row.sets, *map(dc.get, DC),
@@ -100,7 +100,7 @@ class _Parquet:
             raise HarvestError(str(error)) from error
 
     def close(self) -> None:
-        with _told(self._path):
+        with _wrap_errors(self._path):
             self._rows.close()
             sync(self._path)
 
@@ -110,17 +110,17 @@ class _Lines:
         self._path = path
         self._file = path.open("w", encoding="utf-8")
 
-    def append(self, row: Harvested) -> None:
-        with _told(self._path):
+    def append(self, row: HarvestedRow) -> None:
+        with _wrap_errors(self._path):
             self._file.write(_line(row))
 
     def close(self) -> None:
-        with _told(self._path):
+        with _wrap_errors(self._path):
             self._file.close()
             sync(self._path)
 
 
-def _line(row: Harvested) -> str:
+def _line(row: HarvestedRow) -> str:
     """Return a row's document without what is None, as json.dumps writes it, in a third of time."""
     dc = row.dc
     found = "".join([f'"dc_{name}": {_texts(dc[name])}, ' for name in DC if name in dc])
@@ -143,19 +143,19 @@ class _Elements:
         self._file = path.open("w", encoding="utf-8")
         self._file.write(_HEAD)
 
-    def append(self, row: Harvested) -> None:
-        with _told(self._path):
+    def append(self, row: HarvestedRow) -> None:
+        with _wrap_errors(self._path):
             self._file.write(row.record + "\n")
 
     def close(self) -> None:
-        with _told(self._path):
+        with _wrap_errors(self._path):
             self._file.write(_FOOT)
             self._file.close()
             sync(self._path)
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _wrap_errors(path: Path) -> Iterator[None]:
     """Turn what goes wrong with a part into an error of a harvest."""
     try:
         yield

@@ -1,14 +1,14 @@
-"""Taking: records of a page, or behind its headers, that are kept or counted as lost."""
+"""Records of a page, or of its headers, written to a sink or counted as lost."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from builder.harvest.errors import Unanswered
-from builder.harvest.page import Entry, Page
-from builder.harvest.row import Harvested
+from builder.harvest.page import Page, PageEntry
+from builder.harvest.row import HarvestedRow
 from builder.harvest.seen import Sight
-from builder.harvest.state import Going, State
+from builder.harvest.state import HarvestState, RunState
 from builder.harvest.window import is_before, is_outside, moment
 
 NO_STAMP = "its datestamp is none of OAI-PMH"
@@ -16,12 +16,12 @@ Ask = Callable[[Mapping[str, str]], Page]
 """Answers a request; it raises Unanswered, and Deferred where all is to end."""
 
 
-class Kept(Protocol):
-    """Keeps what comes; builder.harvest.folder.Folder does."""
+class RecordSink(Protocol):
+    """Keeps what comes; builder.harvest.folder.HarvestFolder does."""
 
-    state: State
+    state: HarvestState
 
-    def add(self, row: Harvested) -> Sight:
+    def add(self, row: HarvestedRow) -> Sight:
         """Keep a row, unless it was seen."""
         ...
 
@@ -31,15 +31,15 @@ class Kept(Protocol):
 
 
 @dataclass(slots=True)
-class Taking:
-    """Takes the records of a run; `date` is the responseDate of the page that they come with."""
+class RecordWriter:
+    """Writes the records of a run; `date` is the responseDate of their page."""
 
     ask: Ask
-    kept: Kept
-    going: Going
+    kept: RecordSink
+    going: RunState
     date: str = ""
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: PageEntry) -> None:
         """Keep a record, or ask for the one of a header."""
         going = self.going
         if moment(entry.datestamp) is not None:
@@ -55,7 +55,7 @@ class Taking:
         if not going.high or is_before(going.high, going.last):
             going.high = going.last
 
-    def _place(self, entry: Entry) -> None:
+    def _place(self, entry: PageEntry) -> None:
         """Count a listed record whose datestamp the list should not have."""
         going = self.going
         if moment(entry.datestamp) is None:
@@ -65,12 +65,12 @@ class Taking:
         elif (going.begin or going.until) and is_outside(entry.datestamp, going):
             going.counts.outside += 1
 
-    def _is_had(self, entry: Entry) -> bool:
+    def _is_had(self, entry: PageEntry) -> bool:
         """Tell whether the record of a header is had, before or now."""
         known = self.kept.has(entry.identifier, entry.datestamp)
         return known or self.fetch(entry.identifier, "")
 
-    def _keep(self, entry: Entry) -> bool:
+    def _keep(self, entry: PageEntry) -> bool:
         """Keep a record that came. Tell whether this version is new in the run."""
         going, counts = self.going, self.going.counts
         if not entry.identifier:
@@ -79,7 +79,7 @@ class Taking:
         fault = entry.fault
         if moment(entry.datestamp) is None:
             fault = NO_STAMP if fault is None else f"{fault}; {NO_STAMP}"
-        row = Harvested(
+        row = HarvestedRow(
             entry.identifier, entry.datestamp, entry.deleted, entry.sets, entry.dc, entry.text,
             self.date, going.number, fault,
         )  # fmt: skip

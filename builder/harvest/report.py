@@ -1,16 +1,16 @@
-"""Accounts: what came of harvests, for people and for programs. Pure."""
+"""Reports of harvests, as text and as JSON. Pure."""
 
 from collections.abc import Sequence
 
 from builder.display import tally
-from builder.harvest.run import Outcome
+from builder.harvest.run import HarvestResult
 from builder.harvest.state import COMPLETE, LOST, PARTIAL
 from builder.terminal import visible
 
 _SHOWN = 10
 
 
-def text(outcome: Outcome) -> str:
+def text(outcome: HarvestResult) -> str:
     """Return the account of one harvest: a line, and more where something is to be told."""
     counts = outcome.counts
     if not outcome.number:
@@ -43,8 +43,8 @@ def text(outcome: Outcome) -> str:
     return "\n".join(visible(line) for line in lines)
 
 
-def told(outcome: Outcome) -> dict[str, object]:
-    """Return it as --json prints it."""
+def to_json(outcome: HarvestResult) -> dict[str, object]:
+    """Return the report that --json prints."""
     counts = outcome.counts
     return {
         "base_url": outcome.order.base_url,
@@ -71,6 +71,6 @@ def told(outcome: Outcome) -> dict[str, object]:
     }
 
 
-def failed(outcomes: Sequence[Outcome]) -> bool:
+def is_incomplete(outcomes: Sequence[HarvestResult]) -> bool:
     """Tell whether something is missing of what was asked for."""
     return not all(outcome.is_whole for outcome in outcomes)

@@ -28,7 +28,7 @@ ROW = (
 
 
 @dataclass(frozen=True, slots=True)
-class Harvested:
+class HarvestedRow:
     """A version of a record that came. `dc` has of DC's elements those that are there."""
 
     identifier: str

@@ -1,4 +1,4 @@
-"""Sessions: one harvest brought up to date, from what is known of it to the account of a run."""
+"""Harvest sessions: one run of one harvest, from its state to its result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from builder.harvest import folder, window
 from builder.harvest.errors import Refused, Unanswered
-from builder.harvest.folder import Folder
-from builder.harvest.list_walk import Walk
+from builder.harvest.folder import HarvestFolder
+from builder.harvest.list_walk import ListWalk
 from builder.harvest.page import Page
 from builder.harvest.records import Ask
 from builder.harvest.state import (
@@ -17,11 +17,11 @@ from builder.harvest.state import (
     PARTIAL,
     SECOND,
     Counts,
-    Going,
-    Run,
-    State,
+    HarvestRun,
+    HarvestState,
+    RunState,
 )
-from builder.harvest.window import Asked
+from builder.harvest.window import HarvestDates
 from builder.http.errors import Deferred
 from builder.runtime import Clock
 
@@ -31,7 +31,7 @@ Advance = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class HarvestJob:
     """Which harvest: of a base URL, a format and perhaps a set, and how its rows are written.
 
     `form` is one of folder.FORMS; None is the one that the harvest began with.
@@ -49,13 +49,13 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class HarvestResult:
     """What came of a harvest: its run at its end, or one that goes on later, and why it does.
 
     `error` is why it ended before its time, None where it did not. `rows` are all that are kept.
     """
 
-    order: Order
+    order: HarvestJob
     folder: Path
     number: int
     status: str
@@ -72,7 +72,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Session:
+class HarvestSession:
     """Brings one harvest in `home` up to date. `ask` raises Unanswered and Deferred.
 
     Work is made last every `every` seconds, and later in proportion to how long it goes on. So
@@ -80,9 +80,9 @@ class Session:
     seconds, None for the default.
     """
 
-    order: Order
+    order: HarvestJob
     home: Path
-    asked: Asked
+    asked: HarvestDates
     ask: Ask
     clock: Clock
     seconds: Callable[[], float]
@@ -93,27 +93,27 @@ class Session:
     _last: float = field(init=False, default=0.0)
     _began: float = field(init=False, default=0.0)
 
-    def carry_out(self) -> Outcome:
+    def carry_out(self) -> HarvestResult:
         """Harvest, and return what came of it. Raises HarvestError, UsageError; Deferred if ended.
 
         What came is kept, however it ends.
         """
         order = self.order
         path = self.home / folder.folder_name(order.base_url, order.prefix, order.set)
-        fresh = State(order.base_url, order.prefix, order.set, order.form or folder.FORMS[0])
-        with folder.opened(path, fresh, order.form) as kept:
+        fresh = HarvestState(order.base_url, order.prefix, order.set, order.form or folder.FORMS[0])
+        with folder.open_folder(path, fresh, order.form) as kept:
             try:
-                return self._walked(kept, self._going(kept))
+                return self._walk(kept, self._run_state(kept))
             except Unanswered as error:
                 if kept.state.going is not None and kept.state.going.counts == Counts():
                     kept.state.going = None  # nothing is gone on with that never began
                 kept.commit()
-                return self._left(kept, str(error))
+                return self._partial_result(kept, str(error))
             except Deferred:
                 kept.commit()
                 raise
 
-    def _going(self, kept: Folder) -> Going:
+    def _run_state(self, kept: HarvestFolder) -> RunState:
         """Return the run that goes on, or a new one."""
         state, asked = kept.state, self.asked
         going = state.going
@@ -127,9 +127,9 @@ class Session:
             self._end(kept, going, GIVEN_UP)
         listed = self._identify(kept)
         overlap = window.overlap(self.overlap, state.granularity)
-        since, until = window.planned(state, asked, overlap)
+        since, until = window.plan(state, asked, overlap)
         number = max((run.number for run in state.runs), default=0) + 1
-        state.going = Going(
+        state.going = RunState(
             number, self._now(), since, until, (asked.since, asked.until), asked.full, begin=since,
         )  # fmt: skip
         if state.runs:
@@ -140,7 +140,7 @@ class Session:
         kept.commit()
         return state.going
 
-    def _walked(self, kept: Folder, going: Going) -> Outcome:
+    def _walk(self, kept: HarvestFolder, going: RunState) -> HarvestResult:
         self._last = self._began = self.seconds()
         overlap = window.overlap(self.overlap, kept.state.granularity)
 
@@ -150,24 +150,24 @@ class Session:
                 kept.commit()
                 self._last = self.seconds()
 
-        walk = Walk(self.ask, kept, going, overlap, self._now(), self.advance, paused)
+        walk = ListWalk(self.ask, kept, going, overlap, self._now(), self.advance, paused)
         try:
             status = walk.to_end()
         except Refused as error:
             run = self._end(kept, going, GIVEN_UP)
-            return self._outcome(kept, run, str(error))
+            return self._result(kept, run, str(error))
         state = kept.state
         if walk.whole and going.counts.lost <= LOST:  # those are asked for again
             state.covered = window.covering(
                 state.covered, going.since, going.until, going.began or self._now()
             )
-            if going.full and not going.remade and (many := kept.seen.unlisted(going.number)):
+            if going.full and not going.remade and (many := kept.seen.count_unlisted(going.number)):
                 going.note(f"{many:,} that came before are not listed any more")
-        return self._outcome(kept, self._end(kept, going, status))
+        return self._result(kept, self._end(kept, going, status))
 
-    def _end(self, kept: Folder, going: Going, status: str) -> Run:
+    def _end(self, kept: HarvestFolder, going: RunState, status: str) -> HarvestRun:
         going.notes[:0] = window.remarks(going)
-        run = Run(
+        run = HarvestRun(
             going.number, status, going.started, self._now(), going.since, going.until,
             going.began, going.counts, tuple(going.lost), tuple(going.notes),
         )  # fmt: skip
@@ -175,22 +175,24 @@ class Session:
         kept.commit()
         return run
 
-    def _outcome(self, kept: Folder, run: Run, error: str | None = None) -> Outcome:
-        return Outcome(
+    def _result(
+        self, kept: HarvestFolder, run: HarvestRun, error: str | None = None
+    ) -> HarvestResult:
+        return HarvestResult(
             self.order, kept.path, run.number, run.status, run.counts, run.notes, run.lost,
             sum(one.rows for one in kept.state.parts), error,
         )  # fmt: skip
 
-    def _left(self, kept: Folder, error: str) -> Outcome:
+    def _partial_result(self, kept: HarvestFolder, error: str) -> HarvestResult:
         """Return the outcome of a run that is to go on another time."""
-        going = kept.state.going or Going(0, self._now())
+        going = kept.state.going or RunState(0, self._now())
         rows = sum(one.rows for one in kept.state.parts) + kept.pending
-        return Outcome(
+        return HarvestResult(
             self.order, kept.path, going.number, PARTIAL, going.counts, tuple(going.notes),
             tuple(going.lost), rows, error,
         )  # fmt: skip
 
-    def _identify(self, kept: Folder) -> Mapping[str, str]:
+    def _identify(self, kept: HarvestFolder) -> Mapping[str, str]:
         """Take note of what the repository says of itself; some say nothing. Return all its sets.
 
         None are returned where that is not known.
@@ -213,7 +215,7 @@ class Session:
         found: dict[str, str] = {}
         asked: dict[str, str] = {"verb": "ListSets"}
         while len(found) < _SETS:
-            page, before = self._told(asked), len(found)
+            page, before = self._ask_or_nothing(asked), len(found)
             for row in page.rows:
                 if spec := row.get("setSpec"):
                     found.setdefault(spec, row.get("setName", ""))
@@ -223,9 +225,9 @@ class Session:
         return found, False
 
     def _rows(self, asked: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
-        return self._told(asked).rows
+        return self._ask_or_nothing(asked).rows
 
-    def _told(self, asked: Mapping[str, str]) -> Page:
+    def _ask_or_nothing(self, asked: Mapping[str, str]) -> Page:
         """Return the answer, one of nothing where there is none. Raises Unanswered for later."""
         try:
             return self.ask(asked)
@@ -235,7 +237,7 @@ class Session:
             return Page()
 
     def _now(self) -> str:
-        return window.written(self.clock(), SECOND)
+        return window.to_text(self.clock(), SECOND)
 
 
 def _is_listed(set_: str | None, listed: Mapping[str, str]) -> bool:

@@ -39,7 +39,7 @@ class Seen:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with _told(path):
+        with _wrap_errors(path):
             self._base = sqlite3.connect(path, isolation_level=None)
             self._base.executescript(
                 f"PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
@@ -47,7 +47,7 @@ class Seen:
             )
 
     @classmethod
-    def opened(cls, path: Path, commit: int) -> Self | None:
+    def open(cls, path: Path, commit: int) -> Self | None:
         """Return the index as it was at that commit; None where it is not, and must be made."""
         if not path.exists():
             return None
@@ -66,19 +66,19 @@ class Seen:
         return seen
 
     @classmethod
-    def made(cls, path: Path) -> Self:
+    def create(cls, path: Path) -> Self:
         """Return an index of nothing in a new file."""
         for suffix in ("", "-wal", "-shm", "-journal"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         seen = cls(path)
-        with _told(path):
+        with _wrap_errors(path):
             seen._base.executescript(_SCHEMA)
             seen._base.execute("BEGIN")
         return seen
 
     def begin(self) -> None:
         """Begin a run: what its versions were before is forgotten."""
-        with _told(self._path):
+        with _wrap_errors(self._path):
             self._base.execute("DELETE FROM former")
 
     def add(self, run: int, identifier: str, stamp: str, text: str, deleted: bool) -> Sight:
@@ -86,11 +86,11 @@ class Seen:
         item = _item(identifier)
         version = hashlib.blake2b(f"{stamp}\0{text}".encode(), digest_size=16).digest()
         try:
-            return self._added(item, version, stamp, run, deleted)
+            return self._insert(item, version, stamp, run, deleted)
         except sqlite3.Error as error:
             raise _unusable(self._path, error) from error
 
-    def _added(self, item: int, version: bytes, stamp: str, run: int, deleted: bool) -> Sight:
+    def _insert(self, item: int, version: bytes, stamp: str, run: int, deleted: bool) -> Sight:
         added = self._base.execute(
             "INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?)",
             (item, version, stamp, run, deleted),
@@ -102,13 +102,13 @@ class Seen:
         ).fetchone()
         before, when = found
         if before != version:
-            return self._changed(item, version, stamp, run, deleted, found)
+            return self._replace(item, version, stamp, run, deleted, found)
         if when == run:
             return Sight.AGAIN
         self._base.execute("UPDATE items SET run = ? WHERE item = ?", (run, item))
         return Sight.SAME
 
-    def _changed(
+    def _replace(
         self,
         item: int,
         version: bytes,
@@ -133,15 +133,15 @@ class Seen:
 
     def has(self, identifier: str, stamp: str) -> bool:
         """Tell whether the version of that datestamp is the last that came of an item."""
-        with _told(self._path):
+        with _wrap_errors(self._path):
             found = self._base.execute(
                 "SELECT 1 FROM items WHERE item = ? AND stamp = ?", (_item(identifier), stamp)
             ).fetchone()
         return found is not None
 
-    def unlisted(self, run: int) -> int:
+    def count_unlisted(self, run: int) -> int:
         """Return how many items that are not deleted did not come in a run."""
-        with _told(self._path):
+        with _wrap_errors(self._path):
             (many,) = self._base.execute(
                 "SELECT count(*) FROM items WHERE run < ? AND NOT deleted", (run,)
             ).fetchone()
@@ -149,7 +149,7 @@ class Seen:
 
     def commit(self, number: int) -> None:
         """Make what was noted last, as that commit."""
-        with _told(self._path):
+        with _wrap_errors(self._path):
             self._base.execute("DELETE FROM commits")
             self._base.execute("INSERT INTO commits VALUES (?)", (number,))
             self._base.execute("COMMIT")
@@ -166,7 +166,7 @@ def _item(identifier: str) -> int:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _wrap_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:

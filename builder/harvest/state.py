@@ -51,7 +51,7 @@ class Counts:
 
 
 @dataclass(slots=True)
-class Going:
+class RunState:
     """A run that is not at its end: what was asked, and where in its list it is.
 
     `since` and `until` are what the run asks for, `begin` what the present list began with; each
@@ -121,7 +121,7 @@ class Going:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class HarvestRun:
     """A run at its end. `status` is COMPLETE, PARTIAL or GIVEN_UP; `lost` names some records."""
 
     number: int
@@ -137,7 +137,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartFile:
     """A file of rows: its name, how many are in it, and its size in bytes."""
 
     name: str
@@ -146,7 +146,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class State:
+class HarvestState:
     """All that is known of a harvest. `commit` counts how often it was written.
 
     `identify` are fields of Identify, `format` those of ListMetadataFormats for the prefix.
@@ -162,16 +162,16 @@ class State:
     format: Mapping[str, str] = field(default_factory=dict)
     covered: tuple[str | None, str] | None = None
     commit: int = 0
-    parts: list[Part] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
-    going: Going | None = None
+    parts: list[PartFile] = field(default_factory=list)
+    runs: list[HarvestRun] = field(default_factory=list)
+    going: RunState | None = None
 
     @property
     def granularity(self) -> str:
         """The granularity of the repository's datestamps; days where it does not tell."""
         return SECOND if self.identify.get("granularity", "").endswith("Z") else DAY
 
-    def end(self, run: Run) -> None:
+    def end(self, run: HarvestRun) -> None:
         """Take a run's end into account."""
         self.runs = [*self.runs, run][-_RUNS:]
         self.going = None
@@ -182,7 +182,7 @@ class State:
         return json.dumps(found, ensure_ascii=False, indent=1).encode("utf-8", "replace")
 
 
-def parsed(data: bytes, where: str) -> State:
+def parse(data: bytes, where: str) -> HarvestState:
     """Return the state of its document. Raises HarvestError where it is none."""
     try:
         document = json.loads(data)
@@ -196,32 +196,32 @@ def parsed(data: bytes, where: str) -> State:
         raise HarvestError(f"{where} is damaged: {error!r}"[:300]) from error
 
 
-def _state(document: dict[str, Any]) -> State:
+def _state(document: dict[str, Any]) -> HarvestState:
     going, covered = document.pop("going"), document.pop("covered")
-    return State(
-        going=None if going is None else _going(going),
-        parts=[Part(**part) for part in document.pop("parts")],
+    return HarvestState(
+        going=None if going is None else _run_state(going),
+        parts=[PartFile(**part) for part in document.pop("parts")],
         runs=[_run(run) for run in document.pop("runs")],
         covered=None if covered is None else (covered[0], str(covered[1])),
-        **_known(State, document),
+        **_check_names(HarvestState, document),
     )
 
 
-def _going(document: dict[str, Any]) -> Going:
-    counts = Counts(**_known(Counts, document.pop("counts")))
+def _run_state(document: dict[str, Any]) -> RunState:
+    counts = Counts(**_check_names(Counts, document.pop("counts")))
     owed, lost = (_pairs(document.pop(name)) for name in ("owed", "lost"))
     first, last = document.pop("asked")
-    return Going(
-        counts=counts, owed=owed, lost=lost, asked=(first, last), **_known(Going, document)
+    return RunState(
+        counts=counts, owed=owed, lost=lost, asked=(first, last), **_check_names(RunState, document)
     )
 
 
-def _run(document: dict[str, Any]) -> Run:
-    return Run(
-        counts=Counts(**_known(Counts, document.pop("counts"))),
+def _run(document: dict[str, Any]) -> HarvestRun:
+    return HarvestRun(
+        counts=Counts(**_check_names(Counts, document.pop("counts"))),
         lost=tuple(_pairs(document.pop("lost"))),
         notes=tuple(document.pop("notes")),
-        **_known(Run, document),
+        **_check_names(HarvestRun, document),
     )
 
 
@@ -229,7 +229,7 @@ def _pairs(some: list[list[str]]) -> list[tuple[str, str]]:
     return [(str(identifier), str(why)) for identifier, why in some]
 
 
-def _known(kind: type, document: dict[str, Any]) -> dict[str, Any]:
+def _check_names(kind: type, document: dict[str, Any]) -> dict[str, Any]:
     names = {one.name for one in fields(kind)}
     if strange := document.keys() - names:
         raise KeyError(sorted(strange)[0])

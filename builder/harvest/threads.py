@@ -1,4 +1,4 @@
-"""The crew: several harvests side by side, with so many at a time of each host."""
+"""Threads that harvest side by side, up to a number at a time from each host."""
 
 import queue
 import threading
@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from builder.harvest.run import Order, Outcome
+from builder.harvest.run import HarvestJob, HarvestResult
 from builder.http.errors import Deferred
 from functions.snapshot.errors import SheafError
 
@@ -17,25 +17,27 @@ _MOST = 32
 
 
 @dataclass(slots=True)
-class Crew:
-    """Carries out harvests by `work`, which raises SheafError, `per_host` of a host at a time.
+class HarvestThreads:
+    """Runs harvests by `work`, which raises SheafError; `per_host` at a time from one host.
 
-    `stop` ends those at work, which keep what came.
+    `stop` ends the running harvests; they keep the records that came.
     """
 
-    work: Callable[[Order], Outcome]
+    work: Callable[[HarvestJob], HarvestResult]
     per_host: int
     stop: threading.Event
     _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
     _active: dict[str, int] = field(init=False, default_factory=dict)
 
-    def outcomes(self, orders: Sequence[Order]) -> Generator[Outcome | SheafError, None, None]:
-        """Yield what comes of each, or why nothing did, as it comes.
+    def outcomes(
+        self, orders: Sequence[HarvestJob]
+    ) -> Generator[HarvestResult | SheafError, None, None]:
+        """Yield the result of each harvest, or its error, in the order in which they end.
 
-        Whoever closes it early ends all threads, once each has kept what came.
+        To close the generator early stops all threads; each keeps the records that came.
         """
         waiting = deque(orders)
-        done: queue.Queue[Outcome | BaseException | None] = queue.Queue()
+        done: queue.Queue[HarvestResult | BaseException | None] = queue.Queue()
         crew = [
             threading.Thread(target=self._turns, args=(waiting, done), name=f"harvest-{number}")
             for number in range(min(_MOST, len(waiting)))
@@ -51,7 +53,7 @@ class Crew:
                     continue
                 if found is None:
                     left -= 1
-                elif isinstance(found, Outcome | SheafError):
+                elif isinstance(found, HarvestResult | SheafError):
                     yield found
                 else:
                     raise found
@@ -61,7 +63,7 @@ class Crew:
                 thread.join()
 
     def _turns(
-        self, waiting: deque[Order], done: "queue.Queue[Outcome | BaseException | None]"
+        self, waiting: deque[HarvestJob], done: "queue.Queue[HarvestResult | BaseException | None]"
     ) -> None:
         try:
             while not self.stop.is_set() and waiting:
@@ -83,7 +85,7 @@ class Crew:
         finally:
             done.put(None)
 
-    def _next(self, waiting: deque[Order]) -> Order | None:
+    def _next(self, waiting: deque[HarvestJob]) -> HarvestJob | None:
         """Take the first harvest whose host has a place free; None where there is none now."""
         with self._lock:
             for order in waiting:
@@ -95,5 +97,5 @@ class Crew:
         return None
 
 
-def _host(order: Order) -> str:
+def _host(order: HarvestJob) -> str:
     return urlsplit(order.base_url).hostname or ""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from builder.display import tally
-from builder.harvest.state import DAY, SECOND, Going, State
+from builder.harvest.state import DAY, SECOND, HarvestState, RunState
 
 _FORMS = {10: "%Y-%m-%d", 20: "%Y-%m-%dT%H:%M:%SZ"}
 _WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?", re.ASCII)
@@ -25,7 +25,7 @@ in their own time zone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HarvestDates:
     """What a person asked for: dates, each of which may be None, and whether from the start."""
 
     since: str | None = None
@@ -43,15 +43,15 @@ def overlap(asked: float | None, granularity: str) -> float:
     return _OVERLAP.get(granularity, _OVERLAP_OF_SECONDS) if asked is None else asked
 
 
-def planned(state: State, asked: Asked, seconds: float) -> tuple[str | None, str | None]:
+def plan(state: HarvestState, asked: HarvestDates, seconds: float) -> tuple[str | None, str | None]:
     """Return `from` and `until` of a run's requests, in the repository's granularity."""
     since = asked.since
     if since is None and not asked.full and state.covered is not None:
         since = earlier(state.covered[1], seconds, state.granularity)
-    return shaped(since, state.granularity), shaped(asked.until, state.granularity)
+    return to_granularity(since, state.granularity), to_granularity(asked.until, state.granularity)
 
 
-def shaped(text: str | None, granularity: str) -> str | None:
+def to_granularity(text: str | None, granularity: str) -> str | None:
     """Return a datestamp in the granularity where that is days; a day stays one (2.7.1)."""
     return text[:10] if text is not None and granularity == DAY else text
 
@@ -93,7 +93,7 @@ def easier(
     return (None, until) if begin is not None else None
 
 
-def is_outside(datestamp: str, going: Going) -> bool:
+def is_outside(datestamp: str, going: RunState) -> bool:
     """Tell whether a good datestamp lies outside the dates that the present list was asked for.
 
     A list that broke off may have been begun again later than the run itself.
@@ -110,7 +110,7 @@ def is_outside(datestamp: str, going: Going) -> bool:
     return found - high > end + _TOLERANCE
 
 
-def remarks(going: Going) -> list[str]:
+def remarks(going: RunState) -> list[str]:
     """Return what a person is to know of the datestamps of a run's records."""
     found = []
     if going.counts.outside:
@@ -144,7 +144,7 @@ def beginning(response_date: str | None, now: str) -> str:
     found = moment(response_date or "")
     if found is None:
         return earlier(now, _OVERLAP[DAY], SECOND)
-    return min(written(found, SECOND), now)
+    return min(to_text(found, SECOND), now)
 
 
 @lru_cache(maxsize=1024)
@@ -158,7 +158,7 @@ def moment(text: str) -> datetime | None:
         return None
 
 
-def written(time: datetime, granularity: str) -> str:
+def to_text(time: datetime, granularity: str) -> str:
     """Return a time as a datestamp of that granularity."""
     form = _FORMS[10 if granularity == DAY else 20]
     return time.astimezone(UTC).strftime(form).zfill(10 if granularity == DAY else 20)
@@ -169,8 +169,8 @@ def earlier(text: str, seconds: float, granularity: str) -> str:
     found = moment(text)
     assert found is not None, text
     if (found - datetime.min.replace(tzinfo=UTC)).total_seconds() < seconds:
-        return written(found, granularity)
-    return written(found - timedelta(seconds=seconds), granularity)
+        return to_text(found, granularity)
+    return to_text(found - timedelta(seconds=seconds), granularity)
 
 
 def is_before(first: str, second: str) -> bool:

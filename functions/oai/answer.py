@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from functions.oai.errors import Fault
 from functions.oai.format import Format
 from functions.oai.repository import Record
-from functions.oai.statement import Statement
+from functions.oai.rights import Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from functions import distribution
 from functions.config.configuration import Configuration
-from functions.oai import statement
 from functions.oai.answer import Identify
+from functions.oai.rights import REPEC, Statement, parse_statement, read_rights
 from functions.snapshot import identifier, layout
 from functions.snapshot.instant import from_text
 from functions.snapshot.manifest import Manifest
@@ -38,7 +38,7 @@ def identify(configuration: Configuration, manifest: Manifest) -> Identify:
         friends=tuple(configuration["identify.friends"]),
         branding=configuration["identify.branding"],
         policies={
-            name: statement.read(said) for name, said in configuration["identify.eprints"].items()
+            name: parse_statement(said) for name, said in configuration["identify.eprints"].items()
         },
         rights=_rights(configuration, manifest),
         descriptions=tuple(text.strip() for text in configuration["identify.descriptions"]),
@@ -50,6 +50,6 @@ def _strange(manifest: Manifest) -> bool:
     return manifest.prefix not in ("", identifier.to_oai(manifest.namespace, ""))
 
 
-def _rights(configuration: Configuration, manifest: Manifest) -> tuple[statement.Statement, ...]:
-    told = statement.rights(configuration).all()
-    return (*told, statement.REPEC) if manifest.kinds().get("template") else told
+def _rights(configuration: Configuration, manifest: Manifest) -> tuple[Statement, ...]:
+    told = read_rights(configuration).all()
+    return (*told, REPEC) if manifest.kinds().get("template") else told

@@ -76,7 +76,7 @@ class _Walk:
         ).to_text()
 
 
-class Lister:
+class ListService:
     """Answers ListRecords and ListIdentifiers."""
 
     def __init__(

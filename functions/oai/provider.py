@@ -25,7 +25,7 @@ from functions.oai.errors import (
 )
 from functions.oai.format import Formats
 from functions.oai.format_drift import FormatDrift
-from functions.oai.listing import Lister
+from functions.oai.listing import ListService
 from functions.oai.render import harvested
 from functions.oai.render.sheet import Boundless, Room
 from functions.oai.repository import Repository
@@ -40,7 +40,7 @@ from functions.oai.request import (
     Request,
     parse,
 )
-from functions.oai.set_list import SetLister, configured
+from functions.oai.set_list import SetListService, configured
 from functions.snapshot.errors import MissingObject
 from functions.snapshot.manifest import Manifest
 
@@ -68,11 +68,11 @@ class Provider:
         self._present = present
         named_sets = bool(configured(configuration))
         self._fields = fields
-        self._lister = Lister(repository, formats, self._drift, fields, named_sets=named_sets)
+        self._lister = ListService(repository, formats, self._drift, fields, named_sets=named_sets)
         self._verbs: dict[str, Callable[[Request, Reading, int], Content]] = {
             IDENTIFY: self._identify,
             LIST_FORMATS: self._list_formats,
-            LIST_SETS: SetLister(repository, configuration).page,
+            LIST_SETS: SetListService(repository, configuration).page,
             GET_RECORD: self._get_record,
         }
         self._limits = {

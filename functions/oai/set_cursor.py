@@ -13,7 +13,7 @@ _PLACE = re.compile(r"(0|[1-9][0-9]{0,9})([+/=])(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SetCursor:
     """Behind the set `spec` in a stage of the list that began as of the publish `sequence`."""
 
     sequence: int
@@ -25,9 +25,9 @@ class Place:
         return f"{self.sequence}{_MARKS[self.stage]}{self.spec}"
 
     @staticmethod
-    def from_text(text: str) -> "Place | None":
+    def from_text(text: str) -> "SetCursor | None":
         """Read what `to_text` wrote; None for the rest."""
         match = _PLACE.fullmatch(text)
         if match is None or not setspec.is_valid(match[3]):
             return None
-        return Place(int(match[1]), _MARKS.index(match[2]), match[3])
+        return SetCursor(int(match[1]), _MARKS.index(match[2]), match[3])

@@ -16,7 +16,7 @@ from functions.oai.errors import NO_SETS, error
 from functions.oai.listing import kept_or_current, known, named
 from functions.oai.repository import Repository, SetRow
 from functions.oai.request import Request
-from functions.oai.set_cursor import EMPTIED, LIVE, NAMED, Place
+from functions.oai.set_cursor import EMPTIED, LIVE, NAMED, SetCursor
 from functions.oai.token import Token
 from functions.snapshot import instant, setspec
 from functions.snapshot.errors import MissingObject
@@ -30,7 +30,7 @@ def configured(configuration: Configuration) -> tuple[str, ...]:
     return tuple(sorted({*names, *descriptions, *rules}))
 
 
-class SetLister:
+class SetListService:
     """Answers ListSets."""
 
     def __init__(self, repository: Repository, configuration: Configuration):
@@ -44,7 +44,7 @@ class SetLister:
         retired = False
         if request.token is None:
             manifest = self._repository.manifest(reading.entry.snapshot)
-            place, cursor = Place(_newest(manifest), LIVE, ""), 0
+            place, cursor = SetCursor(_newest(manifest), LIVE, ""), 0
             size = manifest.sets + len(self._lacking(manifest, place.sequence))
         else:
             # Another reader's clock may be ahead, and the store's id may begin with that snapshot.
@@ -54,7 +54,7 @@ class SetLister:
                 raise tokens.refusal()
             manifest, retired = kept_or_current(self._repository, token.snapshot, reading)
             token = named(self._repository, manifest, token, self._configured)
-            resumed = Place.from_text(token.after)
+            resumed = SetCursor.from_text(token.after)
             if resumed is None:
                 raise tokens.refusal()
             place, cursor, size = resumed, token.cursor, token.size
@@ -75,7 +75,7 @@ class SetLister:
     def _shown(
         self,
         manifest: Manifest,
-        rows: Sequence[tuple[Place, SetRow | None]],
+        rows: Sequence[tuple[SetCursor, SetRow | None]],
         limit: int,
         cursor: int,
         size: int,
@@ -100,24 +100,24 @@ class SetLister:
         )
 
     def _rows(
-        self, manifest: Manifest, place: Place, limit: int
-    ) -> Sequence[tuple[Place, SetRow | None]]:
+        self, manifest: Manifest, place: SetCursor, limit: int
+    ) -> Sequence[tuple[SetCursor, SetRow | None]]:
         """Return up to `limit` sets behind a place; one without a record has no row."""
         if not manifest.sets and not self._configured:
             raise error(NO_SETS, "This repository has no sets.")
-        found: list[tuple[Place, SetRow | None]] = []
+        found: list[tuple[SetCursor, SetRow | None]] = []
         for stage in range(place.stage, NAMED + 1):
             after = place.spec if stage == place.stage else ""
             for spec, row in self._staged(
-                manifest, Place(place.sequence, stage, after), limit - len(found)
+                manifest, SetCursor(place.sequence, stage, after), limit - len(found)
             ):
-                found.append((Place(place.sequence, stage, spec), row))
+                found.append((SetCursor(place.sequence, stage, spec), row))
             if len(found) == limit:
                 break
         return found
 
     def _staged(
-        self, manifest: Manifest, place: Place, limit: int
+        self, manifest: Manifest, place: SetCursor, limit: int
     ) -> Iterator[tuple[str, SetRow | None]]:
         """Yield up to `limit` sets of one stage behind a place in it."""
         if place.stage == NAMED:

@@ -25,7 +25,7 @@ from datetime import UTC, datetime, timedelta
 
 from functions.oai import request
 from functions.oai.errors import BAD_TOKEN, OAIError, error
-from functions.oai.set_cursor import Place
+from functions.oai.set_cursor import SetCursor
 from functions.snapshot import setspec
 from functions.snapshot.manifest import Manifest
 
@@ -230,7 +230,7 @@ def _sound(token: Token) -> bool:
 
 
 def _is_place(after: str) -> bool:
-    return _is_set(_set_of(after)) and Place.from_text(f"{_begun(after)}a") is not None
+    return _is_set(_set_of(after)) and SetCursor.from_text(f"{_begun(after)}a") is not None
 
 
 def _is_set(text: str) -> bool:

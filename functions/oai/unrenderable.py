@@ -12,7 +12,7 @@ from dataclasses import replace
 from functions.oai.answer import Answer, Failure, OneRecord, RecordList
 from functions.oai.errors import NO_FORMAT, NO_RECORDS, Fault
 from functions.oai.provider import Provider
-from functions.oai.render.render import NothingLeft, Renderer
+from functions.oai.render.render import NothingRenderedError, Renderer
 from functions.oai.render.sheet import Boundless, Room
 from functions.snapshot.errors import StoreError
 
@@ -49,7 +49,7 @@ def document(
         try:
             body = renderer.document(answer)
             _check_size(answer, body, fits)
-        except NothingLeft:
+        except NothingRenderedError:
             content = answer.content
             if not (isinstance(content, RecordList) and not content.final and content.resumption):
                 failure = replace(answer, content=Failure((_fault(answer),)))
@@ -67,7 +67,7 @@ def document(
 
 
 def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> None:
-    """Raise NothingLeft where a single record is too large to be handed over."""
+    """Raise NothingRenderedError where a single record is too large to be handed over."""
     content = answer.content
     if isinstance(content, OneRecord):
         record = content.record
@@ -77,7 +77,7 @@ def _check_size(answer: Answer, body: bytes, fits: Callable[[bytes], bool]) -> N
         return
     if not fits(body):
         _LOG.error("%s is left out: %d bytes of XML are too large", record.identifier, len(body))
-        raise NothingLeft(record.identifier)
+        raise NothingRenderedError(record.identifier)
 
 
 def _fault(answer: Answer) -> Fault:

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import quote
 
 from functions.config.configuration import Configuration
-from functions.oai import statement
 from functions.oai.render import redif
 from functions.oai.repository import Record
+from functions.oai.rights import read_rights
 from functions.snapshot import instant
 
 Container = Callable[[Record], Any]
@@ -33,7 +33,7 @@ _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:(T[0-9]{2}:[0-9]{2}:[0-9]{2}
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RecordOrigin:
     """Where a record was taken from (guidelines for provenance).
 
     `harvested` is when, and `datestamp` is the record's own there: UTC, of a day or a second.
@@ -51,7 +51,7 @@ class Origin:
 def containers(configuration: Configuration) -> dict[str, Container]:
     """Return the containers that the configuration asks for, in the order in which they come."""
     found: dict[str, Container] = {}
-    rights = statement.rights(configuration)
+    rights = read_rights(configuration)
     if rights.all():
         of = lru_cache(maxsize=4096)(rights.of)
         found["rights"] = lambda record: of(record.sets)
@@ -61,26 +61,26 @@ def containers(configuration: Configuration) -> dict[str, Container]:
     return found
 
 
-def _provenance(record: Record, place: str | None) -> tuple[Origin, ...]:
+def _provenance(record: Record, place: str | None) -> tuple[RecordOrigin, ...]:
     """Return where a record was taken from, and where that was taken from, and so on."""
     return _ORIGINS[record.kind][1](record, place) if place else ()
 
 
-def _captured(record: Record, place: str) -> tuple[Origin, ...]:
+def _captured(record: Record, place: str) -> tuple[RecordOrigin, ...]:
     """Return the place of a capture in its archive file, which lies at `place`; none if unknown."""
     name, offset = record.fields["warc_filename"], record.fields["warc_record_offset"]
     datestamp = _datestamp(record.fields["fetch_date"] or "")
     if not name or offset is None or not datestamp:
         return ()
     where = f"{_file(place, name)}#{offset}"
-    return (Origin(_instant(record.datestamp), True, place, where, datestamp, WARC),)
+    return (RecordOrigin(_instant(record.datestamp), True, place, where, datestamp, WARC),)
 
 
-def _noted(record: Record, place: str) -> tuple[Origin, ...]:
+def _noted(record: Record, place: str) -> tuple[RecordOrigin, ...]:
     """Return the file in which a template stood, below the folder of all archives at `place`."""
     where = _file(place, record.fields["source"], "/")
     noted = redif.noted(record.fields["tist"])
-    return (Origin(_instant(record.datestamp), True, place, where, noted, REDIF),)
+    return (RecordOrigin(_instant(record.datestamp), True, place, where, noted, REDIF),)
 
 
 # Records of a page share a few files, and the instant of their publish: each is written once.
@@ -94,7 +94,7 @@ def _file(place: str, name: str, safe: str = "") -> str:
     return folder + quote(name, safe=safe, errors="replace")
 
 
-_ORIGINS: Mapping[str, tuple[str, Callable[[Record, str], tuple[Origin, ...]]]] = {
+_ORIGINS: Mapping[str, tuple[str, Callable[[Record, str], tuple[RecordOrigin, ...]]]] = {
     "capture": ("provenance.origin", _captured),
     "template": ("redif.origin", _noted),
 }

@@ -190,7 +190,7 @@ def sample(column: schema.Column) -> Any:
 def _one_element(made: str, row: Format, where: str, of: str) -> None:
     """Raise ConfigurationError unless the record has one element of the format's namespace."""
     head = f'<x xmlns="{_OAI}" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">'
-    reader = _Reader()
+    reader = _MetadataReader()
     try:
         reader.parser.Parse(clean((head, made, "</x>")), True)
     except expat.ExpatError as error:
@@ -212,7 +212,7 @@ def _one_element(made: str, row: Format, where: str, of: str) -> None:
         )
 
 
-class _Reader:
+class _MetadataReader:
     """Reads a record: the namespaces of what lies in its metadata, and whether text does.
 
     `bare` are elements deeper down that have the protocol's namespace, for want of another.

@@ -77,7 +77,7 @@ def lines(
             yield from lines(read, other, crosswalk, abouts, (*above, name))
 
 
-class Loop:
+class RecordLoop:
     """A template, compiled, as a loop over the records of a page."""
 
     def __init__(

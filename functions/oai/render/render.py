@@ -12,8 +12,8 @@ from markupsafe import Markup
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES, Format, folders
 from functions.oai.render import about, harvested, values
-from functions.oai.render.loop import Abouts, Loop
-from functions.oai.render.sheet import Missed, Sheet
+from functions.oai.render.loop import Abouts, RecordLoop
+from functions.oai.render.sheet import Sheet, UnrenderedRecords
 from functions.oai.render.template import FAULTS, Templates
 from functions.oai.repository import Record
 from functions.oai.repository_duckdb.rows import DOCUMENT, runs
@@ -25,7 +25,7 @@ _RECORDS = {harvested.KIND: "oai/harvested.xml"}
 _PLACE = "\x00items\x00"
 
 
-class NothingLeft(Exception):
+class NothingRenderedError(Exception):
     """No record of an answer could be made in its format."""
 
 
@@ -51,7 +51,7 @@ class Renderer:
         """Return the XML document of an answer, in UTF-8.
 
         A record that its crosswalk cannot make is left out, and told of in the log. Raises
-        NothingLeft where none is left.
+        NothingRenderedError where none is left.
         """
         content = answer.content
         made: tuple[bytes, ...] | None = None
@@ -61,7 +61,7 @@ class Renderer:
             one = RecordList((content.record,), content.format, None, since=content.since)
             made = self._render_all(one, answer.base_url)
         if made is not None and not any(made):
-            raise NothingLeft(f"nothing that {content.verb} gives could be made")
+            raise NothingRenderedError(f"nothing that {content.verb} gives could be made")
         variables = {"answer": answer, "content": content, "items": Markup(_PLACE)}
         frame = self.templates.text(f"oai/{content.verb}.xml", variables)
         if made is None:
@@ -111,9 +111,9 @@ class Renderer:
         sheet.take(content)
         return sheet.finish()
 
-    def _render_part(self, content: RecordList, base_url: str) -> tuple[bytes, Missed]:
+    def _render_part(self, content: RecordList, base_url: str) -> tuple[bytes, UnrenderedRecords]:
         """Return records or, without a format, headers, and those that could not be made."""
-        row, since, missed = content.format, content.since, Missed()
+        row, since, missed = content.format, content.since, UnrenderedRecords()
         if row is None:
             headers = self.templates.loop("oai/header.xml")
             return values.clean((headers.render(_within(content), {}, since),)), missed
@@ -131,12 +131,12 @@ class Renderer:
 
     def _render_singly(
         self,
-        loop: Loop,
+        loop: RecordLoop,
         records: Sequence[Record],
         row: Format,
         constants: Mapping[str, str],
         since: datetime | None,
-        missed: Missed,
+        missed: UnrenderedRecords,
     ) -> list[str]:
         """Return the records that can be made, one by one; `missed` gets the others."""
         made: list[str] = []

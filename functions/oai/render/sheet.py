@@ -59,7 +59,7 @@ class Boundless:
 
 
 @dataclass(slots=True)
-class Missed:
+class UnrenderedRecords:
     """Records that a crosswalk cannot make: what is wrong with the first, and how many."""
 
     first: str = ""
@@ -78,13 +78,13 @@ class Sheet:
     """
 
     def __init__(
-        self, write: Callable[[RecordList], tuple[bytes, Missed]], largest: int | None
+        self, write: Callable[[RecordList], tuple[bytes, UnrenderedRecords]], largest: int | None
     ) -> None:
         """`write` returns the XML of records; that of several is that of each, joined."""
         self._write = write
         self._largest = math.inf if largest is None else largest
         self._made: list[bytes] = []
-        self._missed = Missed()
+        self._missed = UnrenderedRecords()
         self._size = self._count = 0
 
     def take(self, part: RecordList) -> int:
@@ -128,7 +128,7 @@ class Sheet:
             likely = int(self._largest) // _estimate(rest)
         return max(1, int(likely * _SAFE))
 
-    def _keep(self, body: bytes, count: int, missed: Missed) -> None:
+    def _keep(self, body: bytes, count: int, missed: UnrenderedRecords) -> None:
         self._made.append(body)
         self._size += len(body)
         self._count += count

@@ -9,7 +9,7 @@ import jinja2
 import jinja2.nodes
 
 from functions.oai.render import datacite, harvested, redif, values
-from functions.oai.render.loop import CONSTANT, Abouts, Loop, about_variable, lines
+from functions.oai.render.loop import CONSTANT, Abouts, RecordLoop, about_variable, lines
 from functions.oai.render.values import Tables
 from functions.oai.repository_duckdb.rows import HEADER
 from functions.oai.request import is_uri
@@ -79,18 +79,18 @@ class Templates:
             **harvested.FILTERS,
         )
         self._environment.tests["uri"] = is_uri
-        self._loops: dict[tuple[str, str], Loop] = {}
+        self._loops: dict[tuple[str, str], RecordLoop] = {}
         self._makings: dict[str, list[str]] = {}
 
     def text(self, name: str, variables: Mapping[str, Any]) -> str:
         """Return the text of a template with these variables."""
         return self._environment.get_template(name).render(variables)
 
-    def loop(self, name: str, crosswalk: str = "") -> Loop:
+    def loop(self, name: str, crosswalk: str = "") -> RecordLoop:
         """Return a template as a loop; the word `crosswalk` in it includes that template."""
         if (name, crosswalk) not in self._loops:
             source = [*lines(self._read, name, crosswalk, tuple(self.abouts))]
-            loop = Loop(self._environment, source, crosswalk or name, self.abouts)
+            loop = RecordLoop(self._environment, source, crosswalk or name, self.abouts)
             self._loops[name, crosswalk] = loop
         return self._loops[name, crosswalk]
 

@@ -8,7 +8,7 @@ from typing import Any
 from lxml import etree
 
 from builder.harvest import folder as folders
-from builder.harvest.row import Harvested
+from builder.harvest.row import HarvestedRow
 
 TITLES = "{http://purl.org/dc/elements/1.1/}title"
 
@@ -17,7 +17,7 @@ TITLES = "{http://purl.org/dc/elements/1.1/}title"
 class Kept:
     """The rows of the one harvest below a folder, in order, and its state's document."""
 
-    rows: tuple[Harvested, ...]
+    rows: tuple[HarvestedRow, ...]
     files: tuple[str, ...]
 
     @property

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from builder.harvest import window
-from builder.harvest.state import Going
+from builder.harvest.state import RunState
 from tests.builder.harvest.kept import expected
 from tests.builder.harvest.listening import serving
 from tests.builder.harvest.provider import NOW, Answer, Call, Provider, items
@@ -89,15 +89,15 @@ def test_a_repository_that_keeps_to_dates_is_not_suspected(tmp_path: Path) -> No
 def test_a_day_outside_is_tolerated(
     datestamp: str, since: str | None, until: str | None, outside: bool
 ) -> None:
-    going = Going(1, "", since, until, begin=since)
+    going = RunState(1, "", since, until, begin=since)
     assert window.is_outside(datestamp, going) == outside
 
 
 def test_a_list_that_was_begun_again_is_held_against_the_dates_of_the_run() -> None:
-    later = Going(1, "", SINCE, None, begin="2026-12-01")
+    later = RunState(1, "", SINCE, None, begin="2026-12-01")
     assert not window.is_outside(SINCE, later)
-    assert not window.is_outside(SINCE, Going(1, "", None, None, begin="2026-12-01"))
-    assert not window.is_outside("2020-01-01", Going(1, "", SINCE, None, begin=None))
+    assert not window.is_outside(SINCE, RunState(1, "", None, None, begin="2026-12-01"))
+    assert not window.is_outside("2020-01-01", RunState(1, "", SINCE, None, begin=None))
 
 
 def test_what_changes_while_a_list_is_walked_is_reported(tmp_path: Path) -> None:

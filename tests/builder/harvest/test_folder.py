@@ -14,37 +14,37 @@ from lxml import etree
 from builder.errors import UsageError
 from builder.harvest import folder, part
 from builder.harvest.errors import HarvestError
-from builder.harvest.folder import Folder
-from builder.harvest.row import DC, Harvested
+from builder.harvest.folder import HarvestFolder
+from builder.harvest.row import DC, HarvestedRow
 from builder.harvest.seen import Seen, Sight
-from builder.harvest.state import COMPLETE, Counts, Going, Run, State, parsed
+from builder.harvest.state import COMPLETE, Counts, HarvestRun, HarvestState, RunState, parse
 
 OAI = "http://www.openarchives.org/OAI/2.0/"
 
 
-def row(number: int, title: str = "T", run: int = 1, **more: object) -> Harvested:
+def row(number: int, title: str = "T", run: int = 1, **more: object) -> HarvestedRow:
     record = (
         f'<record xmlns="{OAI}"><header><identifier>oai:a.cz:{number}</identifier>'
         f"<datestamp>2026-11-22</datestamp><setSpec>a</setSpec></header><metadata>"
         f'<d xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></d>\n'
         f"</metadata></record>"
     )
-    found = Harvested(
+    found = HarvestedRow(
         f"oai:a.cz:{number}", "2026-11-22", False, ("a",), {"title": (title,)}, record,
         "2026-11-22T10:00:00Z", run,
     )  # fmt: skip
     return replace(found, **more)  # type: ignore[arg-type]
 
 
-def fresh(form: str = "parquet") -> State:
-    return State("http://a.cz/oai", "oai_dc", None, form)
+def fresh(form: str = "parquet") -> HarvestState:
+    return HarvestState("http://a.cz/oai", "oai_dc", None, form)
 
 
-def opened(path: Path, form: str = "parquet") -> AbstractContextManager[Folder]:
-    return folder.opened(path, fresh(form), form)
+def opened(path: Path, form: str = "parquet") -> AbstractContextManager[HarvestFolder]:
+    return folder.open_folder(path, fresh(form), form)
 
 
-def rows(path: Path) -> list[Harvested]:
+def rows(path: Path) -> list[HarvestedRow]:
     found = folder.read(path)
     assert found is not None
     return list(folder.rows(path, found))
@@ -142,7 +142,7 @@ def test_what_came_in_an_earlier_run_is_the_same_or_changed(tmp_path: Path) -> N
         kept.seen.begin()
         assert kept.add(row(1, run=2)) is Sight.SAME
         assert kept.add(row(1, run=2)) is Sight.AGAIN
-        assert kept.seen.unlisted(2) == 1
+        assert kept.seen.count_unlisted(2) == 1
         assert kept.add(row(2, "U", run=2)) is Sight.CHANGED
         assert kept.has("oai:a.cz:2", "2026-11-22")
         assert not kept.has("oai:a.cz:2", "2026-11-23")
@@ -197,7 +197,7 @@ def test_a_harvest_keeps_its_form(tmp_path: Path) -> None:
         kept.commit()
     with pytest.raises(UsageError, match="holds parquet"), opened(tmp_path, "xml"):
         pass
-    with folder.opened(tmp_path, fresh("xml")) as kept:
+    with folder.open_folder(tmp_path, fresh("xml")) as kept:
         assert kept.state.form == "parquet"
 
 
@@ -250,14 +250,14 @@ def test_parts_that_are_not_what_they_were_are_told(tmp_path: Path) -> None:
 def test_a_state_is_read_as_it_was_written() -> None:
     found = fresh()
     found.set, found.covered, found.commit = "a:b", (None, "2026-11-22"), 3
-    found.parts.append(folder.Part("part-000001-000000.parquet", 2, 3))
-    found.going = Going(2, "2026-11-22T10:00:00Z", "2026-11-21", None, ("2026-11-21", None))
+    found.parts.append(folder.PartFile("part-000001-000000.parquet", 2, 3))
+    found.going = RunState(2, "2026-11-22T10:00:00Z", "2026-11-21", None, ("2026-11-21", None))
     found.going.lose("oai:ě", "why")
     found.going.note("n")
     found.runs.append(
-        Run(1, COMPLETE, "a", "b", None, None, None, Counts(1, 2), (("i", "w"),), ("n",))
+        HarvestRun(1, COMPLETE, "a", "b", None, None, None, Counts(1, 2), (("i", "w"),), ("n",))
     )
-    assert parsed(found.document(), "x") == found
+    assert parse(found.document(), "x") == found
 
 
 def test_no_two_harvests_have_one_folder() -> None:
@@ -284,4 +284,4 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         (tmp_path / f"{folder.STATE}.draft").mkdir()
         with pytest.raises(HarvestError, match="cannot be written"):
             kept.commit()
-    assert Seen.opened(tmp_path / folder.SEEN, 1) is None
+    assert Seen.open(tmp_path / folder.SEEN, 1) is None

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builder.harvest import folder as folders
-from builder.harvest.row import Harvested
+from builder.harvest.row import HarvestedRow
 from tests.builder.harvest.forker import Forker, forker
 from tests.builder.harvest.kept import expected, kept
 from tests.builder.harvest.listening import serving
@@ -66,7 +66,7 @@ def processes() -> Iterator[Forker]:
         yield found
 
 
-def versions(rows: tuple[Harvested, ...]) -> Counter[tuple[object, ...]]:
+def versions(rows: tuple[HarvestedRow, ...]) -> Counter[tuple[object, ...]]:
     """Return the rows, each as often as it is there; in whichever run, for one may end unseen."""
     return Counter((r.identifier, r.datestamp, r.deleted, r.sets, r.record) for r in rows)
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from builder.harvest.errors import Broken
-from builder.harvest.fragment import Piece, cut
+from builder.harvest.fragment import Fragment, cut
 from builder.harvest.ingest import Harvest, entry, is_kept, sets
 from builder.harvest.origin import Origin, is_provenance, origins
-from builder.harvest.row import Harvested
-from builder.harvest.state import Counts, Going, Run, State
+from builder.harvest.row import HarvestedRow
+from builder.harvest.state import Counts, HarvestRun, HarvestState, RunState
 from tests.extent import examples
 
 OAI = "http://www.openarchives.org/OAI/2.0/"
@@ -93,7 +93,7 @@ def described(nested: str = "", date: str = "2020-01-02", altered: str = "false"
 
 def told(inner: str) -> tuple[Origin, ...]:
     text = f'<provenance xmlns="{PROVENANCE}">{inner}</provenance>'
-    piece = Piece(PROVENANCE, "provenance", text)
+    piece = Fragment(PROVENANCE, "provenance", text)
     assert is_provenance(piece)
     return origins(piece)
 
@@ -107,7 +107,7 @@ def test_origins_are_told_as_far_as_they_are_right() -> None:
     assert told("") == ()
     assert told(described() + described()) == (one,)  # there is one last place
     assert told("<other><originDescription/></other>") == ()
-    assert not is_provenance(Piece("urn:x", "provenance", "<provenance/>"))
+    assert not is_provenance(Fragment("urn:x", "provenance", "<provenance/>"))
     assert len(told(_deep(60))) == 50
 
 
@@ -185,13 +185,13 @@ def test_elements_lie_so_deep_that_readers_of_a_page_take_them(depth: int) -> No
 
 
 def test_when_a_row_came_is_told_by_its_run_where_its_page_did_not_tell() -> None:
-    run = Run(7, "complete", "2026-11-20T10:00:00Z", "", None, None, None, Counts())
-    state = State("http://a.cz/oai", "oai_dc", None, "xml", runs=[run])
-    state.going = Going(8, "2026-11-21T10:00:00Z")
+    run = HarvestRun(7, "complete", "2026-11-20T10:00:00Z", "", None, None, None, Counts())
+    state = HarvestState("http://a.cz/oai", "oai_dc", None, "xml", runs=[run])
+    state.going = RunState(8, "2026-11-21T10:00:00Z")
     record = "<record><metadata><a/></metadata></record>"
     came = []
     for number in (3, 7, 8):
-        row = Harvested("1", "2026-11-01", False, (), {}, record, "", number)
+        row = HarvestedRow("1", "2026-11-01", False, (), {}, record, "", number)
         made = entry(Harvest(Path(), state, {}), row)
         assert made is not None
         came.append(made["harvested"])

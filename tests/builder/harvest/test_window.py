@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builder.harvest import window
-from builder.harvest.state import State
-from builder.harvest.window import Asked
+from builder.harvest.state import HarvestState
+from builder.harvest.window import HarvestDates
 
 DAYS = st.integers(1, 28).map(lambda day: f"2026-11-{day:02}")
 
 
-def state(covered: window.Covered | None = None, granularity: str = window.SECOND) -> State:
-    return State(
+def state(covered: window.Covered | None = None, granularity: str = window.SECOND) -> HarvestState:
+    return HarvestState(
         "http://a.cz/oai", "oai_dc", None, "parquet", {"granularity": granularity}, covered=covered
     )
 
@@ -32,8 +32,8 @@ def test_what_is_no_datestamp_is_told(text: str) -> None:
 def test_datestamps_are_of_utc_in_both_forms() -> None:
     ten = datetime(2026, 11, 22, 10, tzinfo=UTC)
     assert window.moment("2026-11-22T10:00:00Z") == ten
-    assert window.written(ten, window.SECOND) == "2026-11-22T10:00:00Z"
-    assert window.written(ten, window.DAY) == "2026-11-22"
+    assert window.to_text(ten, window.SECOND) == "2026-11-22T10:00:00Z"
+    assert window.to_text(ten, window.DAY) == "2026-11-22"
     assert window.earlier("2026-11-22T00:00:00Z", 1, window.SECOND) == "2026-11-21T23:59:59Z"
     assert window.earlier("2026-11-22T10:00:00Z", 86_400, window.DAY) == "2026-11-21"
     assert window.earlier("0001-01-01", 86_400, window.DAY) == "0001-01-01"
@@ -44,23 +44,24 @@ def test_datestamps_are_of_utc_in_both_forms() -> None:
 @pytest.mark.parametrize(
     ("covered", "asked", "granularity", "expected"),
     [
-        (None, Asked(), window.SECOND, (None, None)),
-        ((None, "2026-11-22T10:00:00Z"), Asked(), window.SECOND, ("2026-11-22T09:00:00Z", None)),
-        ((None, "2026-11-22T10:00:00Z"), Asked(), window.DAY, ("2026-11-21", None)),
-        ((None, "2026-11-22T10:00:00Z"), Asked(full=True), window.SECOND, (None, None)),
-        ((None, "2026-11-22"), Asked("2026-01-01"), window.SECOND, ("2026-01-01", None)),
-        (None, Asked("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z"), window.DAY,
+        (None, HarvestDates(), window.SECOND, (None, None)),
+        ((None, "2026-11-22T10:00:00Z"), HarvestDates(), window.SECOND,
+         ("2026-11-22T09:00:00Z", None)),
+        ((None, "2026-11-22T10:00:00Z"), HarvestDates(), window.DAY, ("2026-11-21", None)),
+        ((None, "2026-11-22T10:00:00Z"), HarvestDates(full=True), window.SECOND, (None, None)),
+        ((None, "2026-11-22"), HarvestDates("2026-01-01"), window.SECOND, ("2026-01-01", None)),
+        (None, HarvestDates("2026-01-01T10:00:00Z", "2026-02-01T10:00:00Z"), window.DAY,
          ("2026-01-01", "2026-02-01")),
     ],
 )  # fmt: skip
 def test_a_run_asks_from_what_is_covered_less_an_overlap(
     covered: window.Covered | None,
-    asked: Asked,
+    asked: HarvestDates,
     granularity: str,
     expected: tuple[str | None, str | None],
 ) -> None:
     overlap = window.overlap(None, granularity)
-    assert window.planned(state(covered, granularity), asked, overlap) == expected
+    assert window.plan(state(covered, granularity), asked, overlap) == expected
 
 
 @pytest.mark.parametrize(

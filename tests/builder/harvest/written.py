@@ -6,8 +6,8 @@ from pathlib import Path
 
 from builder.harvest import folder as folders
 from builder.harvest import part
-from builder.harvest.row import Harvested
-from builder.harvest.state import Part, State
+from builder.harvest.row import HarvestedRow
+from builder.harvest.state import HarvestState, PartFile
 from tests.builder.harvest import element
 from tests.builder.harvest.element import Item
 from tests.builder.harvest.provider import PREFIXES
@@ -20,18 +20,18 @@ URL = "http://a.cz/oai"
 
 def row(
     item: Item, prefix: str = "oai_dc", came: str = "2026-11-22T10:00:00Z", fault: str | None = None
-) -> Harvested:
+) -> HarvestedRow:
     """Return the row of an item as a harvest would write it."""
     text = element.record(item, prefix, FORM).replace("<record", f"<record{OAI}{XSI}", 1)
     stamp = item.stamp.strftime(FORM)
-    return Harvested(
+    return HarvestedRow(
         item.identifier, stamp, item.deleted, item.sets, {}, text, came, 1, fault
     )  # fmt: skip
 
 
 def harvest(
     folder: Path,
-    rows: Iterable[Harvested],
+    rows: Iterable[HarvestedRow],
     url: str = URL,
     prefix: str = "oai_dc",
     form: str = "parquet",
@@ -48,14 +48,14 @@ def harvest(
         writer.append(one)
     writer.close()
     schema, namespace = PREFIXES[prefix]
-    state = State(
+    state = HarvestState(
         base_url=url,
         prefix=prefix,
         set=None,
         form=form,
         identify={"repositoryName": name, "granularity": "YYYY-MM-DDThh:mm:ssZ"},
         format={"metadataPrefix": prefix, "schema": schema, "metadataNamespace": namespace},
-        parts=[Part(file, len(written), (own / file).stat().st_size)],
+        parts=[PartFile(file, len(written), (own / file).stat().st_size)],
     )
     (own / folders.STATE).write_bytes(state.document())
     if sets:

@@ -10,10 +10,10 @@ import pytest
 from lxml import etree
 
 from builder.sources.redif.document import DocumentReport, Inheritable
-from functions.oai import statement
 from functions.oai.format import load
 from functions.oai.render import check, redif
 from functions.oai.render.render import Renderer
+from functions.oai.rights import REPEC
 from functions.snapshot import identifier, obi
 from tests.builder.obi.archive import Repec
 from tests.builder.redif import samples
@@ -90,7 +90,7 @@ def told(element: etree._Element) -> dict[str, list[str]]:
 def test_an_article_in_dublin_core() -> None:
     found = told(made("oai_dc", ARTICLE, name="Journal", provider=("Press",)))
     rights = found.pop("rights")
-    assert rights == ["Subscribers only", statement.REPEC.text]
+    assert rights == ["Subscribers only", REPEC.text]
     assert found == {
         "title": ["T ]]> &amp;"],
         "creator": ["A & B <c>"],
@@ -134,7 +134,7 @@ def test_each_type_has_a_title_its_handle_and_the_terms(
     assert found["title"][0]
     assert found["identifier"][0].startswith("RePEc:")
     assert found.get("type") == type_
-    assert found["rights"][-1] == statement.REPEC.text
+    assert found["rights"][-1] == REPEC.text
 
 
 def test_what_restricts_a_file_is_shown_wherever_it_is_told() -> None:
@@ -238,9 +238,9 @@ def test_the_terms_are_told_once_there_are_templates() -> None:
     name, one = item(PAPER)
     repository.publish({name: one}, START)
     page = Client(repository).get("Identify")
-    assert [e.text for e in page.root.iter(f"{DC}rights")] == [statement.REPEC.text]
+    assert [e.text for e in page.root.iter(f"{DC}rights")] == [REPEC.text]
     page = Client(repository, rights_statement="Ask us").get("Identify")
-    assert [e.text for e in page.root.iter(f"{DC}rights")] == ["Ask us", statement.REPEC.text]
+    assert [e.text for e in page.root.iter(f"{DC}rights")] == ["Ask us", REPEC.text]
 
 
 def test_the_page_for_people_names_the_source_of_templates() -> None:
@@ -310,6 +310,6 @@ def test_real_templates_are_valid_in_every_format(repec: Repec) -> None:
                 assert deleted or len(record.find("{*}metadata")) == 1
                 if prefix == "oai_dc" and not deleted:
                     rights = [e.text for e in record.iter(f"{DC}rights")]
-                    assert rights[-1] == statement.REPEC.text
+                    assert rights[-1] == REPEC.text
     assert sizes.pop() > 600
     assert not sizes

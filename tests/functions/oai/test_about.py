@@ -9,7 +9,7 @@ from functions.config.description import LONGEST_NOTICE
 from functions.oai.answer import Answer, OneRecord
 from functions.oai.format import load
 from functions.oai.render import about
-from functions.oai.render.about import WARC, Origin
+from functions.oai.render.about import WARC, RecordOrigin
 from functions.oai.render.render import Renderer, template
 from functions.oai.repository import Record
 from tests.functions.oai.client import START, Client, Page, configured, content
@@ -211,8 +211,8 @@ def test_headers_alone_have_no_containers(repository):
 def test_an_origin_may_have_origins_of_its_own():
     """What was harvested brings a chain: the last repository is outermost (guidelines)."""
     chain = (
-        Origin("2026-01-01", False, "http://b.cz/oai", "oai:b.cz:1", "2025-01-01", "urn:b"),
-        Origin(
+        RecordOrigin("2026-01-01", False, "http://b.cz/oai", "oai:b.cz:1", "2025-01-01", "urn:b"),
+        RecordOrigin(
             "2025-01-01T00:00:00Z",
             True,
             "http://c.cz/oai",

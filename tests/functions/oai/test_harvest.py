@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from functions.oai.as_of import Present
-from functions.oai.listing import Lister
+from functions.oai.listing import ListService
 from tests.functions.oai.model import Run
 
 
@@ -46,8 +46,8 @@ def test_without_reading_anew_at_a_list_s_end_changes_are_lost(monkeypatch: pyte
 
 
 def test_were_a_list_s_end_cached_changes_would_be_lost(monkeypatch: pytest.MonkeyPatch):
-    shown = Lister._shown
+    shown = ListService._shown
     monkeypatch.setattr(
-        Lister, "_shown", lambda *args: replace(shown(*args), pinned=args[1].pinned)
+        ListService, "_shown", lambda *args: replace(shown(*args), pinned=args[1].pinned)
     )
     assert lost(300, cached=True)

@@ -10,7 +10,7 @@ import pytest
 from functions.oai.format import TEMPLATES
 from functions.oai.render import render, values
 from functions.oai.render.check import sample
-from functions.oai.render.loop import Loop, lines
+from functions.oai.render.loop import RecordLoop, lines
 from functions.oai.render.template import Templates
 from functions.oai.repository_duckdb.rows import HEADER, Page
 from functions.snapshot import instant, schema
@@ -56,7 +56,7 @@ def reference(templates: Templates, name: str, crosswalk: str, records: Page) ->
     return "".join(found)
 
 
-def check(templates: Templates, name: str, crosswalk: str, records: Page) -> Loop:
+def check(templates: Templates, name: str, crosswalk: str, records: Page) -> RecordLoop:
     loop = templates.loop(name, crosswalk)
     assert loop.render(records, _CONSTANTS) == reference(templates, name, crosswalk, records)
     return loop

@@ -14,7 +14,7 @@ from lxml import etree
 from functions.oai import format as formats
 from functions.oai.answer import Answer, OneRecord, RecordList
 from functions.oai.format import TEMPLATES
-from functions.oai.render.render import NothingLeft, Renderer
+from functions.oai.render.render import NothingRenderedError, Renderer
 from functions.oai.render.values import escape
 from functions.oai.repository import Record
 from functions.snapshot.errors import ConfigurationError
@@ -183,7 +183,7 @@ def test_a_format_is_a_row_and_a_file(templates: Path):
 def test_a_crosswalk_that_asks_for_a_column_that_is_not_there(templates: Path, caplog):
     (templates / "crosswalks" / "capture-oai_dc.xml").write_text("<a>{{ nope }}</a>")
     answer = Answer(START, "http://a/oai", (), OneRecord(record(), DUBLIN_CORE))
-    with pytest.raises(NothingLeft):
+    with pytest.raises(NothingRenderedError):
         Renderer(templates).document(answer)
     assert "capture-oai_dc.xml asks for nope, which items of this kind do not have" in caplog.text
 

@@ -9,8 +9,8 @@ from lxml import etree
 
 from functions.oai.answer import RecordList
 from functions.oai.handler import Application
-from functions.oai.render.sheet import Missed, Sheet
-from functions.oai.render.template import Loop
+from functions.oai.render.sheet import Sheet, UnrenderedRecords
+from functions.oai.render.template import RecordLoop
 from functions.oai.repository import Record
 from tests.functions.oai.client import START, Page, configured, content, event
 from tests.functions.oai.memory import MemoryRepository, capture
@@ -25,8 +25,8 @@ def record(number: int, size: int) -> Record:
     return Record(number + 1, f"oai:a.cz:{number}", "capture", _NOW, False, (), fields)
 
 
-def written(part: RecordList) -> tuple[bytes, Missed]:
-    return "".join(one.fields["title"] for one in part.records).encode(), Missed()
+def written(part: RecordList) -> tuple[bytes, UnrenderedRecords]:
+    return "".join(one.fields["title"] for one in part.records).encode(), UnrenderedRecords()
 
 
 @given(
@@ -69,14 +69,14 @@ def test_little_is_read_and_made_in_vain(size: int, monkeypatch: pytest.MonkeyPa
         f"oai:example.org:{n:05}": capture("http://a.cz/", title="x" * size) for n in range(count)
     }
     repository.publish(items, START - timedelta(hours=1))
-    render = Loop.render
+    render = RecordLoop.render
 
     def counted(self, records, *arguments):
         nonlocal made
         made += len(records)
         return render(self, records, *arguments)
 
-    monkeypatch.setattr(Loop, "render", counted)
+    monkeypatch.setattr(RecordLoop, "render", counted)
     asked = Application(repository, configured(pages_records=10_000), lambda: START)
     query, shown, pages = "verb=ListRecords&metadataPrefix=oai_dc", 0, 0
     while query:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.oai.errors import OAIError
-from functions.oai.set_cursor import Place
+from functions.oai.set_cursor import SetCursor
 from functions.oai.token import LONGEST, Token, _text
 from functions.snapshot.manifest import UNSTAMPED, Manifest
 
@@ -30,7 +30,7 @@ def tokens(draw):
     cursor = draw(_COUNT)
     common = {"snapshot": draw(_COUNT), "cursor": cursor, "size": cursor + draw(_COUNT)}
     if draw(st.booleans()):
-        place = Place(draw(st.integers(0, 10**9)), draw(st.integers(0, 2)), draw(_SPEC))
+        place = SetCursor(draw(st.integers(0, 10**9)), draw(st.integers(0, 2)), draw(_SPEC))
         return Token(verb="ListSets", after=place.to_text(), namespace="a.cz", **common)
     start, end = draw(_SPANS)
     return Token(

@@ -1,4 +1,4 @@
-"""Statements: what may be done with metadata, or a policy; in words, or by a URL that has them.
+"""Rights of metadata, and policies: statements in words, or by the URL of such words.
 
 OAI-PMH 2.0, guidelines for rights expressions and for the eprints description.
 """
@@ -19,8 +19,8 @@ class Statement:
     text: str = ""
 
 
-def read(value: str) -> Statement:
-    """Return the statement that a value of the configuration is."""
+def parse_statement(value: str) -> Statement:
+    """Return the statement of a value of the configuration."""
     return Statement(url=value) if description.is_url(value) else Statement(text=value)
 
 
@@ -34,31 +34,31 @@ REPEC = Statement(
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What may be done with the metadata: of every record, and of those within a set."""
+    """Statements about the metadata of every record, and of records within a set."""
 
     general: Statement | None
     of_sets: Mapping[str, Statement]
 
     def of(self, sets: tuple[str, ...]) -> tuple[Statement, ...]:
-        """Return what holds of a record in `sets`: what is said of the most specific ones.
+        """Return the statements for a record in `sets`: those of its most specific sets.
 
-        Sets of which none lies within the other count side by side; what is said of every record
-        holds where nothing is said of any set of the record.
+        Sets that do not lie within each other count side by side. The general statement holds for
+        a record without a statement for any of its sets.
         """
         said = {above for spec in sets for above in setspec.lineage(spec) if above in self.of_sets}
         found = dict.fromkeys(self.of_sets[spec] for spec in setspec.most_specific(said))
         return tuple(found) or ((self.general,) if self.general else ())
 
     def all(self) -> tuple[Statement, ...]:
-        """Return every statement that there is, each once."""
+        """Return every statement once."""
         general = (self.general,) if self.general else ()
         return tuple(dict.fromkeys((*general, *self.of_sets.values())))
 
 
-def rights(configuration: Configuration) -> Rights:
-    """Return the rights that the configuration tells."""
+def read_rights(configuration: Configuration) -> Rights:
+    """Return the rights of the configuration."""
     general = configuration["rights.statement"]
     return Rights(
-        read(general) if general else None,
-        {spec: read(value) for spec, value in configuration["rights.sets"].items()},
+        parse_statement(general) if general else None,
+        {spec: parse_statement(value) for spec, value in configuration["rights.sets"].items()},
     )
